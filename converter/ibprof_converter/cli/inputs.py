@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ibprof-layout` and `ibprof-report` read: fabrics, a traffic, and how the one is put on the other."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.show import printable
+from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.layout.positions import Layout, lay_out
+from ibprof_converter.routing.subnet import Subnet, check_rails, read_subnet
+from ibprof_converter.traffic import rails
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.loads import Loads, load_counted, load_links
+from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.place import place_traffic
+from ibprof_converter.traffic.placement import FORMS
+from ibprof_converter.traffic.read import read_traffic
+
+REGION = "region"
+OPERATION = "operation"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A traffic on the links of a fabric, and all that led there.
+
+    Attributes:
+        subnets, layouts: the rails.
+        demand: the traffic between ranks; None where it knows no ranks.
+        placed: the same on the fabric.
+        loads: of the links.
+    """
+
+    subnets: tuple[Subnet, ...]
+    layouts: tuple[Layout, ...]
+    demand: RankTraffic | None
+    placed: Traffic | PortCounters
+    loads: Loads
+
+
+def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
+    """Add the arguments that name fabrics and traffic."""
+    fabrics = "LST..." if fabric_needed else "[LST...]"
+    parser.usage = f"{parser.prog} [options] {fabrics} TRAFFIC"
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="LST... TRAFFIC",
+        help="links of the fabric, as ibdiagnet or OpenSM lists them (several: rails); last, what is sent over them",
+    )
+    parser.add_argument(
+        "--fdbs",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="forwarding tables, one file a LST in the same order (else: the file beside the LST). "
+        "In front of LST..., end it with --",
+    )
+    parser.add_argument("--placement", metavar="HOW", help=f"where the ranks are, whatever was recorded: {FORMS}")
+    parser.add_argument(
+        "--rails",
+        choices=rails.POLICIES,
+        help=f"which rail bytes take where nothing measured it (default: {rails.SPLIT})",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
+        "LST lacks",
+    )
+
+
+def load_inputs(
+    arguments: argparse.Namespace, by: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
+) -> Loaded:
+    """Read fabrics and traffic, and put the one on the links of the other.
+
+    Args:
+        arguments: of `add_input_arguments`, with at least one LST.
+        by: what to tell apart, of `REGION` and `OPERATION`.
+        progress: is told what begins.
+
+    Raises:
+        IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
+            fabrics that lack what their tables lead to.
+    """
+    *listings, traffic_name = arguments.inputs
+    if arguments.fdbs and len(arguments.fdbs) != len(listings):
+        raise UsageError(f"--fdbs: expected one file for each of {len(listings)} LST, found {len(arguments.fdbs)}")
+    progress("reading the fabric")
+    subnets = tuple(read_subnet(lst, fdbs) for lst, fdbs in zip_longest(listings, arguments.fdbs))
+    check_rails(subnets)
+    if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
+        raise InconsistentError(f"--strict: {'; '.join(gaps)}")
+    fabrics = [subnet.fabric for subnet in subnets]
+    layouts = tuple(lay_out(fabrics))
+    progress("reading the traffic")
+    hosts = find_hosts(fabrics)
+    demand = read_traffic(traffic_name, hosts)
+    placed: Traffic | PortCounters
+    if isinstance(demand, RankTraffic):
+        placed = place_traffic(demand, hosts, fabrics, arguments.placement, arguments.rails)
+    elif arguments.placement or arguments.rails:
+        raise UsageError(f"{traffic_name} says which ports it is of: --placement and --rails do not apply")
+    else:
+        placed = demand
+    progress("putting it on the links")
+    if isinstance(placed, Traffic):
+        loads = load_links(placed, subnets, REGION in by, OPERATION in by)
+    elif by:
+        raise UsageError(f"{traffic_name}: port counters know of no {' or '.join(by)}")
+    else:
+        loads = load_counted(placed, fabrics)
+    if arguments.strict and loads.bytes_unrouted:
+        reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
+        raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
+    return Loaded(
+        subnets=subnets,
+        layouts=layouts,
+        demand=demand if isinstance(demand, RankTraffic) else None,
+        placed=placed,
+        loads=loads,
+    )
+
+
+@contextmanager
+def show_stages() -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is being done; give the function that is to be told."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415  (slow to import, and most runs have no terminal)
+
+    with Console(stderr=True).status("") as status:
+        yield status.update
+
+
+def warn_of_gaps(name: str, loaded: Loaded) -> None:
+    """Say on stderr what a report says beside the loads, so that an output that shows only links deceives nobody."""
+    loads = loaded.loads
+    for note in describe_coverage(loaded.demand, loaded.placed, loaded.subnets).notes:
+        print(f"{name}: {printable(note)}", file=sys.stderr)
+    for reason, amount in loads.bytes_unrouted.items():
+        print(f"{name}: {amount} of {loads.bytes_total} bytes are on no link: {reason}", file=sys.stderr)
+    if loads.bytes_total and loads.bytes_on_host == loads.bytes_total:
+        print(
+            f"{name}: all bytes stay within a host, so no link is loaded; --placement puts the ranks elsewhere",
+            file=sys.stderr,
+        )

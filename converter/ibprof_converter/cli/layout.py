@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-layout`: where nodes lie and what every link end carries."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from ibprof.cli.command import run_command
+from ibprof.errors import UsageError
+from ibprof.show import format_bytes, printable
+from ibprof_converter.cli.inputs import (
+    OPERATION,
+    REGION,
+    Loaded,
+    add_input_arguments,
+    load_inputs,
+    show_stages,
+    warn_of_gaps,
+)
+from ibprof_converter.outputs.csv_file import write_csv
+from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
+from ibprof_converter.routing.fdbs import find_fdbs
+from ibprof_converter.traffic.model import Traffic
+from ibprof_converter.traffic.read import KINDS
+
+NAME = "ibprof-layout"
+
+_STDOUT = Path("-")
+
+_EXAMPLE = f"""\
+examples:
+  ibprof-layout ibdiagnet.lst profile.otf2 -o links.csv
+  ibprof-layout rail1.lst rail2.lst profile.otf2 -o links.csv --nodes nodes.csv --png heatmap.png
+  ibprof-layout ibdiagnet.lst pattern:all-to-all --png capacity.png -o links.csv
+
+{KINDS}"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-layout`."""
+    return run_command(NAME, _lay_out, argv)
+
+
+def _lay_out(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_intermixed_args(argv)
+    if len(arguments.inputs) < 2:
+        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
+    _check_outputs(arguments)
+    with show_stages() as progress:
+        loaded = load_inputs(arguments, arguments.by, progress)
+    warn_of_gaps(NAME, loaded)
+    fabrics = [subnet.fabric for subnet in loaded.subnets]
+    rank_lid = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else None
+    with _open(arguments.output) as file:
+        write_csv(file, LINK_COLUMNS, link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used))
+    if arguments.nodes:
+        with _open(arguments.nodes) as file:
+            write_csv(file, NODE_COLUMNS, node_rows(fabrics, loaded.layouts, rank_lid))
+    # PyYAML and matplotlib are slow to import, and most runs want neither.
+    if arguments.yaml:
+        from ibprof_converter.outputs.yaml_file import write_yaml  # noqa: PLC0415
+
+        with _open(arguments.yaml) as file:
+            nodes = node_rows(fabrics, loaded.layouts, rank_lid)
+            links = link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used)
+            write_yaml(file, _about(loaded), nodes, links)
+    if arguments.png:
+        # Where it cannot keep its fonts' list, or takes long to make it, is no news of the fabric.
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)
+        from ibprof_converter.outputs.picture import write_picture  # noqa: PLC0415
+
+        title, subtitle = _titles(loaded)
+        with _naming(arguments.png):
+            write_picture(arguments.png, title, subtitle, fabrics, loaded.layouts, loaded.loads)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description="Lay a fabric out, follow its forwarding tables, and write what every link end carries.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_input_arguments(parser, fabric_needed=True)
+    outputs = parser.add_argument_group("outputs")
+    outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="links.csv, a row a link (default: stdout)")
+    outputs.add_argument("--nodes", metavar="FILE", type=Path, help="nodes.csv, a row a node")
+    outputs.add_argument("--yaml", metavar="FILE", type=Path, help="nodes and links in one YAML file")
+    outputs.add_argument("--png", metavar="FILE", type=Path, help="a picture, each link end coloured by its own load")
+    outputs.add_argument(
+        "--by",
+        metavar="region,operation",
+        type=_columns,
+        default=(),
+        help="a row for each region, operation or both that has bytes on a link",
+    )
+    outputs.add_argument("--used", action="store_true", help="leave out links without traffic")
+    return parser
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    columns = tuple(column.strip() for column in text.split(","))
+    if unknown := set(columns) - {REGION, OPERATION}:
+        found = ", ".join(sorted(unknown))
+        raise argparse.ArgumentTypeError(f"expected {REGION}, {OPERATION} or both, found {found!r}")
+    return columns
+
+
+@contextmanager
+def _open(path: Path | None) -> Iterator[TextIO]:
+    if path is None or path == _STDOUT:
+        yield sys.stdout
+        return
+    with _naming(path), path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        yield file
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Have an error of writing, such as a full disk, name its file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or path
+        raise
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse to write over what is read, or two outputs into one file, before anything is lost.
+
+    Raises:
+        UsageError: two names are of one file.
+    """
+    beside = map(find_fdbs, arguments.inputs[:-1])
+    read = [*arguments.inputs, *arguments.fdbs, *beside, arguments.placement]
+    taken = {_identify(Path(name)): "an input" for name in read if name}
+    for option in ("output", "nodes", "yaml", "png"):
+        path = getattr(arguments, option) or (_STDOUT if option == "output" else None)
+        if path is None or (file := _identify(path)) is None:
+            continue
+        if file in taken:
+            raise UsageError(f"--{option} {path}: this is also {taken[file]}")
+        taken[file] = f"--{option}"
+
+
+def _identify(path: Path) -> object:
+    """Tell a file from others, whatever its names; None for a device or a pipe, which may be written to twice."""
+    if not path.exists():
+        return path.resolve()
+    status = path.stat()
+    return (status.st_dev, status.st_ino) if path.is_file() else None
+
+
+def _about(loaded: Loaded) -> dict[str, object]:
+    return {
+        "traffic": loaded.placed.origin,
+        "fabrics": [subnet.fabric.name for subnet in loaded.subnets],
+        "rails": loaded.placed.rail_source if isinstance(loaded.placed, Traffic) else None,
+        "bytes_total": loaded.loads.bytes_total,
+        "bytes_routed": loaded.loads.bytes_routed,
+        "bytes_on_host": loaded.loads.bytes_on_host,
+        "bytes_unrouted": loaded.loads.bytes_unrouted,
+    }
+
+
+def _titles(loaded: Loaded) -> tuple[str, str]:
+    # The last folder too: dumps of all fabrics bear the same names.
+    fabrics = " and ".join("/".join(Path(subnet.fabric.name).parts[-2:]) for subnet in loaded.subnets)
+    loads = loaded.loads
+    hottest = max(int(each.sum(axis=2, dtype="uint64").max(initial=0)) for each in loads.by_rail)
+    subtitle = f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(hottest)} on the hottest end of one"
+    if loads.bytes_on_host:
+        subtitle += f"; {format_bytes(loads.bytes_on_host)} within hosts"
+    if unrouted := sum(loads.bytes_unrouted.values()):
+        subtitle += f"; {format_bytes(unrouted)} not routed"
+    if isinstance(loaded.placed, Traffic) and len(loaded.subnets) > 1:
+        subtitle += f"; rails {loaded.placed.rail_source}"
+    return printable(f"{loaded.placed.origin} on {fabrics}"), subtitle

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a list of links to a Fabric: what all formats that list links have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.listing import PORTS, Listing, check_ranges, take_equal
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.names import show_some
+
+_OLD_TOP_SPEED = "10"
+
+
+def assemble(listing: Listing) -> Fabric:
+    """Build the Fabric: every node, port and link once, in the order of their GUIDs, whatever the order of the lines.
+
+    Links that are not active carry no traffic: they are left out, with a warning, and so are nodes that have no others.
+
+    Raises:
+        InputError: a number is out of its range, or no link is active.
+        InconsistentError: two lines contradict one another.
+    """
+    check_ranges(listing)
+    links = _match_rows(listing)
+    if not links.active.any():
+        raise InputError(listing.path, None, "at least one active link", "none")
+    active = listing.select(np.flatnonzero(links.active[links.of_row]))
+    node_guid, node = np.unique(active.node_guid, return_inverse=True)
+    node = node.reshape(active.node_guid.shape)
+    number, port_guid, port_lid = _collect_ports(active, node)
+    has_lid = port_lid > 0
+    link_end = _cut(links.ends[links.active])
+    guids = np.unique(listing.node_guid)
+    return Fabric(
+        name=listing.path,
+        node_guid=node_guid,
+        node_kind=take_equal(active, node, active.kind, "the type of a node"),
+        node_name=_choose_names(active, node),
+        system_guid=take_equal(active, node, active.system_guid, "the SystemGUID of a node"),
+        link_node=np.searchsorted(node_guid, guids[link_end[0]]).astype(np.int32),
+        link_port=link_end[1].astype(np.int32),
+        link_gbps=links.gbps[links.active],
+        port_node=(number // PORTS)[has_lid].astype(np.int32),
+        port_number=(number % PORTS)[has_lid].astype(np.int32),
+        port_guid=port_guid[has_lid],
+        port_lid=port_lid[has_lid].astype(np.int32),
+        port_lmc=np.zeros(int(has_lid.sum()), np.int32),
+        warnings=tuple(_warn(listing, links, node_guid)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """Links, each once, by (node, port) of the lower end, then of the other; nodes count by their GUIDs.
+
+    Attributes:
+        ends: int64 [link, 2], node * PORTS + port.
+        row: int64 [link], the first row that lists it.
+        of_row: int64 [row].
+        listed: int64 [link], by how many rows.
+        active: bool [link], by all rows.
+        gbps: float64 [link], the slowest of all rows.
+        rates_differ: bool [link].
+    """
+
+    ends: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    of_row: npt.NDArray[np.int64]
+    listed: npt.NDArray[np.int64]
+    active: npt.NDArray[np.bool_]
+    gbps: npt.NDArray[np.float64]
+    rates_differ: npt.NDArray[np.bool_]
+
+
+def _match_rows(listing: Listing) -> _Links:
+    """Find the rows that list one link, once or from both its ends."""
+    _, node = np.unique(listing.node_guid, return_inverse=True)
+    end = node.reshape(listing.port.shape).astype(np.int64) * PORTS + listing.port
+    ends = np.sort(end, axis=1)
+    _, row, of_row, listed = np.unique(
+        ends[:, 0] << 32 | ends[:, 1], return_index=True, return_inverse=True, return_counts=True
+    )
+    take_equal(listing, end, np.stack([of_row, of_row], axis=1), "the link of a port")
+    active = np.ones(len(row), np.bool_)
+    np.logical_and.at(active, of_row, listing.active)
+    slowest = np.full(len(row), np.inf)
+    fastest = np.zeros(len(row))
+    with np.errstate(invalid="ignore"):  # nan, an unknown rate, stays nan
+        np.minimum.at(slowest, of_row, listing.gbps)
+        np.maximum.at(fastest, of_row, listing.gbps)
+    return _Links(ends[row], row, of_row, listed, active, slowest, slowest < fastest)
+
+
+def _cut(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return ends // PORTS, ends % PORTS
+
+
+def _collect_ports(
+    listing: Listing, node: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.integer]]:
+    """Give each addressable port once: node * PORTS + number, GUID, base LID. A switch has but port 0."""
+    number = node.astype(np.int64) * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port)
+    guid = take_equal(listing, number, listing.port_guid, "the PortGUID of a port")
+    lid = take_equal(listing, number, listing.lid, "the LID of a port")
+    used, count = np.unique(lid[lid > 0], return_counts=True)
+    if (count > 1).any():
+        raise InconsistentError(f"{listing.path}: LID {used[count > 1][0]:#06x} belongs to more than one port")
+    return np.unique(number), guid, lid
+
+
+def _choose_names(listing: Listing, node: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """Give each node its description: the last one in the alphabet where a host changed its own meanwhile."""
+    return tuple(name for _, name in sorted(dict(sorted(_pair_names(listing, node))).items()))
+
+
+def _pair_names(listing: Listing, node: npt.NDArray[np.int64]) -> set[tuple[int, str]]:
+    return set(zip(node.ravel().tolist(), (name for pair in listing.name for name in pair), strict=True))
+
+
+def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
+    """Say what is odd about a list of links that is fit to be used."""
+    if not links.active.all():
+        yield f"{_links(listing, links.row[~links.active])}: not active, left out"
+    lost = np.flatnonzero(~np.isin(listing.node_guid.ravel(), kept_guid))
+    if len(lost):
+        names = sorted({repr(listing.name[end // 2][end % 2]) for end in lost})
+        yield f"{_count(names, 'node')}: no active link, left out"
+    once = links.listed == 1
+    if once.any() and not once.all():
+        yield f"{_links(listing, links.row[once])}: listed from one end only; the file may be cut"
+    if links.rates_differ.any():
+        yield f"{_links(listing, links.row[links.rates_differ])}: rates of the two ends differ, the lower one is taken"
+    if np.isnan(links.gbps).any():
+        yield f"{_links(listing, links.row[np.isnan(links.gbps)])}: unknown speed"
+    if once.all() and listing.top_speed == _OLD_TOP_SPEED:
+        yield "speeds of 10 Gb/s a lane may stand for faster ones, which ibdiagnet 1.x cannot show"
+
+
+def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:
+    return _count([listing.describe_link(row) for row in sorted(rows)], "link")
+
+
+def _count(items: Sequence[str], noun: str) -> str:
+    return f"{len(items)} {noun}{'s' if len(items) > 1 else ''} ({show_some(items)})"

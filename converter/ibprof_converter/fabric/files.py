@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read dumps from disk, packed or not, and refuse at once what cannot be one."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO
+
+from ibprof.errors import InputError
+
+SUFFIXES = ("", ".gz", ".xz")
+"""What a dump's name may end with besides its own suffix. Contents, not names, tell how a file is packed."""
+
+LIMIT = 1 << 31
+"""Bytes of an unpacked dump; four times the tables of 11,664 hosts. A small file can unpack to anything."""
+
+_CHUNK = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+_XZ_MAGIC = b"\xfd7zXZ\0"
+
+
+def read_dump(path: str | PathLike[str]) -> bytes:
+    r"""Read a text file, plain, gzip or xz, as bytes with lines that end with `\n`.
+
+    Bytes, since node descriptions need not be UTF-8.
+
+    Raises:
+        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`.
+    """
+    try:
+        with Path(path).open("rb") as raw, _unpack(raw) as text:
+            data = _read_text(path, text)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InputError(path, None, "a readable file", _describe(error)) from error
+    if not data.strip():
+        raise InputError(path, None, "text", "an empty file")
+    return data.replace(b"\r\n", b"\n")
+
+
+def find_sibling(path: str | PathLike[str], name: str) -> Path | None:
+    """Find the file `name` in the folder of `path`, plain or packed."""
+    candidates = (Path(path).parent / (name + suffix) for suffix in SUFFIXES)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def strip_packing(path: str | PathLike[str]) -> str:
+    """Give the last part of a file's name without `.gz` or `.xz`."""
+    name = Path(fspath(path)).name
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if suffix and name.endswith(suffix)), name)
+
+
+def decode_name(raw: bytes) -> str:
+    """Decode a node description; bytes that are not UTF-8 become `\\xNN`, so that every output stays valid."""
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _read_text(path: str | PathLike[str], text: BinaryIO) -> bytes:
+    # In chunks: a read of as many bytes as may come would set room for all of them aside at once.
+    chunks = []
+    size = 0
+    while chunk := text.read(_CHUNK):
+        size += len(chunk)
+        if b"\0" in chunk:
+            raise InputError(path, None, "a text file", "binary data")
+        if size > LIMIT:
+            raise InputError(path, None, f"at most {LIMIT:,} bytes", "more")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _unpack(raw: BinaryIO) -> BinaryIO:
+    magic = raw.peek(len(_XZ_MAGIC)) if hasattr(raw, "peek") else b""
+    if magic.startswith(_GZIP_MAGIC):
+        return gzip.GzipFile(fileobj=raw)  # type: ignore[return-value]  # it reads like one
+    if magic.startswith(_XZ_MAGIC):
+        return lzma.LZMAFile(raw)  # type: ignore[return-value]
+    return raw
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return f"damaged data ({str(error).lower()})"

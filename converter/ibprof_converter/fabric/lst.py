@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parse `ibdiagnet.lst` (ibdiagnet 1.x, 2.x) and OpenSM's `opensm-subnet.lst`.
+
+    { CA-SM Ports:01 SystemGUID:.. NodeGUID:.. PortGUID:.. VenID:.. DevID:.. Rev:.. {host01 HCA-1} LID:0001 PN:01 }
+    { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
+
+ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may hold
+blanks, quotes and brackets, so the fixed words around it are what a line is taken apart by. Type `Rt` is a router;
+`-SM` marks where a subnet manager answers; `PHY=` without a width is what ibdiagnet 1.5.7 prints for 2x.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import chain
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.files import decode_name
+from ibprof_converter.fabric.listing import Listing
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.rates import data_rate_gbps
+
+# A line's fields in order: (what to call it in an error, its pattern). A description has at most 64 bytes; the bound
+# leaves room for escapes and keeps a hostile line from costing time.
+_END = (
+    ("an end, `{`", rb"\{ "),
+    ("type CA, SW or Rt", rb"(CA|SW|Rt)(?:-SM)? "),
+    ("Ports:, 2 hex digits", rb"Ports:([0-9A-Fa-f]{2}) "),
+    ("SystemGUID:, 16 hex digits", rb"SystemGUID:([0-9A-Fa-f]{16}) "),
+    ("NodeGUID:, 16 hex digits", rb"NodeGUID:([0-9A-Fa-f]{16}) "),
+    ("PortGUID:, 16 hex digits", rb"PortGUID:([0-9A-Fa-f]{16}) "),
+    ("VenID:, 6 to 8 hex digits", rb"VenID:[0-9A-Fa-f]{6,8} "),
+    ("DevID:, 4 to 8 hex digits", rb"DevID:[0-9A-Fa-f]{4,8} "),
+    ("Rev:, 8 hex digits", rb"Rev:[0-9A-Fa-f]{8} "),
+    ("{description} LID:, 4 hex digits", rb"\{(.{0,256}?)\} LID:([0-9A-Fa-f]{4}) "),
+    ("PN:, 2 hex digits", rb"PN:([0-9A-Fa-f]{2}) \}"),
+)
+_FIELDS = (
+    *_END,
+    ("a second end", rb" "),
+    *_END,
+    ("PHY=, a width", rb" PHY=(?:(1|2|4|8|12)x)?"),
+    ("LOG=, a state", rb" LOG=([A-Z]{3})"),
+    ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?)"),
+)
+_LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
+_KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"Rt": NodeKind.ROUTER}
+_END_FIELDS = 8
+_ACTIVE = b"ACT"
+_UNPRINTED_WIDTH = 2
+_OLD_TOP_SPEED = b"10"
+
+
+def looks_like_lst(data: bytes) -> bool:
+    """Whether `data` begins as a `.lst` does."""
+    return data.lstrip()[:2] == b"{ "
+
+
+def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
+    """Take the lines of a `.lst` apart.
+
+    Args:
+        path: for messages.
+        data: contents of the file.
+
+    Raises:
+        InputError: a line is not what it should be.
+    """
+    rows = []
+    lines = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line or line.isspace():
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise _explain(path, number, line)
+        rows.append(match.groups())
+        lines.append(number)
+    columns = list(zip(*rows, strict=True))
+    ends = zip(columns[:_END_FIELDS], columns[_END_FIELDS : 2 * _END_FIELDS], strict=True)
+    kind, ports, system_guid, node_guid, port_guid, name, lid, port = (list(zip(*pair, strict=True)) for pair in ends)
+    width, state, speed = columns[2 * _END_FIELDS :]
+    rates = {
+        pair: data_rate_gbps(int(pair[0] or _UNPRINTED_WIDTH), pair[1].decode())
+        for pair in set(zip(width, speed, strict=True))
+    }
+    return Listing(
+        path=fspath(path),
+        line=np.array(lines),
+        kind=np.array([(_KINDS[a], _KINDS[b]) for a, b in kind], np.uint8),
+        ports=_from_hex(ports, np.uint8),
+        system_guid=_from_hex(system_guid, np.uint64),
+        node_guid=_from_hex(node_guid, np.uint64),
+        port_guid=_from_hex(port_guid, np.uint64),
+        name=[(decode_name(a), decode_name(b)) for a, b in name],
+        lid=_from_hex(lid, np.uint16),
+        port=_from_hex(port, np.uint8),
+        active=np.array([word == _ACTIVE for word in state]),
+        gbps=np.array([rates[pair] for pair in zip(width, speed, strict=True)]),
+        top_speed=max(set(speed), key=float).decode(),
+    )
+
+
+def _from_hex(pairs: Iterable[tuple[bytes, bytes]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Turn pairs of hex numbers, as wide as `dtype`, into an array [row, 2]."""
+    digits = b"".join(chain.from_iterable(pairs)).decode()
+    written = np.frombuffer(bytes.fromhex(digits), np.dtype(dtype).newbyteorder(">"))
+    return written.astype(dtype).reshape(-1, 2)
+
+
+def _explain(path: str | PathLike[str], number: int, line: bytes) -> InputError:
+    """Say which field of a line is the first that does not fit."""
+    fitting = 0
+    for expected, field in _FIELDS:
+        match = re.compile(field).match(line, fitting)
+        if match is None:
+            found = quote_found(line[fitting:]) if line[fitting:] else "the end of the line"
+            return InputError(path, number, expected, found)
+        fitting = match.end()
+    return InputError(path, number, "the end of the line", quote_found(line[fitting:]))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Fabric: nodes, links and LIDs of one subnet (rail), as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+LIDS = 1 << 16
+"""LIDs are 16 bits wide; unicast ones end at 0xBFFF."""
+
+NO_NODE = -1
+
+
+class NodeKind(IntEnum):
+    """What a node is, in InfiniBand's terms."""
+
+    CA = 0
+    SWITCH = 1
+    ROUTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
+
+    Attributes:
+        name: where it was read from; for messages.
+        node_guid: uint64 [node], ascending.
+        node_kind: uint8 [node], of `NodeKind`.
+        node_name: NodeDescription of each node: untrusted text.
+        system_guid: uint64 [node], equal on all chips of one chassis; 0 where unknown.
+        link_node: int32 [link, 2], the nodes at the two ends.
+        link_port: int32 [link, 2], their port numbers.
+        link_gbps: float64 [link], data rate of one direction in Gb/s (width x lane speed x coding); nan where unknown.
+        port_node: int32 [p], node of each port that has a LID (a switch's is port 0).
+        port_number: int32 [p].
+        port_guid: uint64 [p].
+        port_lid: int32 [p], base LID.
+        port_lmc: int32 [p], so the port answers to LIDs lid .. lid + 2**lmc - 1.
+        warnings: what the file said that is odd, a sentence each.
+        lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
+        lid_port: int32 [LIDS], index into the ports, -1 for none.
+    """
+
+    name: str
+    node_guid: npt.NDArray[np.uint64]
+    node_kind: npt.NDArray[np.uint8]
+    node_name: tuple[str, ...]
+    system_guid: npt.NDArray[np.uint64]
+    link_node: npt.NDArray[np.int32]
+    link_port: npt.NDArray[np.int32]
+    link_gbps: npt.NDArray[np.float64]
+    port_node: npt.NDArray[np.int32]
+    port_number: npt.NDArray[np.int32]
+    port_guid: npt.NDArray[np.uint64]
+    port_lid: npt.NDArray[np.int32]
+    port_lmc: npt.NDArray[np.int32]
+    warnings: tuple[str, ...] = ()
+    lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
+    lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lid_port = np.full(LIDS, -1, np.int32)
+        for index, (lid, lmc) in enumerate(zip(self.port_lid, self.port_lmc, strict=True)):
+            lid_port[lid : lid + (1 << int(lmc))] = index
+        lid_port[0] = -1
+        lid_node = np.where(lid_port >= 0, self.port_node[lid_port] if len(self.port_node) else NO_NODE, NO_NODE)
+        object.__setattr__(self, "lid_port", lid_port)
+        object.__setattr__(self, "lid_node", lid_node.astype(np.int32))
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.node_guid)
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return len(self.link_node)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data rates of InfiniBand links."""
+
+from __future__ import annotations
+
+from math import nan
+
+_8B10B = 8 / 10
+_64B66B = 64 / 66
+_RS_FEC = 514 / 544 * 256 / 257  # RS(544,514) over 256b/257b blocks
+
+_LANE_GBPS = {
+    "2.5": 2.5 * _8B10B,  # SDR
+    "5": 5.0 * _8B10B,  # DDR
+    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) is printed alike
+    "14": 14.0625 * _64B66B,  # FDR
+    "25": 25.78125 * _64B66B,  # EDR
+    "50": 53.125 * _RS_FEC,  # HDR
+    "100": 106.25 * _RS_FEC,  # NDR
+}
+"""Data rate of one lane in Gb/s, by the speed that the tools print: signalling rate x coding.
+
+Source: InfiniBand Architecture Specification, volume 1, PortInfo (LinkSpeedActive, LinkSpeedExtActive); volume 2, the
+chapters on the physical layer for signalling rates and coding.
+"""
+
+
+def data_rate_gbps(lanes: int, speed: str) -> float:
+    """Give the data rate of one direction of a link in Gb/s.
+
+    Args:
+        lanes: 1, 2, 4, 8 or 12.
+        speed: of one lane as the tools print it, `2.5` to `100`.
+
+    Returns:
+        Gb/s, nan for a speed that is not known here.
+    """
+    return lanes * _LANE_GBPS.get(speed, nan)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an answer rests on: what was recorded, what was not seen, what is modelled rather than measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ibprof.gaps import describe_gaps
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What an answer rests on.
+
+    Attributes:
+        origin: where the traffic comes from.
+        rails: how bytes were assigned to rails; None where there is no fabric, and for bytes counted at the ports.
+        world_size: ranks of the job; None where no run was recorded.
+        ranks_recorded: of them.
+        hosts: that ranks were recorded on.
+        not_seen: what the numbers lack, a sentence each.
+        modelled: what is a model's, not measured, a sentence each.
+        notes: what else a reader must know, a sentence each.
+    """
+
+    origin: str
+    rails: str | None
+    world_size: int | None
+    ranks_recorded: int | None
+    hosts: tuple[str, ...]
+    not_seen: tuple[str, ...]
+    modelled: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def describe_coverage(
+    demand: RankTraffic | None, placed: Traffic | PortCounters | None, subnets: Sequence[Subnet]
+) -> Coverage:
+    """Say what an answer rests on.
+
+    Args:
+        demand: the traffic between ranks; None where it knows no ranks.
+        placed: the traffic on the fabric; None where there is no fabric.
+        subnets: the rails.
+    """
+    run = demand.profile if demand else None
+    source = placed or demand
+    if source is None:
+        raise TypeError("a coverage is of a demand or a placed traffic")
+    notes = [*(placed.notes if placed else ()), *(warning for subnet in subnets for warning in subnet.warnings)]
+    modelled = []
+    if isinstance(placed, Traffic):
+        modelled.append(
+            "loads are sums over the job along static routes: when they flow, and what queues, is not in them"
+        )
+        if placed.rail_source.startswith(("modelled", "assumed")):
+            modelled.append(f"which rail bytes take: {placed.rail_source}")
+    return Coverage(
+        origin=source.origin,
+        rails=placed.rail_source if isinstance(placed, Traffic) else None,
+        world_size=run.world_size if run else None,
+        ranks_recorded=len(run.ranks) if run else None,
+        hosts=tuple(host.name for host in run.hosts) if run else (),
+        not_seen=tuple(describe_gaps(run)) if run else (),
+        modelled=tuple(modelled),
+        notes=tuple(notes),
+    )

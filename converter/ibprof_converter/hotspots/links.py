@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The link ends that carry most, and who loads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.layout.ends import lower_ends
+from ibprof_converter.layout.positions import Layout
+from ibprof_converter.routing.spread import flows_on
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import NO_RANK, Traffic, total_bytes
+
+NAMED_PAIRS = 3
+NAMED_SHARES = 5
+"""How many rank pairs, and how many regions and operations, are named for each link end; the rest is added up."""
+
+HOST_LINK = "host"
+SWITCH_LINK = "switch"
+
+REST = "others"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One side of a link."""
+
+    guid: str
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Part of the bytes of a link end.
+
+    Attributes:
+        name: of a region or an operation; `REST` for those that are not named one by one.
+        bytes: of this part.
+        share: of the link end's bytes, 0 to 1.
+    """
+
+    name: str
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairShare:
+    """What one pair puts on a link end.
+
+    Attributes:
+        source_rank, destination_rank: None where the traffic knows no ranks.
+        source, destination: node descriptions of the hosts, or LIDs' numbers where there are none.
+        bytes, share: as in `Share`.
+    """
+
+    source_rank: int | None
+    destination_rank: int | None
+    source: str
+    destination: str
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPairs:
+    """The pairs that are not named one by one.
+
+    Attributes:
+        pairs: how many.
+        bytes, share: as in `Share`.
+    """
+
+    pairs: int
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contributors:
+    """Who loads a link end, the greatest first.
+
+    Attributes:
+        rank_pairs: the `NAMED_PAIRS` greatest.
+        other_pairs: the pairs that are not among them.
+        regions, operations: with one entry `REST` at the end for those that are not named.
+    """
+
+    rank_pairs: tuple[PairShare, ...]
+    other_pairs: OtherPairs
+    regions: tuple[Share, ...]
+    operations: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hotspot:
+    """A link end that carries much.
+
+    Attributes:
+        rail: index of the fabric.
+        a, b: the link's two sides, `a` the lower one.
+        end: "a" or "b", the side that sends these bytes.
+        kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
+        gbps: None where the speed is not known.
+        bytes: sent by that side.
+        ratio_to_mean: `bytes` over the mean of all link ends that carry anything.
+        least_time_s: in which the link could carry the bytes at its data rate; None where that is not known.
+        contributors: None where the bytes were counted at the ports, which know no sender.
+    """
+
+    rail: int
+    a: Node
+    b: Node
+    end: str
+    kind: str
+    gbps: float | None
+    bytes: int
+    ratio_to_mean: float
+    least_time_s: float | None
+    contributors: Contributors | None
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """How the loads of all link ends compare.
+
+    Attributes:
+        links: of all rails.
+        links_used: that carry anything, either way.
+        max_link: bytes of the link end that carries most.
+        mean_link: bytes, the mean of the link ends that carry anything.
+        max_switch_link: as `max_link`, between switches alone.
+    """
+
+    links: int
+    links_used: int
+    max_link: int
+    mean_link: float
+    max_switch_link: int
+
+
+class LinkEnds:
+    """All link ends of all rails in one list, with what they carry."""
+
+    def __init__(
+        self, subnets: Sequence[Subnet], layouts: Sequence[Layout], loads: Loads, traffic: Traffic | None
+    ) -> None:
+        self._subnets = subnets
+        self._traffic = traffic
+        self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
+        totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
+        self._links = sum(map(len, totals))
+        self._links_used = sum(int(total.any(axis=1).sum()) for total in totals)
+        self._bytes = np.concatenate([total.reshape(-1) for total in totals])
+        self._rail = np.repeat(np.arange(len(totals)), [total.size for total in totals])
+        self._first = np.cumsum([0, *(total.size for total in totals)])
+        self._between_switches = np.concatenate([np.repeat(_joins_switches(each.fabric), 2) for each in subnets])
+        used = int(np.count_nonzero(self._bytes))
+        self._mean = total_bytes(self._bytes) / used if used else 0.0
+
+    def heat(self) -> Heat:
+        """Compare the loads of all link ends."""
+        return Heat(
+            links=self._links,
+            links_used=self._links_used,
+            max_link=int(self._bytes.max(initial=0)),
+            mean_link=self._mean,
+            max_switch_link=int(self._bytes[self._between_switches].max(initial=0)),
+        )
+
+    def hottest(self, count: int, between_switches: bool = False) -> tuple[Hotspot, ...]:
+        """Give the `count` link ends that carry most, of all or of those between switches alone."""
+        candidates = np.flatnonzero((self._bytes > 0) & (self._between_switches | (not between_switches)))
+        # Of ends that carry the same, those between switches come first: a placement can move them.
+        keys = (~self._between_switches[candidates], ~self._bytes[candidates])
+        return tuple(self._describe(int(end)) for end in candidates[np.lexsort(keys)][:count])
+
+    def _describe(self, index: int) -> Hotspot:
+        rail = int(self._rail[index])
+        fabric = self._subnets[rail].fabric
+        link, end = divmod(index - int(self._first[rail]), 2)
+        lower = int(self._lower[rail][link])
+        amount = int(self._bytes[index])
+        gbps = float(fabric.link_gbps[link])
+        return Hotspot(
+            rail=rail,
+            a=_node(fabric, link, lower),
+            b=_node(fabric, link, 1 - lower),
+            end="a" if end == lower else "b",
+            kind=SWITCH_LINK if self._between_switches[index] else HOST_LINK,
+            gbps=None if math.isnan(gbps) else gbps,
+            bytes=amount,
+            ratio_to_mean=amount / self._mean,
+            least_time_s=None if math.isnan(gbps) else amount * 8 / (gbps * 1e9),
+            contributors=self._contributors(rail, link, end, amount),
+        )
+
+    def _contributors(self, rail: int, link: int, end: int, amount: int) -> Contributors | None:
+        if self._traffic is None:
+            return None
+        traffic, subnet = self._traffic, self._subnets[rail]
+        here = np.flatnonzero(traffic.rail == rail)
+        loads_it = flows_on(
+            subnet.fabric, subnet.tables, traffic.source_lid[here], traffic.destination_lid[here], link, end
+        )
+        flows = here[loads_it]
+        counts = traffic.bytes[flows]
+        rank_pairs, other_pairs = _pair_shares(traffic, subnet.fabric, flows, amount)
+        return Contributors(
+            rank_pairs=rank_pairs,
+            other_pairs=other_pairs,
+            regions=_shares(traffic.region[flows], counts, traffic.regions, amount),
+            operations=_shares(traffic.operation[flows], counts, traffic.operations, amount),
+        )
+
+
+def _joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
+    joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return joins
+
+
+def _node(fabric: Fabric, link: int, end: int) -> Node:
+    node = int(fabric.link_node[link, end])
+    return Node(
+        guid=f"0x{int(fabric.node_guid[node]):016x}",
+        name=fabric.node_name[node],
+        port=int(fabric.link_port[link, end]),
+    )
+
+
+def add_up(
+    key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Add up the bytes of each key; give keys and sums, the greatest sum first."""
+    keys, inverse = np.unique(key.astype(np.int64), return_inverse=True)
+    sums = np.zeros(len(keys), np.uint64)
+    np.add.at(sums, inverse, counts)
+    order = np.argsort(~sums, kind="stable")
+    return keys[order], sums[order]
+
+
+def _shares(
+    key: npt.NDArray[np.int32], counts: npt.NDArray[np.uint64], names: Sequence[str], amount: int
+) -> tuple[Share, ...]:
+    keys, sums = add_up(key, counts)
+    shares = [
+        Share(names[index], value, value / amount)
+        for index, value in zip(keys[:NAMED_SHARES].tolist(), sums[:NAMED_SHARES].tolist(), strict=True)
+    ]
+    if rest := total_bytes(sums[NAMED_SHARES:]):
+        shares.append(Share(REST, rest, rest / amount))
+    return tuple(shares)
+
+
+def _pair_shares(
+    traffic: Traffic, fabric: Fabric, flows: npt.NDArray[np.intp], amount: int
+) -> tuple[tuple[PairShare, ...], OtherPairs]:
+    """Add up flows by rank pair, or by LID pair where there are no ranks."""
+    source, destination = traffic.source_rank[flows], traffic.destination_rank[flows]
+    if (source == NO_RANK).any():
+        source, destination = traffic.source_lid[flows], traffic.destination_lid[flows]
+    pair = source.astype(np.int64) << 32 | destination.astype(np.int64)
+    keys, sums = add_up(pair, traffic.bytes[flows])
+    greatest = []
+    for key, value in zip(keys[:NAMED_PAIRS].tolist(), sums[:NAMED_PAIRS].tolist(), strict=True):
+        flow = int(flows[np.argmax(pair == key)])
+        ranks = int(traffic.source_rank[flow]), int(traffic.destination_rank[flow])
+        greatest.append(
+            PairShare(
+                source_rank=None if ranks[0] == NO_RANK else ranks[0],
+                destination_rank=None if ranks[1] == NO_RANK else ranks[1],
+                source=fabric.node_name[fabric.lid_node[traffic.source_lid[flow]]],
+                destination=fabric.node_name[fabric.lid_node[traffic.destination_lid[flow]]],
+                bytes=value,
+                share=value / amount,
+            )
+        )
+    rest = total_bytes(sums[NAMED_PAIRS:])
+    return tuple(greatest), OtherPairs(len(keys) - len(greatest), rest, rest / amount)

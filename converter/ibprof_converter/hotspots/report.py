@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The post-mortem report: all that is said of a traffic, as data. `text` shows it to people, `as_json` to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
+from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
+from ibprof_converter.hotspots.run import RunSummary, summarise
+from ibprof_converter.layout.positions import Layout
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """What a traffic does to the links of a fabric.
+
+    bytes_total = bytes_routed + bytes_on_host + all of bytes_unrouted.
+
+    Attributes:
+        bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
+        heat: how the loads compare.
+        hotspots: the link ends that carry most.
+        switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
+            the placement.
+    """
+
+    bytes_total: int
+    bytes_routed: int
+    bytes_on_host: int
+    bytes_unrouted: dict[str, int]
+    heat: Heat
+    hotspots: tuple[Hotspot, ...]
+    switch_hotspots: tuple[Hotspot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is said of a traffic.
+
+    Attributes:
+        coverage: what the rest stands on.
+        links: None without a fabric.
+        run: None where the traffic knows no ranks.
+        requests: what to ask an administrator for; empty where there is a fabric.
+    """
+
+    coverage: Coverage
+    links: LinkReport | None
+    run: RunSummary | None
+    requests: tuple[Request, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command for an administrator.
+
+    Attributes:
+        command: to type.
+        files: what it leaves, to hand over.
+        remark: where and how to run it.
+    """
+
+    command: str
+    files: tuple[str, ...]
+    remark: str
+
+
+REQUESTS = (
+    Request(
+        "ibdiagnet -o fabric",
+        ("fabric/ibdiagnet.lst", "fabric/ibdiagnet.fdbs"),
+        "on any node of the subnet, as root; on a busy fabric look whether every switch is in the .fdbs",
+    ),
+    Request(
+        "echo 'log_flags 0x43' >> /etc/opensm/opensm.conf && kill -HUP $(pidof opensm)",
+        ("/var/log/opensm-subnet.lst", "/var/log/opensm.fdbs", "/var/cache/opensm/guid2lid"),
+        "instead of ibdiagnet, on the host of OpenSM, which goes on running; these have the links' true speeds and the "
+        "LMC (they lie elsewhere where dump_files_dir or OSM_CACHE_DIR is set)",
+    ),
+    Request(
+        "ibnetdiscover > ibnetdiscover.out",
+        ("ibnetdiscover.out",),
+        "to compare the above with by eye: nodes, links and speeds; it has no forwarding tables, so alone it gives "
+        "no loads",
+    ),
+)
+
+
+def report_on_run(demand: RankTraffic) -> Report:
+    """Report on a traffic between ranks without any fabric."""
+    return Report(coverage=describe_coverage(demand, None, ()), links=None, run=summarise(demand), requests=REQUESTS)
+
+
+def report_on_links(
+    demand: RankTraffic | None,
+    placed: Traffic | PortCounters,
+    subnets: Sequence[Subnet],
+    layouts: Sequence[Layout],
+    loads: Loads,
+    top: int,
+) -> Report:
+    """Report on a traffic on the links of a fabric.
+
+    Args:
+        demand: the traffic between ranks; None where it knows no ranks.
+        placed: the same on the fabric.
+        subnets, layouts: the rails.
+        loads: what `placed` puts on their links.
+        top: number of hot link ends to name.
+    """
+    ends = LinkEnds(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
+    links = LinkReport(
+        bytes_total=loads.bytes_total,
+        bytes_routed=loads.bytes_routed,
+        bytes_on_host=loads.bytes_on_host,
+        bytes_unrouted=loads.bytes_unrouted,
+        heat=ends.heat(),
+        hotspots=ends.hottest(top),
+        switch_hotspots=ends.hottest(top, between_switches=True),
+    )
+    return Report(
+        coverage=describe_coverage(demand, placed, subnets),
+        links=links,
+        run=summarise(demand, with_hosts=not (isinstance(placed, Traffic) and placed.moved)) if demand else None,
+        requests=(),
+    )
+
+
+def as_json(report: Report) -> dict[str, object]:
+    """Give the report as plain values for a JSON file."""
+    document: dict[str, object] = {}
+    if report.links:
+        links = asdict(report.links)
+        heat = links.pop("heat")
+        hot = {name: [_hotspot(spot) for spot in links.pop(name)] for name in ("hotspots", "switch_hotspots")}
+        document |= links | heat | hot
+    if report.run:
+        document |= {name: value for name, value in asdict(report.run).items() if name not in document}
+    document["coverage"] = asdict(report.coverage)
+    if report.requests:
+        document["ask_the_administrator_for"] = [asdict(request) for request in report.requests]
+    return document
+
+
+def _hotspot(spot: dict[str, object]) -> dict[str, object]:
+    """Put what identifies the link under one key."""
+    link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
+    return {"link": link, **spot}

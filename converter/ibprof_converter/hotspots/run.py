@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said of a traffic between ranks without any fabric: who sends how much, in what operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile import Port
+from ibprof_converter.traffic.model import RankTraffic, total_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What one operation or region sent.
+
+    Attributes:
+        name: of the operation or region.
+        bytes, messages: in all.
+        share: of all bytes, 0 to 1.
+    """
+
+    name: str
+    bytes: int
+    messages: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostSum:
+    """What the ranks of one host sent.
+
+    Attributes:
+        name: of the host.
+        ranks: on it that were recorded.
+        ports: of its InfiniBand or RoCE devices.
+        bytes_on_host: between its ranks.
+        bytes_sent, bytes_received: to and from other hosts.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    ports: tuple[Port, ...]
+    bytes_on_host: int
+    bytes_sent: int
+    bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How evenly senders share the bytes.
+
+    Attributes:
+        max_bytes: of the one that sends most.
+        mean_bytes: over all.
+        ratio: of the two; 1 is even, 0 when nobody sends.
+        greatest: number of the one that sends most.
+    """
+
+    max_bytes: int
+    mean_bytes: float
+    ratio: float
+    greatest: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A traffic between ranks, without any fabric.
+
+    Attributes:
+        bytes_total: rank to rank, those within a host and those to no rank included.
+        bytes_on_host: between ranks of one host, as they were recorded.
+        operations, regions: the greatest first.
+        hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
+        balance_ranks: of what ranks send.
+        balance_hosts: of what hosts send to others; None where there are no hosts.
+    """
+
+    bytes_total: int
+    bytes_on_host: int
+    operations: tuple[Sum, ...]
+    regions: tuple[Sum, ...]
+    hosts: tuple[HostSum, ...]
+    balance_ranks: Balance
+    balance_hosts: Balance | None
+
+
+def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
+    """Add up a traffic between ranks in every way that needs no fabric.
+
+    Args:
+        demand: the traffic.
+        with_hosts: whether the hosts that it was recorded on are those that are spoken of.
+    """
+    total = total_bytes(demand.bytes) + sum(demand.unplaced.values())
+    hosts = _sum_by_host(demand) if with_hosts else ()
+    return RunSummary(
+        bytes_total=total,
+        bytes_on_host=sum(host.bytes_on_host for host in hosts),
+        operations=_sum_by(demand.operation, demand.operations, demand, total),
+        regions=_sum_by(demand.region, demand.regions, demand, total),
+        hosts=hosts,
+        balance_ranks=_balance(_add_by(demand.source, demand.bytes, demand.ranks).tolist()),
+        balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,
+    )
+
+
+def _add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:
+    sums = np.zeros(length, np.uint64)
+    np.add.at(sums, key, amounts)
+    return sums
+
+
+def _sum_by(key: npt.NDArray[np.int32], names: tuple[str, ...], demand: RankTraffic, total: int) -> tuple[Sum, ...]:
+    amounts = _add_by(key, demand.bytes, len(names)).tolist()
+    messages = _add_by(key, demand.messages, len(names)).tolist()
+    sums = [
+        Sum(name, amount, count, amount / total)
+        for name, amount, count in zip(names, amounts, messages, strict=True)
+        if amount
+    ]
+    return tuple(sorted(sums, key=lambda each: -each.bytes))
+
+
+def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
+    run = demand.profile
+    if run is None:
+        return ()
+    none = len(run.hosts)  # stands for the host of ranks that were not recorded
+    host_of_rank = np.full(demand.ranks, none, np.int32)
+    for rank in run.ranks:
+        host_of_rank[rank.rank] = rank.host
+    source, destination = host_of_rank[demand.source], host_of_rank[demand.destination]
+    inside = (source == destination) & (source != none) | (demand.source == demand.destination)
+    on_host = _add_by(source[inside], demand.bytes[inside], none + 1).tolist()
+    sent = _add_by(source[~inside], demand.bytes[~inside], none + 1).tolist()
+    received = _add_by(destination[~inside], demand.bytes[~inside], none + 1).tolist()
+    return tuple(
+        HostSum(
+            name=host.name,
+            ranks=tuple(np.flatnonzero(host_of_rank == number).tolist()),
+            ports=host.ports,
+            bytes_on_host=on_host[number],
+            bytes_sent=sent[number],
+            bytes_received=received[number],
+        )
+        for number, host in enumerate(run.hosts)
+    )
+
+
+def _balance(amounts: list[int]) -> Balance:
+    greatest = max(range(len(amounts)), key=amounts.__getitem__, default=0)
+    mean = sum(amounts) / len(amounts) if amounts else 0.0
+    most = amounts[greatest] if amounts else 0
+    return Balance(max_bytes=most, mean_bytes=mean, ratio=most / mean if mean else 0.0, greatest=greatest)

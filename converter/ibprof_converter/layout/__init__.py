@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels and positions of the nodes of a fabric."""

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric as a picture: nodes by level, each half of a link coloured by what the node at that end sends on it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ibprof.show import format_bytes
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.layout.positions import Layout
+from ibprof_converter.traffic.loads import Loads
+
+_INCHES = (15.0, 7.5)
+_DOTS_PER_INCH = 150
+_UNUSED = "#dcdfe3"
+_NODE = "#39424e"
+
+_LOW_TO_HIGH = ("#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51")
+"""Light to dark without a step back, so that it reads in grey and by eyes that tell red from green badly."""
+
+_BUNDLE_HEIGHT = 0.34
+"""How far the outermost of parallel links within a level bend away from the straight line, in levels."""
+
+_BUNDLE_STEP = 0.004
+"""How far apart parallel links between levels are at most, as a part of the picture's width."""
+
+_INK = 26.0
+"""Width of lines, in points, times the root of their number: the more there are, the thinner they must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """Half links as lines.
+
+    Attributes:
+        line: float64 [half, 2 points, 2], from a node to the middle of its link.
+        bytes: uint64 [half], what the node sends.
+        idle: bool [half], whether the whole link carries nothing.
+    """
+
+    line: npt.NDArray[np.float64]
+    bytes: npt.NDArray[np.uint64]
+    idle: npt.NDArray[np.bool_]
+
+
+def write_picture(
+    path: Path, title: str, subtitle: str, fabrics: Sequence[Fabric], layouts: Sequence[Layout], loads: Loads
+) -> None:
+    """Draw all rails into one PNG file.
+
+    Args:
+        path: the file.
+        title, subtitle: what is shown; plain text.
+        fabrics, layouts: the rails.
+        loads: of their links; regions and operations are added up.
+    """
+    figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    rails = list(zip(fabrics, layouts, loads.by_rail, strict=True))
+    parts = [_halve(fabric, layout, loaded.sum(axis=2, dtype=np.uint64)) for fabric, layout, loaded in rails]
+    halves = _Halves(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Halves.__slots__))
+    shown = _draw_links(axes, halves)
+    for fabric, layout in zip(fabrics, layouts, strict=True):
+        _draw_nodes(axes, fabric, layout)
+    _label_levels(axes, layouts)
+    if shown is not None:
+        bar = figure.colorbar(shown, ax=axes, pad=0.01, fraction=0.03, aspect=30)
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(value)))
+        bar.set_label("bytes that the node at this end sends on the link")
+        bar.outline.set_visible(False)
+    # Titles hold names from files: a `$` in them is no formula.
+    axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
+    axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
+        figure.savefig(path, format="png")
+
+
+def _halve(fabric: Fabric, layout: Layout, loaded: npt.NDArray[np.uint64]) -> _Halves:
+    """Cut each link in its middle; parallel links are bent apart, so that each is seen."""
+    ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
+    middle = ends.mean(axis=1) + _bend(fabric, layout)
+    line = np.stack([ends, np.repeat(middle[:, None], 2, axis=1)], axis=2)
+    idle = ~loaded.any(axis=1)
+    return _Halves(line=line.reshape(-1, 2, 2), bytes=loaded.reshape(-1), idle=np.repeat(idle, 2))
+
+
+def _bend(fabric: Fabric, layout: Layout) -> npt.NDArray[np.float64]:
+    """Give how far the middle of each link is moved, so that parallel ones fan out: float64 [link, 2]."""
+    pair = np.sort(fabric.link_node, axis=1)
+    _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
+    bundle = bundle.reshape(-1)
+    order = np.argsort(bundle, kind="stable")
+    place = np.empty(len(order))
+    place[order] = np.arange(len(order)) - (np.cumsum(size) - size)[bundle[order]]
+    gaps = np.maximum(size[bundle] - 1, 1)
+    across = np.where(size[bundle] > 1, 2 * place / gaps - 1, 0.0)  # from -1 to 1 over the bundle
+    width = float(np.ptp(layout.x))
+    crowd = np.bincount(layout.level[fabric.node_kind == NodeKind.SWITCH], minlength=1).max()
+    sideways = np.minimum(_BUNDLE_STEP * width * gaps, 0.4 * width / max(int(crowd), 1))
+    within_level = np.equal(*layout.y[fabric.link_node].T)
+    return np.stack(
+        [np.where(within_level, 0.0, across * sideways), np.where(within_level, across * _BUNDLE_HEIGHT, 0.0)], axis=1
+    )
+
+
+def _draw_links(axes: Axes, halves: _Halves) -> LineCollection | None:
+    """Draw idle links faintly, then the others, the hottest last; give what the colours are of."""
+    width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
+    axes.add_collection(
+        LineCollection(list(halves.line[halves.idle]), colors=_UNUSED, linewidths=width * 0.7, zorder=1)
+    )
+    used = np.flatnonzero(~halves.idle)
+    if not len(used):
+        return None
+    hottest_last = used[np.argsort(halves.bytes[used], kind="stable")]
+    shown = LineCollection(
+        list(halves.line[hottest_last]),
+        cmap=_colours(),
+        norm=Normalize(0, float(halves.bytes.max())),
+        linewidths=width,
+        zorder=2,
+    )
+    shown.set_array(halves.bytes[hottest_last].astype(np.float64))
+    axes.add_collection(shown)
+    return shown
+
+
+def _colours() -> Colormap:
+    return LinearSegmentedColormap.from_list("load", _LOW_TO_HIGH)
+
+
+def _draw_nodes(axes: Axes, fabric: Fabric, layout: Layout) -> None:
+    switch = fabric.node_kind == NodeKind.SWITCH
+    crowd = max(np.bincount(layout.level).max(), 1) if fabric.nodes else 1
+    size = float(np.clip(2000 / crowd, 2, 36))
+    axes.scatter(layout.x[~switch], layout.y[~switch], s=size, marker="s", color=_NODE, linewidths=0, zorder=3)
+    axes.scatter(layout.x[switch], layout.y[switch], s=size * 2, marker="s", color=_NODE, linewidths=0, zorder=3)
+
+
+def _label_levels(axes: Axes, layouts: Sequence[Layout]) -> None:
+    """Name the rows: 0 is the hosts; with several rails their switches' levels are told apart by letters."""
+    names: dict[float, str] = {}
+    for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
+        for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)):
+            names[y] = f"{level}{letter.strip()}" if level else "hosts 0"
+    axes.set_yticks(list(names), list(names.values()))
+    axes.set_ylabel("level", labelpad=12)
+    axes.set_xticks([])
+    axes.margins(x=0.01, y=0.06)
+    axes.tick_params(left=False)
+    for side in axes.spines.values():
+        side.set_visible(False)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links and nodes as rows of plain values, the same for every output that lists them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.layout.ends import lower_ends, order_of_links
+from ibprof_converter.layout.positions import Layout
+from ibprof_converter.traffic.loads import Group, Loads
+from ibprof_converter.traffic.model import ALL
+
+Value = int | float | str | list[int] | None
+Row = dict[str, Value]
+
+_END_COLUMNS = ("guid", "name", "port", "level", "x", "y")
+
+LINK_COLUMNS = (
+    "rail",
+    *(f"a_{column}" for column in _END_COLUMNS),
+    *(f"b_{column}" for column in _END_COLUMNS),
+    *("gbps", "region", "operation", "a_bytes", "b_bytes"),
+)
+
+NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
+
+_KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router"}
+
+
+def link_rows(
+    fabrics: Sequence[Fabric], layouts: Sequence[Layout], loads: Loads, only_used: bool = False
+) -> Iterator[Row]:
+    """Yield a row a link; where regions or operations are told apart, a row for each that has bytes on the link.
+
+    A link without traffic has one row, of 0 bytes for region and operation `ALL`, unless `only_used` leaves it out.
+
+    Args:
+        fabrics, layouts: the rails.
+        loads: of their links.
+        only_used: whether to leave out links without traffic.
+
+    Yields:
+        A dict of `LINK_COLUMNS`; `gbps` is None where it is not known.
+    """
+    for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
+        lower = lower_ends(fabric, layout)
+        for link in order_of_links(fabric, layout).tolist():
+            a = int(lower[link])
+            where = _link_columns(rail, fabric, layout, link, a)
+            for (region, operation), a_bytes, b_bytes in _loads_of_link(loads.groups, loaded[link], a, only_used):
+                yield where | {"region": region, "operation": operation, "a_bytes": a_bytes, "b_bytes": b_bytes}
+
+
+def _loads_of_link(
+    groups: Sequence[Group], loaded: npt.NDArray[np.uint64], a: int, only_used: bool
+) -> Iterator[tuple[Group, int, int]]:
+    used = np.flatnonzero(loaded.any(axis=0)).tolist()
+    for group in used:
+        yield groups[group], int(loaded[a, group]), int(loaded[1 - a, group])
+    if not used and not only_used:
+        yield (ALL, ALL), 0, 0
+
+
+def _link_columns(rail: int, fabric: Fabric, layout: Layout, link: int, a: int) -> Row:
+    row: Row = {"rail": rail}
+    for letter, end in (("a", a), ("b", 1 - a)):
+        node = int(fabric.link_node[link, end])
+        values: tuple[Value, ...] = (
+            _guid(fabric, node),
+            fabric.node_name[node],
+            int(fabric.link_port[link, end]),
+            int(layout.level[node]),
+            float(layout.x[node]),
+            float(layout.y[node]),
+        )
+        row |= {f"{letter}_{column}": value for column, value in zip(_END_COLUMNS, values, strict=True)}
+    gbps = float(fabric.link_gbps[link])
+    row["gbps"] = None if math.isnan(gbps) else gbps
+    return row
+
+
+def node_rows(
+    fabrics: Sequence[Fabric], layouts: Sequence[Layout], rank_lid: npt.NDArray[np.int32] | None
+) -> Iterator[Row]:
+    """Yield a row a node.
+
+    Args:
+        fabrics, layouts: the rails.
+        rank_lid: int32 [rank, rail], the port of each rank, where the traffic knows ranks.
+
+    Yields:
+        A dict of `NODE_COLUMNS`; `lids` and `ranks` are lists, ascending.
+    """
+    for rail, (fabric, layout) in enumerate(zip(fabrics, layouts, strict=True)):
+        lids = _lids_by_node(fabric)
+        ranks: dict[int, list[int]] = {}
+        if rank_lid is not None:
+            for rank, node in enumerate(fabric.lid_node[rank_lid[:, rail]].tolist()):
+                ranks.setdefault(node, []).append(rank)
+        for node in np.lexsort((fabric.node_guid, layout.level)).tolist():
+            yield {
+                "rail": rail,
+                "guid": _guid(fabric, node),
+                "name": fabric.node_name[node],
+                "kind": _KINDS[NodeKind(fabric.node_kind[node])],
+                "level": int(layout.level[node]),
+                "x": float(layout.x[node]),
+                "y": float(layout.y[node]),
+                "lids": lids.get(node, []),
+                "ranks": ranks.get(node, []),
+            }
+
+
+def _lids_by_node(fabric: Fabric) -> dict[int, list[int]]:
+    lids: dict[int, list[int]] = {}
+    given = np.flatnonzero(fabric.lid_port >= 0)
+    for lid, node in zip(given.tolist(), fabric.lid_node[given].tolist(), strict=True):
+        lids.setdefault(node, []).append(lid)
+    return lids
+
+
+def _guid(fabric: Fabric, node: int) -> str:
+    return f"0x{int(fabric.node_guid[node]):016x}"

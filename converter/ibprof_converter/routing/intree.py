@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The in-trees of destinations.
+
+For one destination LID the tables give each switch one way on, so that the switches form a tree whose root is the
+destination, and perhaps some cycles and dead ends beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.tables import UNREACHABLE
+
+
+@dataclass(frozen=True, slots=True)
+class InTrees:
+    """The ways on of all switches to some destinations.
+
+    A place is a switch (0 .. switches - 1) or one of the outcomes behind them (switches + reason), where a path ends.
+
+    Attributes:
+        end: int32 [place, destination], the link end that the switch sends on, `NONE` for none.
+        next: int32 [place, destination], the next place; an outcome's is itself.
+        depth: int32 [place, destination], steps to the outcome; without meaning for `Reason.LOOP`.
+        reason: uint8 [place, destination], the outcome that a packet at this place comes to.
+    """
+
+    end: npt.NDArray[np.int32]
+    next: npt.NDArray[np.int32]
+    depth: npt.NDArray[np.int32]
+    reason: npt.NDArray[np.uint8]
+
+    @classmethod
+    def grow(cls, network: Network, destination_lid: npt.NDArray[np.integer]) -> InTrees:
+        """Follow the tables to some LIDs, all of them known to the fabric."""
+        end, to = _step(network, destination_lid)
+        switches = len(network.switch_node)
+        outcomes = np.arange(switches, switches + len(Reason), dtype=np.int32)
+        shape = (len(outcomes), len(destination_lid))
+        end = np.concatenate([end, np.full(shape, NONE, np.int32)])
+        to = np.concatenate([to, np.broadcast_to(outcomes[:, np.newaxis], shape)])
+        depth = np.zeros(to.shape, np.int32)
+        depth[:switches] = 1
+        # Pointer doubling: after round k, `jump` is 2**k steps ahead. A path with more steps than switches is a loop.
+        jump = to
+        for _ in range(switches.bit_length()):
+            if (jump >= switches).all():
+                break
+            depth += np.take_along_axis(depth, jump, axis=0)
+            jump = np.take_along_axis(jump, jump, axis=0)
+        reason = np.where(jump >= switches, jump - switches, Reason.LOOP).astype(np.uint8)
+        return cls(end, to, depth, reason)
+
+    def pass_through(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Tell from which places a path comes by a chosen one.
+
+        Args:
+            chosen: bool [place, destination].
+        """
+        passing = chosen
+        jump = self.next
+        for _ in range(len(jump).bit_length()):
+            passing = passing | np.take_along_axis(passing, jump, axis=0)
+            jump = np.take_along_axis(jump, jump, axis=0)
+        return passing
+
+
+def _step(
+    network: Network, destination_lid: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Take one step from every switch: the link end it sends on and where that leads, both [switch, destination]."""
+    switches = len(network.switch_node)
+    table = network.tables.port
+    egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)
+    inside = np.flatnonzero(destination_lid < table.shape[1])
+    has_table = np.flatnonzero(network.row != NONE)
+    egress[np.ix_(has_table, inside)] = table[np.ix_(network.row[has_table], destination_lid[inside])]
+    end = network.end_at[network.switch_node[:, np.newaxis], egress]
+    destination = network.fabric.lid_port[destination_lid]
+    to = np.where(end == NONE, switches + Reason.UNKNOWN_PORT, arrive(network, end, destination))
+    to[egress == 0] = switches + Reason.WRONG_END
+    to[egress == UNREACHABLE] = switches + Reason.UNREACHABLE
+    to[network.row == NONE] = switches + Reason.MISSING_TABLE
+    own = network.switch_of[network.fabric.lid_node[destination_lid]]
+    is_switch = np.flatnonzero(own != NONE)
+    to[own[is_switch], is_switch] = switches + Reason.DELIVERED
+    end[own[is_switch], is_switch] = NONE
+    return end, to
+
+
+def arrive(network: Network, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Give the place that link ends lead packets to.
+
+    Args:
+        end: int32, link ends; `NONE` gives no meaningful place.
+        destination: int32, index of the port that a packet is for.
+    """
+    switches = len(network.switch_node)
+    outcome = np.where(network.arrives_at[end] == destination, Reason.DELIVERED, Reason.WRONG_END)
+    switch = network.switch_of[network.next_node[end]]
+    return np.where(switch == NONE, switches + outcome, switch).astype(np.int32)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a flow does or does not arrive."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Reason(IntEnum):
+    """How a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
+
+    DELIVERED = 0
+    SAME_PORT = 1
+    UNKNOWN_LID = 2
+    UNKNOWN_PORT = 3
+    MISSING_TABLE = 4
+    UNREACHABLE = 5
+    WRONG_END = 6
+    LOOP = 7
+
+    @property
+    def label(self) -> str:
+        """Name in reports."""
+        return _LABELS[self]
+
+    @property
+    def arrives(self) -> bool:
+        """Whether the bytes reach their destination."""
+        return self <= Reason.SAME_PORT
+
+
+_LABELS = {
+    Reason.DELIVERED: "delivered",
+    Reason.SAME_PORT: "same port",  # The adapter turns it round: no link is loaded.
+    Reason.UNKNOWN_LID: "unknown LID",  # Source or destination belongs to no port of the fabric.
+    Reason.UNKNOWN_PORT: "unknown port",  # The egress port has no active link.
+    Reason.MISSING_TABLE: "missing table",  # A switch on the way has no forwarding table.
+    Reason.UNREACHABLE: "unreachable LID",  # A switch on the way has no entry for the destination.
+    Reason.WRONG_END: "wrong end",  # The route ends at a port that is not the destination.
+    Reason.LOOP: "loop",
+}

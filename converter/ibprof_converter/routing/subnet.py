@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric together with its forwarding tables, held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.names import show_some
+from ibprof_converter.fabric.reader import read_fabric
+from ibprof_converter.routing.fdbs import find_fdbs, read_fdbs
+from ibprof_converter.routing.network import NONE, Network, find_rows
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+
+_LARGEST_LMC = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """One rail: its fabric, its tables.
+
+    Attributes:
+        fabric: with the LMC of each port set, from `guid2lid` or from the tables.
+        tables: of its switches.
+        warnings: all that is odd about the two and about how they fit, a sentence each.
+        gaps: those of the warnings that say that the tables lead to what the fabric lacks, so that its listing is cut
+            or of another day.
+    """
+
+    fabric: Fabric
+    tables: ForwardingTables
+    warnings: tuple[str, ...]
+    gaps: tuple[str, ...] = ()
+
+
+def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
+    """Read a fabric and its tables; without `fdbs_path` the file beside the fabric's.
+
+    Raises:
+        InputError: a file is not what it should be, or there are no tables.
+        InconsistentError: the two files are not of one fabric.
+    """
+    fabric = read_fabric(lst_path)
+    path = fdbs_path or find_fdbs(lst_path)
+    if path is None:
+        raise InputError(lst_path, None, "forwarding tables (.fdbs) of the same name beside it", "none")
+    return join_subnet(fabric, read_fdbs(path))
+
+
+def join_subnet(fabric: Fabric, tables: ForwardingTables) -> Subnet:
+    """Hold a fabric and its tables against each other.
+
+    Raises:
+        InconsistentError: no switch of the fabric has a table here.
+    """
+    switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
+    row = find_rows(fabric.node_guid[switch], tables)
+    if len(switch) and (row == NONE).all():
+        raise InconsistentError(f"{tables.name}: no table is of a switch in {fabric.name}; they are of two fabrics")
+    fabric = infer_lmc(fabric, tables)
+    names = [repr(fabric.node_name[node]) for node in switch[row == NONE]]
+    warnings = [f"{fabric.name}: {warning}" for warning in fabric.warnings]
+    warnings += [f"{tables.name}: {warning}" for warning in tables.warnings]
+    if names:
+        warnings.append(f"{tables.name}: {len(names)} switches have no table ({show_some(names)})")
+    gaps = [f"{tables.name}: {gap}" for gap in _find_gaps(fabric, tables)]
+    return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps))
+
+
+def check_rails(subnets: Sequence[Subnet]) -> None:
+    """Refuse subnets that are one and the same: a switch is of one subnet alone.
+
+    Raises:
+        InconsistentError: two fabrics have a switch in common.
+    """
+    for first, second in combinations([subnet.fabric for subnet in subnets], 2):
+        shared = np.intersect1d(_switch_guids(first), _switch_guids(second))
+        if len(shared):
+            raise InconsistentError(
+                f"{first.name} and {second.name} both have switch {shared[0]:#018x}; two rails share no switch"
+            )
+
+
+def _switch_guids(fabric: Fabric) -> npt.NDArray[np.uint64]:
+    guids: npt.NDArray[np.uint64] = fabric.node_guid[fabric.node_kind == NodeKind.SWITCH]
+    return guids
+
+
+def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
+    """Set the LMC that the tables show, where nothing has told it.
+
+    A port with LMC m answers to an aligned block of 2**m LIDs of which a `.lst` lists the first. A subnet manager gives
+    one LMC to all CAs and routers; so it is the largest m for which every one of their ports has an aligned base LID
+    and a block that is otherwise unlisted and reachable. Switches keep LMC 0.
+
+    Returns:
+        The same fabric if an LMC is known or the tables show none.
+    """
+    is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
+    base = fabric.port_lid[is_end]
+    if fabric.port_lmc.any() or not len(base):
+        return fabric
+    free = _find_unlisted(fabric, tables)
+    lmc = 0
+    while lmc < _LARGEST_LMC and not (base % (2 << lmc)).any():
+        block = base[:, np.newaxis] + np.arange(1, 2 << lmc)
+        if block.max() >= len(free) or not free[block].all():
+            break
+        lmc += 1
+    return replace(fabric, port_lmc=np.where(is_end, lmc, 0).astype(np.int32)) if lmc else fabric
+
+
+def _find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
+    """Tell which LIDs some table reaches although no port is known to have them: bool [LID]."""
+    reachable: npt.NDArray[np.bool_] = (tables.port != UNREACHABLE).any(axis=0)
+    return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
+
+
+def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
+    """Say what the tables lead to and the fabric does not have: switches, LIDs, links."""
+    foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
+    if foreign:
+        yield f"{foreign} tables are of switches that {fabric.name} does not have"
+    unlisted = int(_find_unlisted(fabric, tables).sum())
+    if unlisted:
+        yield f"{unlisted} LIDs are reachable that no port in {fabric.name} has"
+    dangling = _count_dangling_ports(Network.index(fabric, tables))
+    if dangling:
+        yield f"routes leave by {dangling} switch ports that have no active link in {fabric.name}"
+
+
+def _count_dangling_ports(network: Network) -> int:
+    """Count the ports that tables name and no link is at; port 0 is the switch itself."""
+    count = 0
+    for switch in np.flatnonzero(network.row != NONE):
+        named = np.unique(network.tables.port[network.row[switch]])
+        named = named[(named != 0) & (named != UNREACHABLE)]
+        count += int((network.end_at[network.switch_node[switch], named] == NONE).sum())
+    return count

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding tables: which port a switch sends a LID's packets out of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+UNREACHABLE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardingTables:
+    """The linear forwarding tables of one subnet's switches.
+
+    Attributes:
+        name: where they were read from; for messages.
+        switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
+        port: uint8 [switch, LID], egress port; `UNREACHABLE` for none; 0 is the switch itself. LIDs beyond a switch's
+            own table are `UNREACHABLE`. The second axis is as long as the longest table.
+        warnings: what the file said that is odd, a sentence each.
+    """
+
+    name: str
+    switch_guid: npt.NDArray[np.uint64]
+    port: npt.NDArray[np.uint8]
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic from CSV files: LID pairs, port counters and rank matrices, told apart by their header."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.model import LIDS
+from ibprof_converter.traffic.model import ALL, NO_RANK, RANK_LIMIT, PortCounters, RankTraffic, Traffic, total_bytes
+
+_LINE_LIMIT = 1 << 16
+"""Characters of a line; no row of ours comes near, and a file without line ends must not fill the memory."""
+
+_TOTAL_LIMIT = 1 << 63
+"""Bytes in all; below it no sum on any link can wrap around."""
+
+_FORMS = {
+    ("src_lid", "dst_lid", "bytes"),
+    ("src_lid", "dst_lid", "bytes", "rail"),
+    ("guid", "port", "bytes"),
+    ("src", "dst", "bytes", "messages"),
+}
+
+
+def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankTraffic:
+    """Read a CSV file of traffic, told by its header: LID pairs, port counters or a rank matrix.
+
+    Args:
+        path: the file.
+        rails: number of fabrics that its LIDs may belong to.
+
+    Raises:
+        InputError: the file is none of these, or a row does not hold what its header says.
+    """
+    rows = read_rows(path)
+    _, header = next(rows, (1, [""]))
+    form = tuple(column.strip().lower() for column in header)
+    if form not in _FORMS:
+        known = " or ".join(",".join(columns) for columns in sorted(_FORMS))
+        raise InputError(path, 1, f"the header {known}", quote_found(",".join(header)))
+    if form[0] == "guid":
+        return _read_port_counters(path, rows)
+    if form[0] == "src":
+        return _read_rank_matrix(path, rows)
+    return _read_lid_pairs(path, rows, len(form), rails)
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, fields) of each row of a CSV file that is not blank.
+
+    Raises:
+        InputError: the text is not CSV, not UTF-8, or has a line beyond all measure.
+    """
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.reader(_checked_lines(path, file), strict=True)
+        try:
+            for fields in reader:
+                if fields:
+                    yield reader.line_num, fields
+        except csv.Error as error:
+            raise InputError(path, reader.line_num, "a row of a CSV file", str(error)) from None
+
+
+def read_number(path: Path, line: int, text: str, what: str, limit: int) -> int:
+    """Read a decimal number, or one in hex after `0x`, from 0 to `limit` - 1.
+
+    Raises:
+        InputError: `text` is no such number.
+    """
+    text = text.strip()
+    try:
+        # int() alone would also take "1_000", "+1" and digits of other scripts.
+        if not text.isascii() or not text.isalnum() or len(text) > 24:
+            raise ValueError
+        number = int(text, 16 if text[:2].lower() == "0x" else 10)
+    except ValueError:
+        raise InputError(path, line, what, quote_found(text)) from None
+    if number >= limit:
+        raise InputError(path, line, f"{what} below {limit}", quote_found(text))
+    return number
+
+
+def _checked_lines(path: Path, file: TextIO) -> Iterator[str]:
+    count = 0
+    while text := file.readline(_LINE_LIMIT):
+        count += 1
+        if len(text) == _LINE_LIMIT:
+            raise InputError(path, count, f"lines of fewer than {_LINE_LIMIT} characters", "a longer one")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            found = quote_found(text.encode(errors="surrogateescape").rstrip())
+            raise InputError(path, count, "UTF-8 text", found) from None
+        yield text
+
+
+def _read_columns(
+    path: Path, rows: Iterator[tuple[int, list[str]]], columns: tuple[tuple[str, int], ...]
+) -> list[list[int]]:
+    """Read rows of numbers into a list per column; `columns` says what each holds and the limit it stays below."""
+    values: list[list[int]] = [[] for _ in columns]
+    for line, fields in rows:
+        if len(fields) != len(columns):
+            raise InputError(path, line, f"{len(columns)} columns", f"{len(fields)}")
+        for column, text, (what, limit) in zip(values, fields, columns, strict=True):
+            column.append(read_number(path, line, text, what, limit))
+    return values
+
+
+def _byte_counts(path: Path, values: list[int]) -> npt.NDArray[np.uint64]:
+    counts = np.array(values, np.uint64)
+    if (total := total_bytes(counts)) >= _TOTAL_LIMIT:
+        raise InputError(path, None, f"bytes that add up to less than {_TOTAL_LIMIT}", f"{total}")
+    return counts
+
+
+_BYTES = ("a number of bytes", 1 << 64)
+
+
+def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: int, rails: int) -> Traffic:
+    lid = ("a LID", LIDS)
+    spec = (lid, lid, _BYTES, (f"a rail, counted from 0, of the {rails} given,", rails))[:columns]
+    values = _read_columns(path, rows, spec)
+    counts = _byte_counts(path, values[2])
+    nothing = np.zeros(len(counts), np.int32)
+    rail_source, notes = "single rail", []
+    if rails > 1:
+        rail_source = "measured"
+        if columns == 3:
+            rail_source = "assumed (first fabric)"
+            notes.append(f"{path} has no column `rail`: its LIDs are taken as those of the first fabric")
+    return Traffic(
+        rail=np.array(values[3], np.int32) if columns == 4 else nothing,
+        source_lid=np.array(values[0], np.int32),
+        destination_lid=np.array(values[1], np.int32),
+        bytes=counts,
+        region=nothing,
+        operation=nothing,
+        source_rank=nothing + NO_RANK,
+        destination_rank=nothing + NO_RANK,
+        regions=(ALL,),
+        operations=(ALL,),
+        on_host_bytes=0,
+        unplaced={},
+        rail_source=rail_source,
+        origin=f"LID pairs of {path}",
+        rank_lid=np.zeros((0, rails), np.int32),
+        notes=tuple(notes),
+    )
+
+
+def _read_port_counters(path: Path, rows: Iterator[tuple[int, list[str]]]) -> PortCounters:
+    guid, port, counted = _read_columns(path, rows, (("a GUID", 1 << 64), ("a port", 256), _BYTES))
+    repeated = len(guid) - len(set(zip(guid, port, strict=True)))
+    notes = (f"{path}: {repeated} row(s) are of a port that another row is of; they are added up",)
+    return PortCounters(
+        node_guid=np.array(guid, np.uint64),
+        port=np.array(port, np.int32),
+        bytes=_byte_counts(path, counted),
+        origin=f"port counters of {path}",
+        notes=notes if repeated else (),
+    )
+
+
+def _read_rank_matrix(path: Path, rows: Iterator[tuple[int, list[str]]]) -> RankTraffic:
+    rank = ("a rank", RANK_LIMIT)
+    source, destination, counted, messages = _read_columns(
+        path, rows, (rank, rank, _BYTES, ("a number of messages", 1 << 63))
+    )
+    nothing = np.zeros(len(source), np.int32)
+    return RankTraffic(
+        source=np.array(source, np.int32),
+        destination=np.array(destination, np.int32),
+        bytes=_byte_counts(path, counted),
+        messages=np.array(messages, np.uint64),
+        region=nothing,
+        operation=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        ranks=max(max(source, default=-1), max(destination, default=-1)) + 1,
+        unplaced={},
+        origin=f"rank matrix {path}",
+    )

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a fabric: machines, each with its ports on one or several rails."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.names import host_name
+from ibprof_converter.traffic.model import NO_LID
+
+NO_HOST = -1
+
+_ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
+"""Some sites write `host17_hca0` where others write `host17 HCA-1`."""
+
+_AGGREGATION = "aggregation node"
+"""How adapters inside switches, which reduce data in the network, describe themselves; no program runs there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Machines that can send, leaf switch after leaf switch, in the natural order of their names.
+
+    Attributes:
+        name: [host].
+        lid: int32 [host, rail], of its first port on each rail; `NO_LID` where it has none there.
+        leaf: int32 [host], number of the leaf switch it is cabled to (on the first rail that it is on), from 0 in the
+            order of the hosts.
+        of_node: for each rail int32 [node], the host that a node is an adapter of, `NO_HOST` for none.
+        shared: names that several adapters of a rail have, so that they name no host.
+    """
+
+    name: tuple[str, ...]
+    lid: npt.NDArray[np.int32]
+    leaf: npt.NDArray[np.int32]
+    of_node: tuple[npt.NDArray[np.int32], ...]
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def rails(self) -> int:
+        """Number of fabrics."""
+        return len(self.of_node)
+
+
+class HostIndex:
+    """Looks hosts up by what machines call themselves, here and on other rails.
+
+    A name is taken as it is written if a host has it, then without regard to case. A name with a domain and one without
+    agree when they are equal up to the first dot: `host17` is `host17.cluster.example`. It never is `host1`, and
+    `host17.a.example` never `host17.b.example`.
+
+    Args:
+        names: of the hosts.
+        shared: names that tell no host from another.
+    """
+
+    def __init__(self, names: Iterable[str], shared: Iterable[str] = ()) -> None:
+        self._exact: dict[str, list[int]] = {}
+        self._folded: dict[str, list[int]] = {}
+        self._short: dict[str, list[int]] = {}
+        self._shared = frozenset(name.casefold() for name in shared)
+        for index, name in enumerate(names):
+            key = name.casefold()
+            self._exact.setdefault(name, []).append(index)
+            self._folded.setdefault(key, []).append(index)
+            self._short.setdefault(_without_domain(key), []).append(index)
+
+    def find(self, name: str) -> int | None:
+        """Find a host by its name, with or without domain; None when none or several have it."""
+        found = self._find_all(name)
+        return found[0] if len(found) == 1 else None
+
+    def is_shared(self, name: str) -> bool:
+        """Whether a name finds no host because several adapters have it."""
+        return len(self._find_all(name)) > 1 or name.casefold() in self._shared
+
+    def _find_all(self, name: str) -> list[int]:
+        if name in self._exact:
+            return self._exact[name]
+        key = name.casefold()
+        if key in self._folded:
+            return self._folded[key]
+        short = _without_domain(key)
+        return self._short.get(key, []) if short == key else self._folded.get(short, [])
+
+
+def _without_domain(name: str) -> str:
+    # The first part of an IP address names nothing.
+    return name if name.replace(".", "").isdigit() else name.split(".", 1)[0]
+
+
+def find_hosts(fabrics: Sequence[Fabric]) -> Hosts:
+    """Find the hosts of the fabrics of one machine room, a rail each; `HostIndex` tells which names are one machine."""
+    adapters: dict[str, list[tuple[int, int]]] = {}
+    lids: dict[str, dict[int, int]] = {}
+    leaves: dict[str, tuple[int, int]] = {}
+    shared: set[str] = set()
+    for rail, fabric in enumerate(fabrics):
+        repeated = _repeated_descriptions(fabric)
+        shared.update(_word_of(description) for description in repeated)
+        found = [
+            (port, leaf, _name_of(fabric, int(fabric.port_node[port]), repeated))
+            for port, leaf in _find_host_ports(fabric)
+        ]
+        known_as = _match_names(list(leaves), {name for _, _, name in found})
+        for port, leaf, written in found:
+            name = known_as.get(written, written)
+            adapters.setdefault(name, []).append((rail, int(fabric.port_node[port])))
+            lids.setdefault(name, {}).setdefault(rail, int(fabric.port_lid[port]))
+            leaves.setdefault(name, (rail, leaf))
+    order, leaf_number = _order_by_leaf(leaves)
+    lid = np.full((len(order), len(fabrics)), NO_LID, np.int32)
+    of_node = tuple(np.full(fabric.nodes, NO_HOST, np.int32) for fabric in fabrics)
+    for host, name in enumerate(order):
+        for rail, value in lids[name].items():
+            lid[host, rail] = value
+        for rail, node in adapters[name]:
+            of_node[rail][node] = host
+    return Hosts(name=tuple(order), lid=lid, leaf=leaf_number, of_node=of_node, shared=frozenset(shared))
+
+
+def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
+    """Give the ports of hosts that are cabled, adapter after adapter, and the node that each is cabled to."""
+    neighbour = _neighbours(fabric)
+    for port in np.lexsort((fabric.port_number, fabric.port_node)).tolist():
+        node = int(fabric.port_node[port])
+        leaf = neighbour.get((node, int(fabric.port_number[port])))
+        if leaf is not None and _runs_programs(fabric, node):
+            yield port, leaf
+
+
+def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
+    """Give what hosts of one more rail are already known as; two of its names are never one host."""
+    index = HostIndex(known)
+    found = {name: host for name in names if (host := index.find(name)) is not None}
+    claims = Counter(found.values())
+    return {name: known[host] for name, host in found.items() if claims[host] == 1 or name == known[host]}
+
+
+def _runs_programs(fabric: Fabric, node: int) -> bool:
+    return fabric.node_kind[node] == NodeKind.CA and _AGGREGATION not in fabric.node_name[node].casefold()
+
+
+def _name_of(fabric: Fabric, node: int, repeated: set[str]) -> str:
+    description = fabric.node_name[node]
+    word = _word_of(description)
+    return word if word and description not in repeated else f"0x{int(fabric.node_guid[node]):016x}"
+
+
+def _word_of(description: str) -> str:
+    return _ADAPTER_ENDING.sub("", host_name(description))
+
+
+def _repeated_descriptions(fabric: Fabric) -> set[str]:
+    """Descriptions that nobody set name the adapter's model, the same on every host: they tell no host from another."""
+    adapters = (name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA)
+    return {name for name, count in Counter(adapters).items() if count > 1}
+
+
+def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:
+    """Give the node at the other end of each (node, port) that has a link."""
+    ends = zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True)
+    neighbour: dict[tuple[int, int], int] = {}
+    for (a, b), (a_port, b_port) in ends:
+        neighbour[a, a_port] = b
+        neighbour[b, b_port] = a
+    return neighbour
+
+
+def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """Put hosts in the order of their names, then bring those of one leaf switch together; number the leaves."""
+    numbers: dict[tuple[int, int], int] = {}
+    by_name = sorted(leaves, key=_natural)
+    for name in by_name:
+        numbers.setdefault(leaves[name], len(numbers))
+    order = sorted(by_name, key=lambda name: numbers[leaves[name]])
+    return order, np.array([numbers[leaves[name]] for name in order], np.int32)
+
+
+def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Sort key by which host2 comes before host10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    # int() refuses endless digits; such a part is no number anyway.
+    return tuple((0, int(part), part) if part[0] in "0123456789" and len(part) < 20 else (1, 0, part) for part in parts)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic: who sends how much to whom: first from rank to rank, then in the fabric's own addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile import Profile
+
+ALL = "*"
+"""The one name of the regions, or operations, of a traffic that tells none apart."""
+
+NO_RANK = -1
+
+RANK_LIMIT = 1 << 24
+"""Ranks of a job; beyond any machine, and low enough that arrays by rank stay small, whatever a damaged file says."""
+
+NO_LID = 0
+"""LID 0 is reserved, so it can stand for a port that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankTraffic:
+    """Bytes from rank to rank, wherever the ranks are; arrays of one length, a row a flow.
+
+    Attributes:
+        source, destination: int32, ranks below `ranks`.
+        bytes, messages: uint64; messages are 0 where the origin counts none.
+        region, operation: int32, indices into the names.
+        regions, operations: names; a traffic without them has the one name `ALL`.
+        ranks: number of ranks, those without traffic included.
+        unplaced: reason -> bytes whose other end is no rank.
+        origin: where the numbers come from, in words, for every output.
+        profile: the run they were recorded in; None where it was no run.
+    """
+
+    source: npt.NDArray[np.int32]
+    destination: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    ranks: int
+    unplaced: dict[str, int]
+    origin: str
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes from LID to LID; arrays of one length, a row a flow.
+
+    Attributes:
+        rail: int32, index of the subnet; a LID means something within its rail alone.
+        source_lid, destination_lid: int32.
+        bytes: uint64.
+        region, operation: int32, indices into the names.
+        source_rank, destination_rank: int32, `NO_RANK` where the traffic knows no ranks.
+        regions, operations: names; a traffic without them has the one name `ALL`.
+        on_host_bytes: of rank pairs that share a host, so load no link.
+        unplaced: reason -> bytes that found no LID (unknown peer, host not in the fabric, ...).
+        rail_source: "measured", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
+        origin: where the numbers come from, in words, for every output.
+        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows where there are no ranks.
+        notes: what a reader must know of how ranks found their ports, a sentence each.
+        moved: whether ranks of a run are put elsewhere than they ran.
+    """
+
+    rail: npt.NDArray[np.int32]
+    source_lid: npt.NDArray[np.int32]
+    destination_lid: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    source_rank: npt.NDArray[np.int32]
+    destination_rank: npt.NDArray[np.int32]
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    on_host_bytes: int
+    unplaced: dict[str, int]
+    rail_source: str
+    origin: str
+    rank_lid: npt.NDArray[np.int32]
+    notes: tuple[str, ...] = ()
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """Bytes that ports sent, as counted at the ports: loads of link ends without any routing; arrays of one length.
+
+    Attributes:
+        node_guid: uint64.
+        port: int32, from 1.
+        bytes: uint64.
+        origin: where the numbers come from, in words, for every output.
+        notes: what is odd about the rows, a sentence each.
+    """
+
+    node_guid: npt.NDArray[np.uint64]
+    port: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    origin: str
+    notes: tuple[str, ...] = ()
+
+
+def total_bytes(values: npt.NDArray[np.uint64]) -> int:
+    """Add up bytes exactly: numpy alone wraps around silently at 2**64."""
+    low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
+    high = int((values >> np.uint64(32)).sum(dtype=np.uint64))
+    return (high << 32) + low

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Common communication patterns over all hosts, as `pattern:NAME[:NUMBER][:BYTES]`.
+
+Source: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation) names them, after Yuan et
+al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". What that table leaves open is
+settled here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError, quote_found
+from ibprof_converter.traffic.model import ALL, RankTraffic
+
+PREFIX = "pattern:"
+
+_SEEDS = 1 << 32
+
+_INTEGER = re.compile(r"[-+]?[0-9]{1,100}")
+
+Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
+"""Sources and destinations, each from 0 to the number of hosts - 1."""
+
+
+def build_pattern(text: str, hosts: int) -> RankTraffic:
+    """Build the pattern that `text` names, with one rank a host.
+
+    Args:
+        text: `pattern:...` as given by the user.
+        hosts: number of hosts.
+
+    Raises:
+        UsageError: there is no such pattern, or it lacks its number.
+    """
+    name, *numbers = text.removeprefix(PREFIX).split(":")
+    known = _PATTERNS.get(name.lower())
+    if known is None:
+        forms = ", ".join(PREFIX + each.form for each in _PATTERNS.values())
+        raise UsageError(f"{text}: no such pattern; there are {forms}, each with :BYTES if a pair sends more than 1")
+    wanted = 1 if known.number else 0
+    if not wanted <= len(numbers) <= wanted + 1:
+        raise UsageError(f"{text}: expected {PREFIX}{known.form}[:BYTES]")
+    argument = _read_integer(text, numbers[0], f"a {known.number}") if known.number else 0
+    size = _read_integer(text, numbers[wanted], "a number of bytes") if len(numbers) > wanted else 1
+    if hosts < 2:
+        raise UsageError(f"{text}: a pattern needs two hosts that can send; the fabric has {hosts}")
+    source, destination = known.make(hosts, argument)
+    if size < 0 or size * max(len(source), 1) >= 1 << 63:
+        raise UsageError(f"{text}: expected bytes from 0 that add up to less than 2**63")
+    return _as_traffic(text, source, destination, size, hosts)
+
+
+def _as_traffic(
+    text: str, source: npt.NDArray[np.intp], destination: npt.NDArray[np.intp], size: int, hosts: int
+) -> RankTraffic:
+    # Columns that are the same in every row take no room: all-to-all over 10,000 hosts has 100 million rows.
+    rows = len(source)
+    nothing = np.broadcast_to(np.int32(0), rows)
+    return RankTraffic(
+        source=source.astype(np.int32),
+        destination=destination.astype(np.int32),
+        bytes=np.broadcast_to(np.uint64(size), rows),
+        messages=np.broadcast_to(np.uint64(1), rows),
+        region=nothing,
+        operation=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        ranks=hosts,
+        unplaced={},
+        origin=text,
+    )
+
+
+def _read_integer(text: str, number: str, what: str) -> int:
+    # int() alone would also take "1_000", blanks and digits of other scripts, and refuse endless numbers.
+    if not _INTEGER.fullmatch(number):
+        raise UsageError(f"{quote_found(text)}: expected {what}, found {quote_found(number)}")
+    return int(number)
+
+
+def _generator(seed: int) -> np.random.RandomState:
+    # The legacy generator on purpose: its streams are frozen, so a seed means the same pattern with every numpy (NEP
+    # 19).
+    if not 0 <= seed < _SEEDS:
+        raise UsageError(f"expected a seed from 0 to {_SEEDS - 1}, found {seed}")
+    return np.random.RandomState(seed)
+
+
+def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
+    """Return the numbers below `count` in the random order that `seed` stands for, today and with any later numpy.
+
+    Raises:
+        UsageError: the seed is negative or has more than 32 bits.
+    """
+    return _generator(seed).permutation(count).astype(np.intp)
+
+
+def _all_to_all(hosts: int, _: int) -> Pairs:
+    """Each host sends to each other one."""
+    source = np.repeat(np.arange(hosts), hosts - 1)
+    step = np.tile(np.arange(1, hosts), hosts)
+    return source, (source + step) % hosts
+
+
+def _shift(hosts: int, distance: int) -> Pairs:
+    """Each host sends to the one `distance` further on."""
+    if distance % hosts == 0:
+        raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts each would send to itself")
+    source = np.arange(hosts)
+    return source, (source + distance % hosts) % hosts  # a distance may be beyond what numpy counts to
+
+
+def _permutation(hosts: int, seed: int) -> Pairs:
+    """Each host sends to one other and gets from one other; a host that the draw leaves in its own place is silent."""
+    destination = shuffle(hosts, seed)
+    source = np.flatnonzero(destination != np.arange(hosts))
+    return source, destination[source]
+
+
+def _bisect(hosts: int, seed: int) -> Pairs:
+    """Each host of a random half sends to a partner in the other half; with an odd number one host is silent."""
+    order = shuffle(hosts, seed)
+    half = hosts // 2
+    return order[:half], order[half : 2 * half]
+
+
+def _grid(dimensions: int, diagonals: bool) -> Callable[[int, int], Pairs]:
+    def nearest_neighbours(hosts: int, seed: int) -> Pairs:
+        return _send_on_grid(_draw_grid(hosts, dimensions, seed), diagonals)
+
+    return nearest_neighbours
+
+
+def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
+    """Draw the sides of a grid, each but the last at random; the last is as long as the hosts allow."""
+    generator = _generator(seed)
+    sides: list[int] = []
+    left = hosts
+    for remaining in range(dimensions, 1, -1):
+        longest = 1
+        while (longest + 1) ** remaining <= left:
+            longest += 1
+        side = int(generator.randint(min(2, longest), longest + 1))
+        sides.append(side)
+        left //= side
+    return [*sides, left]
+
+
+def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
+    """Each host of a periodic grid sends once to each of its neighbours."""
+    nodes = np.arange(int(np.prod(sides)))
+    position = np.stack(np.unravel_index(nodes, sides))
+    sources, destinations = [], []
+    for step in product((-1, 0, 1), repeat=len(sides)):
+        if any(step) and (diagonals or sum(map(abs, step)) == 1):
+            neighbour = (position + np.array(step)[:, None]) % np.array(sides)[:, None]
+            sources.append(nodes)
+            destinations.append(np.ravel_multi_index(tuple(neighbour), sides))
+    # On a grid two hosts wide, left and right are one neighbour.
+    pairs = np.unique(np.concatenate(sources) * len(nodes) + np.concatenate(destinations))
+    source, destination = np.divmod(pairs, len(nodes))
+    other = source != destination
+    return source[other], destination[other]
+
+
+def _random_pairs(hosts: int, seed: int) -> Pairs:
+    """From 1 to 50 x hosts pairs drawn at random; a pair may come more than once."""
+    generator = _generator(seed)
+    count = int(generator.randint(1, hosts * 50 + 1))
+    source = generator.randint(0, hosts, count)
+    return source, (source + generator.randint(1, hosts, count)) % hosts
+
+
+def _random_destinations(hosts: int, seed: int) -> Pairs:
+    """One number from 1 to 50 is drawn; each host sends to that many others, all different, drawn at random."""
+    generator = _generator(seed)
+    count = min(int(generator.randint(1, 51)), hosts - 1)
+    step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])
+    source = np.repeat(np.arange(hosts), count)
+    return source, (source + step.ravel()) % hosts
+
+
+class _Pattern:
+    """A pattern: how it is written, what its number is called (empty: it has none), and what makes its pairs."""
+
+    def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
+        self.number = number
+        self.form = f"{name}:{number.upper()}" if number else name
+        self.make = make
+
+
+_PATTERNS = {
+    "all-to-all": _Pattern("all-to-all", "", _all_to_all),
+    "bisect": _Pattern("bisect", "seed", _bisect),
+    "2dnn": _Pattern("2dnn", "seed", _grid(2, False)),
+    "2dnndiag": _Pattern("2dnndiag", "seed", _grid(2, True)),
+    "3dnn": _Pattern("3dnn", "seed", _grid(3, False)),
+    "3dnndiag": _Pattern("3dnndiag", "seed", _grid(3, True)),
+    "random50": _Pattern("random50", "seed", _random_pairs),
+    "randn50": _Pattern("randn50", "seed", _random_destinations),
+    "permutation": _Pattern("permutation", "seed", _permutation),
+    "shift": _Pattern("shift", "distance", _shift),
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The MPI call that this thread is in: set by the trampolines of mpi.c, read where bytes are seen.
+ */
+#ifndef IBPROF_CURRENT_H
+#define IBPROF_CURRENT_H
+
+#include "libmpi.h"
+#include "system.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a call sends; see mpi.def. */
+enum ibp_call_kind {
+    IBP_CALL_COLLECTIVE,
+    IBP_CALL_BLOCKING,
+    IBP_CALL_NONBLOCKING,
+    IBP_CALL_DUPLICATING,
+    IBP_CALL_PERSISTENT,
+    IBP_CALL_WINDOW
+};
+
+struct ibp_current {
+    uint16_t operation;      /* IBP_OPERATION_NONE outside of any */
+    uint8_t kind;            /* enum ibp_call_kind */
+    bool starts_request;     /* it is MPI_Start or MPI_Startall, which counts for itself */
+    int tag;                 /* internal one that it is expected to take; 0 where none is */
+    ibp_handle communicator; /* its argument; 0 where it has none */
+};
+
+extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current ibp_current;
+
+/* MPI_COMM_WORLD between wrapped calls, while one thread at a time is in MPI and what it starts is counted; else no handle at
+ * all. Messages on it are point-to-point ones of the application's, for which nothing has to be looked up: this comparison
+ * stands for all that would have to be asked. */
+extern IBP_INTERNAL ibp_handle ibp_plain_world;
+
+/* What ibp_plain_world is between wrapped calls. */
+extern IBP_INTERNAL ibp_handle ibp_plain_world_outside;
+
+static inline void ibp_enter(struct ibp_current call)
+{
+    ibp_current = call;
+    ibp_plain_world = 0;
+}
+
+static inline void ibp_leave(void)
+{
+    ibp_current.operation = 0; /* IBP_OPERATION_NONE */
+    ibp_current.starts_request = false;
+    ibp_plain_world = ibp_plain_world_outside;
+}
+
+#endif

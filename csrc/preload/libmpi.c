@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "system.h"
+#include "libmpi.h"
+#include "text.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+struct ibp_mpi ibp_mpi;
+
+static bool is_mpi_library(const char *path)
+{
+    static const char *const names[] = {"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_cray.so", "libmpi_gnu"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
+static struct ibp_span writable_data(const struct dl_phdr_info *info)
+{
+    struct ibp_span span = {0, 0};
+
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W) {
+            span.begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            span.end = span.begin + info->dlpi_phdr[i].p_memsz;
+        }
+    return span;
+}
+
+/* mpi4py and others load MPI where RTLD_NEXT does not look, so it is searched for by name among all that is loaded. */
+static int visit_library(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+    void *library;
+
+    (void)bytes;
+    (void)unused;
+    if (!info->dlpi_name) return 0;
+    if (!ibp_mpi.program_data.end) ibp_mpi.program_data = writable_data(info); /* the program comes first */
+    if (!is_mpi_library(info->dlpi_name)) return 0;
+    library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library || !dlsym(library, "PMPI_Init")) return 0;
+    ibp_mpi.library = library;
+    ibp_mpi.library_data = writable_data(info);
+    return 1;
+}
+
+static void find_library(void)
+{
+    if (!ibp_mpi.library && dl_iterate_phdr) dl_iterate_phdr(visit_library, NULL);
+}
+
+void *ibp_mpi_next(const char *name)
+{
+    void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
+
+    if (found) return found;
+    find_library();
+    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : NULL;
+}
+
+void *ibp_mpi_symbol(const char *name)
+{
+    /* The program's first: after a copy relocation the library's own object is dead. */
+    void *found = dlsym(RTLD_DEFAULT, name);
+
+    return found || !ibp_mpi.library ? found : dlsym(ibp_mpi.library, name);
+}
+
+/* A PMPI function of the library itself, not our wrapper of that name. */
+static void *own_function(const char *name)
+{
+    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : dlsym(RTLD_NEXT, name);
+}
+
+static int find_functions(void)
+{
+    const struct {
+        void *into;
+        const char *name;
+    } needed[] = {
+        {&ibp_mpi.comm_rank, "PMPI_Comm_rank"},
+        {&ibp_mpi.comm_size, "PMPI_Comm_size"},
+        {&ibp_mpi.comm_group, "PMPI_Comm_group"},
+        {&ibp_mpi.comm_remote_group, "PMPI_Comm_remote_group"},
+        {&ibp_mpi.comm_test_inter, "PMPI_Comm_test_inter"},
+        {&ibp_mpi.win_get_group, "PMPI_Win_get_group"},
+        {&ibp_mpi.group_size, "PMPI_Group_size"},
+        {&ibp_mpi.group_translate_ranks, "PMPI_Group_translate_ranks"},
+        {&ibp_mpi.group_free, "PMPI_Group_free"},
+        {&ibp_mpi.type_size, "PMPI_Type_size_x"},
+        {&ibp_mpi.irecv, "PMPI_Irecv"},
+        {&ibp_mpi.send, "PMPI_Send"},
+        {&ibp_mpi.wait, "PMPI_Wait"},
+        {&ibp_mpi.ibarrier, "PMPI_Ibarrier"},
+    };
+
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        void *function = own_function(needed[i].name);
+
+        if (!function) return -ENOSYS;
+        memcpy(needed[i].into, &function, sizeof function);
+    }
+    return 0;
+}
+
+static void find_abi(void)
+{
+    if (ibp_mpi_symbol("ompi_mpi_comm_world")) {
+        ibp_mpi.abi = IBP_ABI_OPENMPI;
+        ibp_mpi.world = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_world");
+        ibp_mpi.self = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_self");
+    } else if (own_function("MPI_Abi_get_version") && !own_function("MPIR_Err_create_code")) {
+        ibp_mpi.abi = IBP_ABI_STANDARD;
+        ibp_mpi.world = 0x101;
+        ibp_mpi.self = 0x102;
+    } else {
+        ibp_mpi.abi = IBP_ABI_MPICH;
+        ibp_mpi.world = 0x44000000;
+        ibp_mpi.self = 0x44000001;
+    }
+}
+
+static void ask_version(void)
+{
+    static char text[8192]; /* MPI_MAX_LIBRARY_VERSION_STRING is at most this */
+    int (*get_version)(char *, int *) = NULL;
+    void *function = own_function("PMPI_Get_library_version");
+    int length = 0;
+
+    memcpy(&get_version, &function, sizeof function);
+    if (!get_version || get_version(text, &length)) return;
+    ibp_text_copy(ibp_mpi.version, sizeof ibp_mpi.version, text);
+    ibp_mpi.version[strcspn(ibp_mpi.version, "\n")] = '\0';
+}
+
+static void ask_thread_level(void)
+{
+    int (*query_thread)(int *) = NULL;
+    void *function = own_function("PMPI_Query_thread");
+
+    memcpy(&query_thread, &function, sizeof function);
+    if (query_thread) query_thread(&ibp_mpi.thread_level);
+}
+
+int ibp_mpi_open(void)
+{
+    find_library();
+    if (!dlsym || find_functions()) return -ENOSYS;
+    find_abi();
+    ask_version();
+    ask_thread_level();
+    if (ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size))
+        return -EPROTO;
+    return 0;
+}
+
+struct ibp_known_type ibp_known_type;
+
+static bool is_within(struct ibp_span span, ibp_handle handle)
+{
+    return (uintptr_t)handle - span.begin < span.end - span.begin;
+}
+
+uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype)
+{
+    int64_t size = 0;
+
+    if (!count) return 0;
+    ibp_mpi.type_size(datatype, &size);
+    /* Two words cannot be replaced at once, so with several threads in MPI nothing is kept. */
+    if ((is_within(ibp_mpi.library_data, datatype) || is_within(ibp_mpi.program_data, datatype)) &&
+        ibp_mpi.thread_level < 3) {
+        ibp_known_type.size = (uint64_t)size;
+        ibp_known_type.datatype = datatype;
+    }
+    return count * (uint64_t)size;
+}

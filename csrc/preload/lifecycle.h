@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * From MPI_Init to MPI_Finalize: when this process is recorded, and when it counts.
+ */
+#ifndef IBPROF_LIFECYCLE_H
+#define IBPROF_LIFECYCLE_H
+
+#include "system.h"
+
+#include <stdbool.h>
+
+/* Whether this process is recorded. Lies in a page that a forked child sees as zeros. */
+extern IBP_INTERNAL const bool *ibp_active;
+
+/* Whether it counts what starts now: false while switched off. */
+extern IBP_INTERNAL bool ibp_counting;
+
+static inline bool ibp_is_active(void)
+{
+    return *ibp_active;
+}
+
+void ibp_set_counting(bool on);
+
+/* Called when MPI is ready, and before it ends. */
+void ibp_start(void);
+void ibp_stop(void);
+
+#endif

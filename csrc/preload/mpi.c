@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Wrappers of the calls in mpi.def: they say which operation this thread is in, and nothing else.
+ *
+ * Each is exported under both its MPI_ and its PMPI_ name. An application's C calls reach the first, and so do those of tools
+ * that stand before us; the Fortran bindings of Open MPI, and an application that defines MPI functions itself, call the
+ * second. The outermost call names the operation. Arguments are passed on unread: in the calling conventions of Linux an
+ * integer or a pointer takes one register or one slot of the stack, whichever it is.
+ */
+#include "system.h"
+#include "current.h"
+#include "lifecycle.h"
+#include "next.h"
+#include "operations.h"
+#include "source.h"
+
+#include <stdbool.h>
+
+IBP_THREAD_LOCAL struct ibp_current ibp_current;
+
+#define NO_COMMUNICATOR (-1)
+
+#define PARAMETERS_1 long a0
+#define PARAMETERS_2 PARAMETERS_1, long a1
+#define PARAMETERS_3 PARAMETERS_2, long a2
+#define PARAMETERS_4 PARAMETERS_3, long a3
+#define PARAMETERS_5 PARAMETERS_4, long a4
+#define PARAMETERS_6 PARAMETERS_5, long a5
+#define PARAMETERS_7 PARAMETERS_6, long a6
+#define PARAMETERS_8 PARAMETERS_7, long a7
+#define PARAMETERS_9 PARAMETERS_8, long a8
+#define PARAMETERS_10 PARAMETERS_9, long a9
+#define PARAMETERS_11 PARAMETERS_10, long a10
+#define PARAMETERS_12 PARAMETERS_11, long a11
+
+#define ARGUMENTS_1 a0
+#define ARGUMENTS_2 ARGUMENTS_1, a1
+#define ARGUMENTS_3 ARGUMENTS_2, a2
+#define ARGUMENTS_4 ARGUMENTS_3, a3
+#define ARGUMENTS_5 ARGUMENTS_4, a4
+#define ARGUMENTS_6 ARGUMENTS_5, a5
+#define ARGUMENTS_7 ARGUMENTS_6, a6
+#define ARGUMENTS_8 ARGUMENTS_7, a7
+#define ARGUMENTS_9 ARGUMENTS_8, a8
+#define ARGUMENTS_10 ARGUMENTS_9, a9
+#define ARGUMENTS_11 ARGUMENTS_10, a10
+#define ARGUMENTS_12 ARGUMENTS_11, a11
+
+/* Calls that start something which goes on sending after they return take an internal tag for it. */
+static inline bool takes_tag(enum ibp_call_kind kind)
+{
+    return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
+}
+
+static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator)
+{
+    ibp_enter((struct ibp_current){
+        .operation = (uint16_t)operation,
+        .kind = (uint8_t)kind,
+        .communicator = communicator,
+    });
+    if (takes_tag(kind)) ibp_source->before_tag();
+}
+
+static inline void leave(int result, enum ibp_call_kind kind, long last_argument)
+{
+    const unsigned operation = ibp_current.operation;
+
+    if (takes_tag(kind)) ibp_source->after_tag(result == 0);
+    ibp_leave();
+    if (kind == IBP_CALL_PERSISTENT && !result) ibp_source->remember_collective(*(void **)last_argument, operation);
+}
+
+#define WRAPPER(exported, name, count, call_kind, position)                                                            \
+    IBP_DEFINE(exported, PARAMETERS_##count)                                                                           \
+    {                                                                                                                  \
+        static int (*next)(PARAMETERS_##count);                                                                        \
+        const long arguments[] = {ARGUMENTS_##count};                                                                  \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (!ibp_is_active() || ibp_current.operation) return next(ARGUMENTS_##count);                                 \
+        enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
+              (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)]);                         \
+        result = next(ARGUMENTS_##count);                                                                              \
+        leave(result, IBP_CALL_##call_kind, arguments[(count) - 1]);                                                   \
+        return result;                                                                                                 \
+    }
+
+#define IBP_CALL(name, count, kind, communicator)                                                                      \
+    WRAPPER(MPI_##name, name, count, kind, communicator)                                                               \
+    WRAPPER(PMPI_##name, name, count, kind, communicator)
+#define IBP_POINT_TO_POINT(name)
+#include "mpi.def"
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
+
+/* Open MPI 4 has the persistent collectives of MPI-4 under a prefix of its own. */
+#define KEEP_PERSISTENT(name, count, communicator)                                                                     \
+    WRAPPER(MPIX_##name, name, count, PERSISTENT, communicator)                                                        \
+    WRAPPER(PMPIX_##name, name, count, PERSISTENT, communicator)
+#define KEEP_COLLECTIVE(name, count, communicator)
+#define KEEP_BLOCKING(name, count, communicator)
+#define KEEP_NONBLOCKING(name, count, communicator)
+#define KEEP_DUPLICATING(name, count, communicator)
+#define KEEP_WINDOW(name, count, communicator)
+#define IBP_CALL(name, count, kind, communicator) KEEP_##kind(name, count, communicator)
+#define IBP_POINT_TO_POINT(name)
+#include "mpi.def"

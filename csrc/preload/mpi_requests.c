@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Wrappers of the calls that start and free persistent requests. The application's MPI_Start reaches Open MPI's functions
+ * through the request, past the table that the source hooks.
+ */
+#include "system.h"
+#include "current.h"
+#include "lifecycle.h"
+#include "next.h"
+#include "operations.h"
+#include "source.h"
+
+#include <stdbool.h>
+
+typedef int start_all_function(int, void **);
+
+/* Starts requests of which none, or the only one, is a persistent collective. */
+static int start_some(start_all_function *start_all, int count, void **requests)
+{
+    enum { ON_STACK = 256 };
+    void *before[ON_STACK];
+    const unsigned collective = ibp_source->collective_of(requests[0]);
+    int result;
+
+    for (int i = 0; i < count; i++) before[i] = requests[i];
+    ibp_enter((struct ibp_current){
+        .operation = (uint16_t)collective,
+        .kind = IBP_CALL_PERSISTENT,
+        .starts_request = true,
+    });
+    if (collective == IBP_OPERATION_NONE) ibp_source->before_start((size_t)count, requests);
+    result = start_all(count, requests);
+    if (!result && collective == IBP_OPERATION_NONE) ibp_source->after_start((size_t)count, requests, before);
+    ibp_leave();
+    return result;
+}
+
+/* Starts them in parts: a collective by itself, since what it sends at once is known by the call it is sent in. */
+static int start_each(start_all_function *start_all, int count, void **requests)
+{
+    enum { AT_ONCE = 256 };
+    int result = 0;
+
+    for (int first = 0, after; first < count && !result; first = after) {
+        after = first + 1;
+        if (ibp_source->collective_of(requests[first]) == IBP_OPERATION_NONE)
+            while (after < count && after - first < AT_ONCE &&
+                   ibp_source->collective_of(requests[after]) == IBP_OPERATION_NONE)
+                after++;
+        result = start_some(start_all, after - first, requests + first);
+    }
+    return result;
+}
+
+static bool is_to_be_seen(void)
+{
+    return ibp_is_active() && !ibp_current.operation && ibp_source->before_start;
+}
+
+#define START(exported)                                                                                                \
+    static int (*next_##exported)(void **);                                                                            \
+    static int one_##exported(int count, void **requests)                                                              \
+    {                                                                                                                  \
+        (void)count;                                                                                                   \
+        return next_##exported(requests);                                                                              \
+    }                                                                                                                  \
+    IBP_DEFINE(exported, void **request)                                                                               \
+    {                                                                                                                  \
+        IBP_FIND_NEXT(next_##exported, #exported);                                                                     \
+        if (!is_to_be_seen()) return next_##exported(request);                                                         \
+        return start_some(one_##exported, 1, request);                                                                 \
+    }
+
+START(MPI_Start)
+START(PMPI_Start)
+
+#define START_ALL(exported)                                                                                            \
+    IBP_DEFINE(exported, int count, void **requests)                                                                   \
+    {                                                                                                                  \
+        static start_all_function *next;                                                                               \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (!is_to_be_seen() || count <= 0) return next(count, requests);                                              \
+        return start_each(next, count, requests);                                                                      \
+    }
+
+START_ALL(MPI_Startall)
+START_ALL(PMPI_Startall)
+
+#define REQUEST_FREE(exported)                                                                                         \
+    IBP_DEFINE(exported, void **request)                                                                               \
+    {                                                                                                                  \
+        static int (*next)(void **);                                                                                   \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (ibp_is_active() && ibp_source->forget_request) ibp_source->forget_request(*request);                       \
+        return next(request);                                                                                          \
+    }
+
+REQUEST_FREE(MPI_Request_free)
+REQUEST_FREE(PMPI_Request_free)
+
+/* The bytes of all partitions are counted when the send starts: in which order and how they leave does not show. */
+#define PSEND_INIT(exported)                                                                                           \
+    IBP_DEFINE(exported, const void *buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
+               ibp_handle communicator, ibp_handle info, void **request)                                               \
+    {                                                                                                                  \
+        static int (*next)(const void *, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);         \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
+        if (!result && is_to_be_seen() && peer >= 0)                                                                   \
+            ibp_source->remember_send(*request, communicator, peer,                                                    \
+                                      ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                 \
+                                      IBP_OPERATION_Psend_init);                                                       \
+        return result;                                                                                                 \
+    }
+
+PSEND_INIT(MPI_Psend_init)
+PSEND_INIT(PMPI_Psend_init)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The memory-mapped recording of this process: space on disk for records, reserved before it is written to.
+ */
+#ifndef IBPROF_RECORDING_SPACE_H
+#define IBPROF_RECORDING_SPACE_H
+
+#include "ibprof_recording.h"
+
+#include <stddef.h>
+
+/* Opens this host's file of this run in the folder that `output` names (%j job, %h host; made if need be) and enters this
+ * process in it. Returns its record, whose every field is 0, or NULL with the reason in `why`. */
+struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why_bytes);
+
+/* The next free record of a kind, filled with 0; NULL when no space can be had. It is not in the recording before
+ * ibp_recording_publish. */
+void *ibp_recording_reserve(enum ibp_segment_kind kind);
+void ibp_recording_publish(enum ibp_segment_kind kind);
+
+/* Records of a kind published so far. */
+uint32_t ibp_recording_used(enum ibp_segment_kind kind);
+
+/* Whether this process made the file: the host's ports are entered once. */
+int ibp_recording_is_first(void);
+
+/* Private memory, zeroed, page-wise; NULL when there is none. Not malloc, which may be somebody else's. */
+void *ibp_memory_map(size_t bytes);
+void ibp_memory_unmap(void *memory, size_t bytes);
+
+/* Nanoseconds of the Unix clock. */
+uint64_t ibp_clock_ns(void);
+
+#endif

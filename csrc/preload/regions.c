@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "regions.h"
+#include "counters.h"
+#include "lifecycle.h"
+#include "recording.h"
+#include "text.h"
+
+#define IBPROF_IMPLEMENTATION
+#include "ibprof.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARKS_MAX 1024
+#define DEPTH_MAX 64
+#define BUCKETS (2 * IBP_REGIONS_MAX)
+
+static struct {
+    struct ibp_region *record[IBP_REGIONS_MAX];
+    uint16_t by_name[BUCKETS]; /* region + 1 */
+    uint32_t count;
+    struct { /* regions that are entered, the outermost first; those beyond DEPTH_MAX are counted in the last one */
+        uint32_t region;
+        uint64_t since_ns;
+    } entered[DEPTH_MAX];
+    unsigned depth;
+    uint64_t open_since_ns; /* when region 0 began, anew after each mark */
+    bool marked;            /* IBPROF_REGION() was called */
+    uint64_t off_since_ns;  /* 0 while switched on */
+} *regions;
+
+static void mark(enum ibp_mark_kind kind, uint32_t region, uint64_t now, bool with_totals)
+{
+    struct ibp_mark *record;
+
+    if (ibp_counters.process->marks_seen++ >= MARKS_MAX) return;
+    record = ibp_recording_reserve(IBP_SEGMENT_MARKS);
+    if (!record) return;
+    memset(record, 0, sizeof *record);
+    record->time_ns = now;
+    record->kind = kind;
+    record->region = region;
+    if (with_totals) ibp_counters_total(record);
+    ibp_recording_publish(IBP_SEGMENT_MARKS);
+}
+
+/* A name as it is kept: one that is too long ends in a hash of the whole. */
+static void shorten(char *kept, const char *name)
+{
+    char hash[24];
+
+    ibp_text_copy(kept, IBP_REGION_NAME_BYTES, name);
+    if (strlen(name) < IBP_REGION_NAME_BYTES) return;
+    snprintf(hash, sizeof hash, "...%016llx", (unsigned long long)ibp_text_hash(IBP_HASH_START, name));
+    ibp_text_copy(kept + IBP_REGION_NAME_BYTES - 1 - strlen(hash), sizeof hash, hash);
+}
+
+/* The region of a name, made if it is new; `otherwise` when there is no room for another one. */
+static uint32_t find_region(const char *name, uint32_t otherwise)
+{
+    char kept[IBP_REGION_NAME_BYTES];
+    struct ibp_region *record;
+    uint64_t bucket;
+
+    shorten(kept, name);
+    bucket = ibp_text_hash(IBP_HASH_START, kept) % BUCKETS;
+
+    for (; regions->by_name[bucket]; bucket = (bucket + 1) % BUCKETS) {
+        const uint32_t region = regions->by_name[bucket] - 1U;
+
+        if (!strcmp(regions->record[region]->name, kept)) return region;
+    }
+    record = regions->count < IBP_REGIONS_MAX ? ibp_recording_reserve(IBP_SEGMENT_REGIONS) : NULL;
+    if (!record) {
+        ibp_counters.process->regions_refused++;
+        return otherwise;
+    }
+    ibp_text_copy(record->name, sizeof record->name, kept);
+    ibp_recording_publish(IBP_SEGMENT_REGIONS);
+    regions->record[regions->count] = record;
+    regions->by_name[bucket] = (uint16_t)++regions->count;
+    return regions->count - 1;
+}
+
+/* The innermost region that was entered, or region 0. */
+static uint32_t current_region(void)
+{
+    const unsigned depth = regions->depth < DEPTH_MAX ? regions->depth : DEPTH_MAX;
+
+    return depth ? regions->entered[depth - 1].region : 0;
+}
+
+static void visit(uint32_t region, uint64_t since, uint64_t now)
+{
+    struct ibp_region *record = regions->record[region];
+
+    if (!record->first_ns) record->first_ns = since;
+    record->last_ns = now;
+    record->visits++;
+    record->wall_ns += now - since;
+}
+
+int ibp_regions_open(void)
+{
+    const uint64_t now = ibp_clock_ns();
+
+    regions = ibp_memory_map(sizeof *regions);
+    if (!regions) return -ENOMEM;
+    find_region("main", 0);
+    if (!regions->count) return -ENOSPC;
+    regions->record[0]->first_ns = now;
+    regions->open_since_ns = now;
+    mark(IBP_MARK_START, 0, now, false);
+    return 0;
+}
+
+/* Gives what region 0 holds to the region of a name. */
+static void close_open_region(const char *name, uint64_t now)
+{
+    const uint32_t region = find_region(name, 0);
+
+    if (region) ibp_counters_move(0, region);
+    visit(region, regions->open_since_ns, now);
+    regions->open_since_ns = now;
+    regions->marked = true;
+    mark(IBP_MARK_CLOSE, region, now, true);
+}
+
+void ibp_regions_close(void)
+{
+    const uint64_t now = ibp_clock_ns();
+
+    while (regions->depth) ibprof_region_end();
+    if (regions->off_since_ns) ibp_counters.process->off_ns += now - regions->off_since_ns;
+    if (regions->marked)
+        close_open_region("MPI_Finalize", now);
+    else
+        visit(0, regions->open_since_ns, now);
+    mark(IBP_MARK_STOP, 0, now, true);
+}
+
+void ibp_regions_switch(bool on)
+{
+    const uint64_t now = ibp_clock_ns();
+
+    if (on == !regions->off_since_ns) return;
+    if (on) ibp_counters.process->off_ns += now - regions->off_since_ns;
+    regions->off_since_ns = on ? 0 : now;
+    mark(on ? IBP_MARK_ON : IBP_MARK_OFF, 0, now, true);
+}
+
+/* -- what ibprof.h offers; each does nothing unless this process is being recorded --------------------------------------- */
+
+IBP_EXPORT void ibprof_region(const char *name)
+{
+    if (!ibp_is_active() || !name) return;
+    ibp_lock();
+    close_open_region(name, ibp_clock_ns());
+    ibp_unlock();
+}
+
+IBP_EXPORT void ibprof_region_at(const char *file, int line)
+{
+    const char *slash = strrchr(file, '/');
+    char name[IBP_REGION_NAME_BYTES];
+
+    snprintf(name, sizeof name, "%s:%d", slash ? slash + 1 : file, line);
+    ibprof_region(name);
+}
+
+IBP_EXPORT void ibprof_region_begin(const char *name)
+{
+    uint64_t now;
+    uint32_t region;
+
+    if (!ibp_is_active() || !name) return;
+    now = ibp_clock_ns();
+    ibp_lock();
+    region = find_region(name, current_region());
+    if (regions->depth < DEPTH_MAX) {
+        regions->entered[regions->depth].region = region;
+        regions->entered[regions->depth].since_ns = now;
+        ibp_counters.region_key = IBP_KEY_REGION(region);
+    } else {
+        ibp_counters.process->regions_refused++;
+    }
+    regions->depth++;
+    mark(IBP_MARK_BEGIN, region, now, false);
+    ibp_unlock();
+}
+
+IBP_EXPORT void ibprof_region_end(void)
+{
+    uint64_t now;
+
+    if (!ibp_is_active() || !regions->depth) return;
+    now = ibp_clock_ns();
+    ibp_lock();
+    regions->depth--;
+    if (regions->depth < DEPTH_MAX) {
+        const uint32_t region = regions->entered[regions->depth].region;
+
+        visit(region, regions->entered[regions->depth].since_ns, now);
+        mark(IBP_MARK_END, region, now, false);
+        ibp_counters.region_key = IBP_KEY_REGION(current_region());
+    }
+    ibp_unlock();
+}
+
+IBP_EXPORT void ibprof_on(void)
+{
+    if (ibp_is_active()) ibp_set_counting(true);
+}
+
+IBP_EXPORT void ibprof_off(void)
+{
+    if (ibp_is_active()) ibp_set_counting(false);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The least that a C test needs: a check that ends the program, and a folder of its own.
+ */
+#ifndef IBPROF_CHECK_H
+#define IBPROF_CHECK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                                    \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+/* A new folder in the build tree or $TMPDIR; ctest's fixture removes nothing, so names are few and small. */
+static inline const char *make_test_folder(void)
+{
+    static char folder[256];
+    const char *parent = getenv("TMPDIR");
+
+    snprintf(folder, sizeof folder, "%s/ibprof-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    CHECK(mkdtemp(folder));
+    return folder;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "check.h"
+#include "requests.h"
+
+static char address[100000];
+
+static void remember(char *at, enum ibp_request_role role, uint64_t bytes)
+{
+    ibp_request_remember(&(struct ibp_request){.address = at, .role = (uint8_t)role, .bytes = bytes});
+}
+
+int main(void)
+{
+    CHECK(!ibp_request_find(address));
+    ibp_request_forget(address); /* of nothing */
+    for (int round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < sizeof address; i++) remember(address + i, IBP_REQUEST_SEND, i);
+        for (uint64_t i = 0; i < sizeof address; i++) CHECK(ibp_request_find(address + i)->bytes == i);
+        for (uint64_t i = 0; i < sizeof address; i += 2) ibp_request_forget(address + i);
+        for (uint64_t i = 0; i < sizeof address; i++) CHECK(!ibp_request_find(address + i) == !(i % 2));
+    }
+    remember(address + 1, IBP_REQUEST_RECEIVE, 0); /* the same address for something else */
+    CHECK(ibp_request_find(address + 1)->role == IBP_REQUEST_RECEIVE);
+    remember(NULL, IBP_REQUEST_SEND, 1);
+    return 0;
+}

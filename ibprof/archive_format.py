@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names by which the parts of a profile are found in its OTF2 archive; docs/formats/profile.md explains them."""
+
+from __future__ import annotations
+
+from ibprof.profile import Direction, Kind, Source
+
+VERSION = 1
+"""Of what stands in the archive; grows when an older reader would read it wrongly."""
+
+VERSION_PROPERTY = "ibprof::version"
+
+# Attributes of a Profile, a Host and a Rank that are no properties.
+NOT_OF_RUN = ("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks")
+NOT_OF_RANK = ("host",)
+
+HOST_CLASS = "node"
+PORT_CLASS = "port"
+
+# The parameter in front of a counter says who is at the other end.
+PEER_PARAMETERS = {
+    Direction.SENT: "destination",
+    Direction.FETCHED: "fetched from",
+    Direction.RECEIVED: "received from",
+}
+SIZE_PARAMETER = "message bytes from"
+MARK_PARAMETER = "mark"
+MARK_REGION_PARAMETER = "mark of region"
+
+TIME_MEMBERS = ("visits", "wall_ns", "first_ns", "last_ns")
+MARK_MEMBERS = ("time_ns", "sent_bytes", "sent_messages", "received_bytes", "received_messages")
+SIZE_MEMBER = "messages by size"
+
+Tag = tuple[Direction, Kind, Source]
+
+
+def counter_members(tag: Tag) -> tuple[str, str]:
+    """Name the two numbers of a counter: `bytes sent user openmpi`."""
+    words = " ".join(word.name.lower() for word in tag)
+    return f"bytes {words}", f"messages {words}"
+
+
+def parse_counter_member(name: str) -> Tag:
+    """Take the name of a counter's first number apart.
+
+    Raises:
+        LookupError, ValueError: it is none.
+    """
+    _, direction, kind, source = name.upper().split(" ")
+    return Direction[direction], Kind[kind], Source[source]
+
+
+def size_member(direction: Direction, kind: Kind) -> str:
+    """Name the number of messages of a size: `messages by size sent user`."""
+    return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
+
+
+def parse_size_member(name: str) -> tuple[Direction, Kind]:
+    """Take the name of a number of messages of a size apart.
+
+    Raises:
+        LookupError, ValueError: it is none.
+    """
+    direction, kind = name.removeprefix(SIZE_MEMBER).strip().upper().split(" ")
+    return Direction[direction], Kind[kind]
+
+
+def lower_bound(size_bin: int) -> int:
+    """Give the fewest bytes of a message in a bin of sizes."""
+    return 1 << size_bin >> 1

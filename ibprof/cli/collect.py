@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof collect`: make an OTF2 archive of a recording, also of a job that was killed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof.cli.command import run_command
+
+EXAMPLES = """\
+example:
+  ibprof collect profile.ibprof -o profile.otf2
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof collect`."""
+    return run_command("ibprof collect", _collect, argv)
+
+
+def _collect(argv: Sequence[str] | None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="ibprof collect",
+        description="Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ beside it.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
+    parser.add_argument("--run", metavar="NAME", help="which run, where the folder has several (default: the newest)")
+    wanted = parser.parse_args(argv)
+
+    from ibprof.archive import write_archive  # noqa: PLC0415  (--help must come at once)
+    from ibprof.cli.progress import show_progress  # noqa: PLC0415
+    from ibprof.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.recording import read_recording  # noqa: PLC0415
+    from ibprof.recording_runs import archive_beside  # noqa: PLC0415
+
+    output: Path = wanted.output or archive_beside(wanted.recording)
+    run = read_recording(wanted.recording, wanted.run)
+    with show_progress("writing ranks") as progress:
+        write_archive(run, output, progress)
+    print(f"{output}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
+    for sentence in describe_gaps(run):
+        print(f"  {sentence}", file=sys.stderr)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof info`: say what is in a profile, and what is not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ibprof.cli.command import run_command
+from ibprof.gaps import format_ranks
+from ibprof.show import format_bytes, format_seconds, printable
+
+NS_PER_S = 10**9
+
+EXAMPLES = """\
+examples:
+  ibprof info profile.otf2
+  ibprof info profile.otf2 --marks
+  ibprof info profile.ibprof --json
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof info`."""
+    return run_command("ibprof info", _print_info, argv)
+
+
+def _print_info(argv: Sequence[str] | None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="ibprof info",
+        description="Say what is in a profile: the job, hosts and ports, regions and operations with bytes and times, "
+        "and what was not seen.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
+    parser.add_argument(
+        "--marks", action="store_true", help="list the marks of all ranks, not those of the first alone"
+    )
+    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
+    wanted = parser.parse_args(argv)
+
+    from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.summary import summarize  # noqa: PLC0415
+
+    summary = summarize(load_profile(wanted.profile, wanted.run))
+    if wanted.json:
+        json.dump(summary, sys.stdout, indent=2)
+        print()
+    else:
+        _print_text(summary, all_marks=wanted.marks)
+
+
+def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
+    hosts = summary["hosts"]
+    _print_pairs(
+        {
+            "command": summary["command"],
+            "MPI": summary["mpi"],
+            "job": summary["job"],
+            "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} hosts",
+            "seen by": ", ".join(summary["sources"]),
+            "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
+            "received": f"{format_bytes(summary['bytes_received'])} as the receivers saw it",
+        }
+    )
+    _print_table(
+        ("host", "ranks", "port", "LID", "Gb/s"),
+        (row for host in hosts for row in _host_rows(host)),
+    )
+    _print_table(
+        ("region", "visits", "longest", "bytes", "messages"),
+        (
+            (
+                region["name"],
+                f"{region['visits']:,}",
+                format_seconds(region["wall_ns_longest"] / NS_PER_S),
+                format_bytes(region["bytes"]),
+                f"{region['messages']:,}",
+            )
+            for region in summary["regions"]
+        ),
+    )
+    _print_table(
+        ("operation", "bytes", "messages"),
+        (
+            (operation["name"], format_bytes(operation["bytes"]), f"{operation['messages']:,}")
+            for operation in sorted(summary["operations"], key=lambda operation: -operation["bytes"])
+        ),
+    )
+    marks = summary["marks"]
+    shown = [mark for mark in marks if all_marks or mark["rank"] == marks[0]["rank"]]
+    _print_table(
+        ("rank", "mark", "region", "Unix time", "sent", "received"),
+        (
+            (
+                str(mark["rank"]),
+                mark["kind"],
+                mark["region"],
+                _format_time(mark["time_ns"]),
+                f"{mark['sent_bytes']:,}",
+                f"{mark['received_bytes']:,}",
+            )
+            for mark in shown
+        ),
+    )
+    print("not seen:" if summary["not_seen"] else "not seen: nothing that ibprof knows of")
+    for sentence in summary["not_seen"]:
+        print(f"  {printable(sentence)}")
+
+
+def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    ranks = format_ranks(host["ranks"])
+    if not host["ports"]:
+        yield host["name"], ranks, "no InfiniBand port", "", ""
+    for port in host["ports"]:
+        state = "" if port["active"] else " (down)"
+        lid = "" if port["lid"] is None else str(port["lid"])
+        yield host["name"], ranks, f"{port['device']}/{port['port']}{state}", lid, f"{port['rate_gbps']:g}"
+
+
+def _format_time(time_ns: int) -> str:
+    seconds, rest = divmod(time_ns, NS_PER_S)
+    clock = datetime.fromtimestamp(seconds, timezone.utc).strftime("%H:%M:%S")
+    return f"{seconds}.{rest:09d} ({clock} UTC)"
+
+
+def _print_pairs(pairs: dict[str, str]) -> None:
+    width = max(map(len, pairs))
+    for name, value in pairs.items():
+        if value:
+            print(f"{name:{width}}  {printable(value)}")
+    print()
+
+
+def _print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns; the text of a profile is anyone's, so none of it may steer the terminal."""
+    lines = [tuple(map(printable, row)) for row in rows]
+    if not lines:
+        return
+    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+    for line in (head, *lines):
+        print("  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
+    print()

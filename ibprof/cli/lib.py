@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof lib`: print the path of libibprof.so, or the compiler's options for ibprof.h."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+
+from ibprof.cli.command import run_command
+from ibprof.installed import find_include, find_library
+
+EXAMPLES = """\
+examples:
+  LD_PRELOAD=$(ibprof lib) mpirun -n 4 ./app
+  mpicc $(ibprof lib --cflags) app.c
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof lib`."""
+    return run_command("ibprof lib", _print_paths, argv)
+
+
+def _print_paths(argv: Sequence[str] | None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="ibprof lib",
+        description="Print the path of libibprof.so.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
+    parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")
+    wanted = parser.parse_args(argv)
+    words = []
+    if wanted.cflags:
+        words.append(f"-I{find_include()}")
+    if wanted.libs:
+        folder = find_library().parent
+        words += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-libprof"]
+    print(shlex.join(words or [str(find_library())]))

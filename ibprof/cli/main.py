@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof X` finds the command X among the entry points of one group, so the front imports none of them.
+
+This holds for commands of other packages too: whoever adds an entry point to the group adds a command.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from ast import get_docstring, parse
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points, version
+from pathlib import Path
+from typing import cast
+
+from ibprof.cli.command import run_command
+from ibprof.errors import UsageError
+
+GROUP = "ibprof.commands"
+
+_INTRODUCTION = """\
+usage: ibprof COMMAND ...
+
+Which network links does this MPI job load, who loads them, and what should be changed?
+"""
+
+_EXAMPLES = """\
+examples:
+  ibprof run -- mpirun -n 16 ./app         record a job; leaves profile.otf2
+  ibprof info profile.otf2                 what was recorded
+  ibprof-report ibdiagnet.lst profile.otf2 the hot links, and who loads them
+  ibprof COMMAND --help                    more on one command
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof`."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and not arguments[0].startswith("-"):
+        commands = find_commands()
+        if arguments[0] in commands:
+            command = cast(Callable[[Sequence[str]], int], commands[arguments[0]].load())
+            return command(arguments[1:])
+    return run_command("ibprof", _front, arguments)
+
+
+def find_commands() -> dict[str, EntryPoint]:
+    """Find all commands that are installed, by name."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def _front(argv: Sequence[str] | None) -> int:
+    arguments = argv or ()
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_INTRODUCTION)
+        print("commands:")
+        for name, point in find_commands().items():
+            print(f"  {name:9} {_describe(point)}")
+        print()
+        print(_EXAMPLES, end="")
+        return 0 if arguments else UsageError.status
+    if arguments[0] == "--version":
+        print(f"ibprof {version('ibprof')}")
+        return 0
+    known = ", ".join(find_commands())
+    raise UsageError(f"there is no command {arguments[0]!r}; known are {known}")
+
+
+def _describe(point: EntryPoint) -> str:
+    """Give the first sentence of a command's module, which is read and not imported: some import much."""
+    try:
+        spec = importlib.util.find_spec(point.module)
+        text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None
+    except (ImportError, OSError, SyntaxError):
+        text = None
+    if not text:
+        return ""
+    return re.sub(r"^`[^`]*`:? ", "", text.partition("\n")[0]).rstrip(".")

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof matrix`: who sent how much to whom, as CSV."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+from ibprof.cli.command import run_command
+
+COLUMNS = ("src", "dst", "bytes", "messages")
+
+EXAMPLES = """\
+examples:
+  ibprof matrix profile.otf2 --by rank -o matrix.csv
+  ibprof matrix profile.otf2 --by host --operation ALLTOALL
+  ibprof matrix profile.otf2 --by rank --region app.c:120 --since-start
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof matrix`."""
+    return run_command("ibprof matrix", _print_matrix, argv)
+
+
+def _print_matrix(argv: Sequence[str] | None) -> None:
+    wanted = _parser().parse_args(argv)
+
+    from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
+    from ibprof.matrix import Selection, build_matrix  # noqa: PLC0415
+    from ibprof.profile import Kind  # noqa: PLC0415
+
+    selection = Selection(
+        operation=wanted.operation,
+        region=wanted.region,
+        since_start=wanted.since_start,
+        kind=Kind[wanted.kind.upper()],
+        received=wanted.direction == "received",
+    )
+    matrix = build_matrix(load_profile(wanted.profile, wanted.run), wanted.by, selection)
+    for note in matrix.notes:
+        print(f"ibprof matrix: {note}", file=sys.stderr)
+    output = wanted.output.open("w", newline="", encoding="utf-8") if wanted.output else nullcontext(sys.stdout)
+    with output as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(COLUMNS)
+        rows.writerows(matrix.rows)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ibprof matrix",
+        description="Print who sent how much to whom, as CSV: src,dst,bytes,messages, without pairs of no traffic.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
+    parser.add_argument(
+        "--by", choices=("rank", "host", "port"), default="rank", help="what sends (default: %(default)s)"
+    )
+    parser.add_argument("--operation", metavar="OP", help="of one MPI operation, such as ALLTOALL")
+    parser.add_argument("--region", metavar="NAME", help="of one region")
+    parser.add_argument(
+        "--since-start", action="store_true", help="with --region: of all regions that were closed until its end"
+    )
+    parser.add_argument(
+        "--kind",
+        choices=("user", "control"),
+        default="user",
+        help="the program's bytes, or those that MPI sends to manage transfers (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--direction",
+        choices=("sent", "received"),
+        default="sent",
+        help="as senders saw it, or as receivers did, for a check (default: %(default)s)",
+    )
+    parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="a file in place of stdout")
+    return parser

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof run`: run a command with its MPI traffic recorded, and its output and exit status as they are without."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ibprof.cli.command import run_command
+from ibprof.cli.env import with_library
+from ibprof.errors import IbprofError, UsageError
+from ibprof.installed import find_library
+from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
+from ibprof.supervise import run_command_through
+
+RECORDING = "profile.ibprof"
+NOT_FOUND = 127
+NOT_STARTED = 126
+
+EXAMPLES = """\
+examples:
+  ibprof run -- mpirun -n 16 ./app                       record all ranks, on other hosts too
+  ibprof run --operations ALLTOALL,BCAST -- srun ./app   these operations alone
+  mpirun -n 16 ibprof run -- ./app                       preload the application alone
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof run`."""
+    return run_command("ibprof run", _record, argv)
+
+
+def _record(argv: Sequence[str] | None) -> int:
+    wanted = _parser().parse_args(argv)
+    command: list[str] = wanted.command[1:] if wanted.command[:1] == ["--"] else wanted.command
+    if not command:
+        raise UsageError("a command is missing: ibprof run -- mpirun -n 4 ./app")
+    environment = dict(os.environ)
+    library = find_library()
+    variables = _settings(wanted, environment)
+    launcher = identify_launcher(command[0])
+    if launcher is None and is_inside_job(environment):
+        _become(command, environment | variables | {PRELOAD: preload(library, environment.get(PRELOAD, ""))})
+    if shutil.which(command[0]) is None:
+        print(f"ibprof run: {command[0]}: command not found", file=sys.stderr)
+        return NOT_FOUND
+    variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
+    variables["IBPROF_OUTPUT"] = str(Path(variables.get("IBPROF_OUTPUT") or RECORDING).absolute())
+    launch = Launch(command, environment | variables)
+    if launcher:
+        launch = carry(launcher, launch, variables | {PRELOAD: str(library)})
+    else:
+        launch = Launch(command, with_library(launch.environment, library))
+    try:
+        status = run_command_through(launch)
+    except OSError as error:
+        print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
+        return NOT_STARTED
+    _collect(Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ibprof run",
+        usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] -- CMD",
+        description="Run CMD with its MPI traffic recorded. When CMD starts with mpirun, mpiexec or srun, all ranks on "
+        "all hosts are; then profile.otf2 is made of what they recorded.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, help="where to leave profile.otf2 and profile.ibprof (default: .)"
+    )
+    parser.add_argument(
+        "--operations", metavar="OP,...", help="record these MPI operations alone, as IBPROF=OP,... does"
+    )
+    parser.add_argument("--verbose", metavar="N", type=int, choices=range(6), help="how much the library says (0 to 5)")
+    parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="a command and its arguments")
+    return parser
+
+
+def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables of libibprof.so, from the environment and the options, which go first."""
+    settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
+    if wanted.output:
+        settings["IBPROF_OUTPUT"] = str((wanted.output / RECORDING).absolute())
+    if wanted.operations is not None:
+        settings["IBPROF"] = wanted.operations
+    if wanted.verbose is not None:
+        settings["IBPROF_VERBOSE"] = str(wanted.verbose)
+    return settings
+
+
+def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Give this process to the command: nothing of ours stays between it and the launcher."""
+    try:
+        os.execvpe(command[0], list(command), dict(environment))
+    except OSError as error:
+        print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
+        sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED)
+
+
+def _collect(recording: Path, name: str, status: int) -> None:
+    """Make the profile and say what is in it. Whatever goes wrong here, the command's status is its own."""
+    try:
+        for line in _make_profile(recording, name):
+            print(f"ibprof: {line}", file=sys.stderr)
+    except IbprofError as error:
+        print(f"ibprof: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"ibprof: no profile was made: {error}", file=sys.stderr)
+    if status:
+        print(f"ibprof: the command ended with status {status}", file=sys.stderr)
+
+
+def _make_profile(recording: Path, name: str) -> list[str]:
+    if "%" in recording.name or "%" in str(recording.parent):
+        return [f"each host left its recording in {recording}: bring them into one folder, then ibprof collect it"]
+    # The command has its time; these take some of ours.
+    from ibprof.archive import write_archive  # noqa: PLC0415
+    from ibprof.cli.progress import show_progress  # noqa: PLC0415
+    from ibprof.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.recording import merge_run  # noqa: PLC0415
+    from ibprof.recording_runs import archive_beside, is_recording, list_runs  # noqa: PLC0415
+    from ibprof.summary import describe_briefly  # noqa: PLC0415
+
+    runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
+    if not runs:
+        return ["no process left a recording; unless a line above says why, none initialised MPI (try: ibprof doctor)"]
+    profile = merge_run(recording, runs[-1])
+    archive = archive_beside(recording)
+    with show_progress("writing ranks") as progress:
+        write_archive(profile, archive, progress)
+    others = [f"{len(runs)} jobs ran; the profile has the last one, --run of ibprof collect the others"]
+    return [
+        *describe_briefly(profile),
+        *describe_gaps(profile),
+        *(others if len(runs) > 1 else []),
+        f"{_shorten(archive)} is the profile, {_shorten(recording)} the recording it was made of",
+        f"next: ibprof info {_shorten(archive)}, or ibprof-report {_shorten(archive)}",
+    ]
+
+
+def _shorten(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile lacks, in sentences: every report says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ibprof.profile import Kind, Profile
+from ibprof.show import format_bytes, format_seconds
+
+
+def describe_gaps(run: Profile) -> Iterator[str]:
+    """Say what was not seen of a run, a sentence each."""
+    recorded = {rank.rank for rank in run.ranks}
+    if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
+        hosts = ", ".join(host.name for host in run.hosts)
+        yield (
+            f"{len(missing)} of {run.world_size} ranks were not recorded: {format_ranks(missing)}; "
+            f"they ran on other hosts than {hosts}, or without the library"
+        )
+    if run.operations_asked:
+        yield f"only these operations were recorded: {run.operations_asked}"
+    if killed := [rank.rank for rank in run.ranks if not rank.finalized]:
+        yield f"rank {format_ranks(killed)} did not reach MPI_Finalize: the counters end where the process did"
+    if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
+        amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
+        yield f"{amount} of rank {format_ranks(lost)} are in no counter by peer, for want of room"
+    if off := [rank.rank for rank in run.ranks if rank.off_ns]:
+        longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
+        yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
+    if control := sum(run.counters.bytes[run.counters.kind == Kind.CONTROL].tolist()):
+        yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
+    said: dict[str, list[int]] = {}
+    for rank in run.ranks:
+        for note in rank.notes:
+            said.setdefault(note, []).append(rank.rank)
+    for note, ranks in said.items():
+        yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:
+    """Write ascending numbers as ranges: `0-3, 7`; after `limit` ranges as a count."""
+    ranges: list[list[int]] = []
+    for rank in ranks:
+        if ranges and rank == ranges[-1][1] + 1:
+            ranges[-1][1] = rank
+        else:
+            ranges.append([rank, rank])
+    written = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges]
+    if len(written) > limit:
+        return f"{', '.join(written[:limit])} and {len(written) - limit} more ranges"
+    return ", ".join(written)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the parts of ibprof that are not Python were installed."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from ibprof.errors import MissingToolError
+
+
+def find_library() -> Path:
+    """Find libibprof.so.
+
+    Raises:
+        MissingToolError: it was not built.
+    """
+    return _find("lib/libibprof.so")
+
+
+def find_include() -> Path:
+    """Find the folder of ibprof.h.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    return _find("include/ibprof.h").parent
+
+
+def find_recording_header() -> Path:
+    """Find the header that describes recordings.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    return _find("include/ibprof_recording.h")
+
+
+def _find(name: str) -> Path:
+    # A wheel is always unpacked, so what is in it has a path, which a loader and a compiler need.
+    path = Path(str(files("ibprof").joinpath(name)))
+    if not path.is_file():
+        raise MissingToolError(f"{path} is missing: this ibprof was not built; install it with `pip install .`")
+    return path

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile from whatever holds one: an OTF2 archive, a recording, or the recording beside an archive that is to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ibprof.archive import SUFFIX, is_archive, read_archive, write_archive
+from ibprof.errors import InputError, UsageError
+from ibprof.profile import Profile
+from ibprof.recording import read_recording
+from ibprof.recording_runs import SUFFIX as RECORDING_SUFFIX
+from ibprof.recording_runs import is_recording
+
+
+def load_profile(path: Path, run: str | None = None) -> Profile:
+    """Read a profile.
+
+    Args:
+        path: an archive, a recording's folder, one of its files, or the folder that a run left either in under its
+            default name. When an archive is named and only its recording is
+            there, under the same name with `.ibprof`, the archive is made first.
+        run: which run of a recording; None for the newest.
+
+    Raises:
+        InputError: nothing is there, or it is something else.
+        InconsistentError: the files of a recording contradict one another.
+        UsageError: there is no such run.
+    """
+    path = _look_into(path)
+    if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
+        profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
+        write_archive(profile, path)
+        return profile
+    if is_archive(path):
+        if run is not None:
+            raise UsageError(f"{path} holds one run; --run chooses among those of a recording")
+        return read_archive(path)
+    if path.is_dir() or is_recording(path):
+        return read_recording(path, run)
+    raise InputError(path, None, "a profile or a recording", "something else" if path.exists() else "nothing")
+
+
+def _look_into(folder: Path) -> Path:
+    """Give what a run left in a folder that is itself no recording; any other path as it is."""
+    if folder.is_dir() and not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
+        for left in (folder / f"profile{SUFFIX}", folder / f"profile{RECORDING_SUFFIX}"):
+            if left.exists():
+                return left
+    return folder

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Profile: what one run sent, as arrays, whichever file it was read from.
+
+A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two forms of the same Profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+UNKNOWN_PEER = 0xFFFFFFFF
+"""Stands for a peer that is no rank of MPI_COMM_WORLD (a spawned job, a rank that could not be told)."""
+
+ACTIVE = 4
+"""State of a port whose link is up."""
+
+SIZE_BINS = 65
+"""Bins of message sizes: bin 0 is empty messages, bin k those of 2^(k-1) to 2^k - 1 bytes."""
+
+
+class Source(IntEnum):
+    """Where bytes were seen. Numbers as in ibprof_recording.h. Bytes of two sources are never added up."""
+
+    NONE = 0
+    OPENMPI = 1
+    UCX = 2
+    LIBFABRIC = 3
+    VERBS = 4
+
+
+class Kind(IntEnum):
+    """What bytes are: the user's, MPI's own, or whole work requests in which the two are not told apart."""
+
+    USER = 0
+    CONTROL = 1
+    WIRE = 2
+
+
+class Direction(IntEnum):
+    """Sent and fetched bytes make the matrix; received ones witness the same bytes at the other end."""
+
+    SENT = 0
+    FETCHED = 1
+    RECEIVED = 2
+
+
+class MarkKind(IntEnum):
+    """What happened at a moment that was marked."""
+
+    START = 0
+    CLOSE = 1
+    BEGIN = 2
+    END = 3
+    OFF = 4
+    ON = 5
+    STOP = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a host's InfiniBand or RoCE device.
+
+    Attributes:
+        lid: None where the port has none (Ethernet, or not yet configured).
+        node_guid, port_guid: `0x` and 16 hex digits.
+        rate_gbps: of the active link.
+        state: of the link, 4 is active.
+    """
+
+    device: str
+    port: int
+    lid: int | None
+    lmc: int
+    node_guid: str
+    port_guid: str
+    gids: tuple[str, ...]
+    rate_gbps: float
+    link_layer: str
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine that ranks ran on."""
+
+    name: str
+    ports: tuple[Port, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A process that was recorded.
+
+    Attributes:
+        rank: in MPI_COMM_WORLD.
+        host: index into `Profile.hosts`.
+        stop_ns: Unix time of MPI_Finalize, None when the process did not get there.
+        finalized: whether its counters are those of the whole run.
+        lost_bytes, lost_messages: counted, but not by peer, for want of room.
+        off_ns: time for which recording was switched off.
+        marks_seen: marks passed, of which the first are in `Profile.marks`.
+        notes: what this process could not see, a sentence each.
+    """
+
+    rank: int
+    host: int
+    pid: int
+    start_ns: int
+    stop_ns: int | None
+    finalized: bool
+    source: Source
+    thread_level: int
+    lost_bytes: int
+    lost_messages: int
+    off_ns: int
+    marks_seen: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Bytes and messages, a row for each counter; arrays of one length.
+
+    Rows are in the order of rank, region, operation, direction, kind, source, peer.
+
+    Attributes:
+        rank: int32, who counted.
+        peer: uint32, the rank at the other end, or `UNKNOWN_PEER`.
+        region, operation: int32, indices into the Profile's names.
+        kind, direction, source: uint8, of the enums above.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    peer: npt.NDArray[np.uint32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    direction: npt.NDArray[np.uint8]
+    source: npt.NDArray[np.uint8]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTimes:
+    """How often and how long each rank was in each region; arrays of one length, a row a (rank, region), in that order.
+
+    Attributes:
+        rank, region: int32.
+        visits, wall_ns, first_ns, last_ns: uint64; the last two are Unix times.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    visits: npt.NDArray[np.uint64]
+    wall_ns: npt.NDArray[np.uint64]
+    first_ns: npt.NDArray[np.uint64]
+    last_ns: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSizes:
+    """Messages by size; arrays of one length, a row a (rank, region, operation, direction, kind), in that order.
+
+    Attributes:
+        messages: uint64 [row, `SIZE_BINS`].
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    direction: npt.NDArray[np.uint8]
+    messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment that was marked on one rank, with that rank's totals of user data since its start.
+
+    The totals are 0 at BEGIN and END, which are kept cheap.
+    """
+
+    rank: int
+    time_ns: int
+    kind: MarkKind
+    region: int
+    sent_bytes: int
+    sent_messages: int
+    received_bytes: int
+    received_messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one run sent.
+
+    Attributes:
+        name: of the file or folder it was read from.
+        mpi: the MPI library's own name and version.
+        command: of rank 0, or of the first rank that was recorded.
+        job: the launcher's name of the job.
+        world_size: ranks in MPI_COMM_WORLD, recorded or not.
+        operations_asked: IBPROF as it was given; empty when all operations were recorded.
+        hosts: machines that ranks were recorded on.
+        ranks: recorded processes, by rank.
+        regions, operations: names, each there once; regions of the same name on different ranks are one.
+        marks: by rank, each rank's in the order in which they were made.
+    """
+
+    name: str
+    mpi: str
+    command: str
+    job: str
+    world_size: int
+    operations_asked: str
+    hosts: tuple[Host, ...]
+    ranks: tuple[Rank, ...]
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    counters: Counters
+    region_times: RegionTimes
+    sizes: MessageSizes
+    marks: tuple[Mark, ...]
+
+
+Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes)
+
+COLUMN_TYPES: dict[str, type[np.generic]] = {
+    "rank": np.int32,
+    "region": np.int32,
+    "operation": np.int32,
+    "peer": np.uint32,
+    "kind": np.uint8,
+    "direction": np.uint8,
+    "source": np.uint8,
+    "bytes": np.uint64,
+    "messages": np.uint64,
+    "visits": np.uint64,
+    "wall_ns": np.uint64,
+    "first_ns": np.uint64,
+    "last_ns": np.uint64,
+}
+"""The type of each column of counters, region times and sizes."""
+
+_ROW_ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer")
+
+
+def order_rows(rows: Rows) -> Rows:
+    """Bring rows into the order that their type promises; rows that are equal in it stay as they are."""
+    names = [column.name for column in fields(rows)]
+    keys = [getattr(rows, name) for name in _ROW_ORDER if name in names]
+    order = np.lexsort(keys[::-1])
+    return type(rows)(**{name: getattr(rows, name)[order] for name in names})

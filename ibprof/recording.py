@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording, as a run leaves it, read as a Profile.
+
+Regions and operations have numbers of their own in each process and each file; here they get common ones, by name, in
+the order in which the lowest ranks have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, InputError
+from ibprof.profile import (
+    COLUMN_TYPES,
+    Counters,
+    Direction,
+    Host,
+    Kind,
+    Mark,
+    MarkKind,
+    MessageSizes,
+    Port,
+    Profile,
+    Rank,
+    RegionTimes,
+    Rows,
+    Source,
+    order_rows,
+)
+from ibprof.recording_file import RecordingFile, Records, decode_text
+from ibprof.recording_layout import recording_layout
+from ibprof.recording_runs import Run, choose_run, list_runs
+
+Indices = npt.NDArray[np.intp]
+
+CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
+
+
+def read_recording(path: Path, run: str | None = None) -> Profile:
+    """Read one run of a recording.
+
+    Args:
+        path: a folder, or one file of it.
+        run: name of the run; None for the newest.
+
+    Raises:
+        InputError: a file is no recording, or damaged.
+        InconsistentError: files contradict one another.
+        UsageError: there is no run of that name.
+    """
+    return merge_run(path, choose_run(path, list_runs(path), run))
+
+
+def merge_run(path: Path, run: Run) -> Profile:
+    """Read the files of a run.
+
+    Args:
+        path: of the recording, which gives the profile its name.
+        run: one of `list_runs`.
+
+    Raises:
+        InputError: a file is damaged.
+        InconsistentError: files contradict one another.
+    """
+    # In the order of ranks, so that rank 0's names come first.
+    files = sorted(run.files, key=lambda file: int(min(file.processes["world_rank"], default=0)))
+    world_size = _check_world(files)
+    names = _Names()
+    parts = [_read_file(file, names) for file in files]
+    first = min((process for file in files for process in file.processes), key=lambda process: process["world_rank"])
+    return Profile(
+        name=path.name or str(path),
+        mpi=decode_text(first["mpi"]),
+        command=decode_text(first["command"]),
+        job=files[0].job,
+        world_size=world_size,
+        operations_asked=decode_text(first["operations"]),
+        hosts=tuple(Host(name, tuple(ports.values())) for name, ports in names.hosts.items()),
+        ranks=tuple(sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)),
+        regions=tuple(names.regions),
+        operations=tuple(names.operations),
+        counters=order_rows(_concatenate([part.counters for part in parts])),
+        region_times=order_rows(_concatenate([part.region_times for part in parts])),
+        sizes=order_rows(_concatenate([part.sizes for part in parts])),
+        marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The common numbers of names, and what is known of hosts by name; grows as files are read."""
+
+    regions: dict[str, int] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+    hosts: dict[str, dict[tuple[str, int], Port]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one file adds to a profile, with common numbers."""
+
+    ranks: list[Rank]
+    counters: Counters
+    region_times: RegionTimes
+    sizes: MessageSizes
+    marks: list[Mark]
+
+
+def _check_world(files: Sequence[RecordingFile]) -> int:
+    """Give the size of MPI_COMM_WORLD, in which each rank is there once."""
+    seen: dict[int, RecordingFile] = {}
+    sizes = set()
+    for file in files:
+        for rank, size in file.processes[["world_rank", "world_size"]].tolist():
+            if rank >= size:
+                raise InputError(file.path, None, f"ranks below the {size} of MPI_COMM_WORLD", f"rank {rank}")
+            if rank in seen:
+                raise InconsistentError(f"rank {rank} was recorded twice in one run: {seen[rank].path}, {file.path}")
+            seen[rank] = file
+            sizes.add(size)
+    if not sizes:
+        raise InputError(files[0].path, None, "a process that was recorded", "none: all ended before MPI_Init did")
+    if len(sizes) > 1:
+        raise InconsistentError(
+            f"the processes of one run disagree on how many they are: {sorted(sizes)} ({files[0].path.parent})"
+        )
+    return int(sizes.pop())
+
+
+def _read_file(file: RecordingFile, names: _Names) -> _Part:
+    ports = names.hosts.setdefault(file.host, {})
+    host = list(names.hosts).index(file.host)
+    for port in _read_ports(file):
+        ports.setdefault((port.device, port.port), port)
+    operation = np.array(
+        [names.operations.setdefault(name, len(names.operations)) for name in file.operations], np.int32
+    )
+    regions = _Regions(file, names)
+    world_rank = file.processes["world_rank"].astype(np.int32)
+    counters, owner = file.counters()
+    # A counter whose bytes went to a region that was closed stays behind, empty.
+    kept = np.flatnonzero(counters["bytes"] | counters["messages"])
+    counters, owner = counters[kept], owner[kept]
+    _check_rows(file, counters, owner)
+    sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
+    kept = np.flatnonzero(sizes["messages"].any(axis=1))
+    sizes, sizes_owner = sizes[kept], sizes_owner[kept]
+    _check_rows(file, sizes, sizes_owner)
+    return _Part(
+        ranks=[_read_rank(file, process, host) for process in file.processes],
+        counters=Counters(
+            rank=world_rank[owner],
+            region=regions.translate(counters["region"], owner),
+            operation=operation[counters["operation"]],
+            **_columns(counters, ("peer", "kind", "direction", "source", "bytes", "messages")),
+        ),
+        region_times=RegionTimes(
+            rank=world_rank[regions.owner],
+            region=regions.common,
+            **_columns(regions.records, ("visits", "wall_ns", "first_ns", "last_ns")),
+        ),
+        sizes=MessageSizes(
+            rank=world_rank[sizes_owner],
+            region=regions.translate(sizes["region"], sizes_owner),
+            operation=operation[sizes["operation"]],
+            **_columns(sizes, ("kind", "direction", "messages")),
+        ),
+        marks=_read_marks(file, regions, world_rank),
+    )
+
+
+class _Regions:
+    """The regions of a file's processes; a region's number in its process becomes its number in the profile.
+
+    Attributes:
+        records: `ibp_region` of all processes, one after the other.
+        owner: process of each.
+        common: int32, number of each in the profile.
+    """
+
+    def __init__(self, file: RecordingFile, names: _Names) -> None:
+        self._file = file
+        self.records, self.owner = file.records("IBP_SEGMENT_REGIONS")
+        in_order_of_rank = np.argsort(file.processes["world_rank"][self.owner], kind="stable")
+        # Most ranks have the same names: each is decoded once.
+        found, first, which = np.unique(self.records["name"][in_order_of_rank], return_index=True, return_inverse=True)
+        common = np.empty(len(found), np.int32)
+        for index in np.argsort(first):
+            common[index] = names.regions.setdefault(decode_text(found[index]), len(names.regions))
+        self.common = np.empty(len(self.records), np.int32)
+        self.common[in_order_of_rank] = common[which]
+        processes = len(file.processes)
+        self._begin = np.searchsorted(self.owner, np.arange(processes))
+        self._count = np.bincount(self.owner, minlength=processes)
+
+    def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
+        """Give the common numbers of regions of processes."""
+        beyond = np.flatnonzero(region >= self._count[owner])
+        if len(beyond):
+            limit, found = self._count[owner[beyond[0]]], region[beyond[0]]
+            raise InputError(self._file.path, None, f"a region below {limit}", str(found))
+        return self.common[self._begin[owner] + region.astype(np.intp)]
+
+
+def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
+    """Raise InputError where a number of a counter, or of sizes, stands for nothing."""
+    limits = {"operation": len(file.operations), "kind": len(Kind), "direction": len(Direction), "source": len(Source)}
+    # Sizes have no source.
+    for name in [name for name in limits if name in (rows.dtype.names or ())]:
+        beyond = np.flatnonzero(rows[name] >= limits[name])
+        if len(beyond):
+            rank = file.processes["world_rank"][owner[beyond[0]]]
+            found = f"{rows[name][beyond[0]]} in a counter of rank {rank}"
+            raise InputError(file.path, None, f"{name} below {limits[name]}", found)
+
+
+def _read_rank(file: RecordingFile, process: np.void, host: int) -> Rank:
+    if process["source"] >= len(Source):
+        raise InputError(file.path, None, f"a source below {len(Source)}", str(process["source"]))
+    notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
+    if process["regions_refused"]:
+        notes.append(
+            f"there was no room for more regions {process['regions_refused']} times: "
+            "what they sent is in the region around them"
+        )
+    if file.cut_short:
+        notes.append(CUT_SHORT)
+    return Rank(
+        rank=int(process["world_rank"]),
+        host=host,
+        pid=int(process["pid"]),
+        start_ns=int(process["start_ns"]),
+        stop_ns=int(process["stop_ns"]) or None,
+        finalized=bool(process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]),
+        source=Source(process["source"]),
+        thread_level=int(process["thread_level"]),
+        lost_bytes=int(process["lost_bytes"]),
+        lost_messages=int(process["lost_messages"]),
+        off_ns=int(process["off_ns"]),
+        marks_seen=int(process["marks_seen"]),
+        notes=tuple(notes),
+    )
+
+
+def _read_ports(file: RecordingFile) -> list[Port]:
+    records, _ = file.records("IBP_SEGMENT_PORTS")
+    return [
+        Port(
+            device=decode_text(record["device"]),
+            port=int(record["port"]),
+            lid=int(record["lid"]) or None,
+            lmc=int(record["lmc"]),
+            node_guid=f"{record['node_guid']:#018x}",
+            port_guid=f"{record['port_guid']:#018x}",
+            gids=tuple(text for text in map(decode_text, record["gids"]) if text),
+            rate_gbps=float(record["rate_gbps"]),
+            link_layer=decode_text(record["link_layer"]),
+            state=int(record["state"]),
+        )
+        for record in records
+    ]
+
+
+def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[np.int32]) -> list[Mark]:
+    records, owner = file.records("IBP_SEGMENT_MARKS")
+    if len(records) and records["kind"].max() >= len(MarkKind):
+        raise InputError(file.path, None, f"kinds of marks below {len(MarkKind)}", str(records["kind"].max()))
+    region = regions.translate(records["region"], owner)
+    when: list[tuple[int, int]] = records[["time_ns", "kind"]].tolist()
+    totals: list[tuple[int, int, int, int]] = records[
+        ["sent_bytes", "sent_messages", "received_bytes", "received_messages"]
+    ].tolist()
+    return [
+        Mark(rank, time_ns, MarkKind(kind), common, *total)
+        for rank, common, (time_ns, kind), total in zip(
+            world_rank[owner].tolist(), region.tolist(), when, totals, strict=True
+        )
+    ]
+
+
+def _columns(records: Records, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    return {name: records[name].astype(COLUMN_TYPES[name]) for name in names}
+
+
+def _concatenate(parts: Sequence[Rows]) -> Rows:
+    columns = [column.name for column in fields(parts[0])]
+    return type(parts[0])(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})

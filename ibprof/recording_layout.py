@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The structs of a recording as numpy types, made from the text of `ibprof_recording.h`, their one description."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from cffi import FFI
+
+from ibprof.installed import find_recording_header
+
+_TEXT_BEGINS = "/* -- cffi begins -- */"
+_TEXT_ENDS = "/* -- cffi ends -- */"
+
+# Which struct a kind of segment holds.
+_RECORDS = {
+    "IBP_SEGMENT_PROCESS": "process",
+    "IBP_SEGMENT_PORTS": "port",
+    "IBP_SEGMENT_REGIONS": "region",
+    "IBP_SEGMENT_COUNTERS": "counter",
+    "IBP_SEGMENT_SIZES": "sizes",
+    "IBP_SEGMENT_MARKS": "mark",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The header as Python sees it.
+
+    Attributes:
+        constants: integer defines and enumerators, by name.
+        types: structured type of each struct, by name without `ibp_`.
+        record_names: struct that a segment holds, by the number of the segment's kind.
+    """
+
+    constants: dict[str, int]
+    types: dict[str, np.dtype[np.void]]
+    record_names: dict[int, str]
+
+
+@lru_cache(maxsize=1)
+def recording_layout() -> Layout:
+    """Read the header that was installed.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    text = find_recording_header().read_text(encoding="utf-8").partition(_TEXT_BEGINS)[2].partition(_TEXT_ENDS)[0]
+    ffi = FFI()
+    ffi.cdef(text)
+    library = ffi.dlopen(None)
+    constants = {name: int(getattr(library, name)) for name in dir(library)}
+    _, structs, _ = ffi.list_types()
+    types = {name.removeprefix("ibp_"): _numpy_type(ffi, ffi.typeof(f"struct {name}")) for name in structs}
+    return Layout(constants, types, {constants[kind]: name for kind, name in _RECORDS.items()})
+
+
+def _numpy_type(ffi: FFI, ctype: Any) -> np.dtype[Any]:
+    """Give the numpy type with the same bytes as a C type."""
+    if ctype.kind == "struct":
+        fields = ctype.fields
+        return np.dtype(
+            {
+                "names": [name for name, _ in fields],
+                "formats": [_numpy_type(ffi, field.type) for _, field in fields],
+                "offsets": [field.offset for _, field in fields],
+                "itemsize": ffi.sizeof(ctype),
+            }
+        )
+    if ctype.kind == "array":
+        if ctype.item.cname == "char":
+            return np.dtype(f"S{ctype.length}")
+        return np.dtype((_numpy_type(ffi, ctype.item), (ctype.length,)))
+    family = "f" if ctype.cname == "double" else "u" if ctype.cname.startswith("u") else "i"
+    return np.dtype(f"{family}{ffi.sizeof(ctype)}")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regions for Python programs: what ibprof.h is for C. Without libibprof.so in the process, all of it does nothing.
+
+with ibprof.region("exchange"):
+    world.Alltoall(out, into)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from functools import cache
+from types import TracebackType
+
+
+class region(ContextDecorator):
+    """Names the traffic of a `with` block, or of each call of the function that it decorates."""
+
+    def __init__(self, name: str) -> None:
+        self._name = _encode(name)
+
+    def __enter__(self) -> region:
+        """Enter the region."""
+        _find("ibprof_region_begin")(self._name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave the region that was entered last."""
+        _find("ibprof_region_end")()
+
+
+def mark(name: str) -> None:
+    """Close a region: what was sent outside named regions since the last mark is counted under `name`."""
+    _find("ibprof_region")(_encode(name))
+
+
+def off() -> None:
+    """Stop counting, as `MPI_Pcontrol(0)` does."""
+    _find("ibprof_off")()
+
+
+def on() -> None:
+    """Count again."""
+    _find("ibprof_on")()
+
+
+@cache
+def _find(function: str) -> Callable[..., object]:
+    import ctypes  # noqa: PLC0415  (the commands import this package too, and have no use for it)
+
+    # A library that was preloaded, or that the program is linked with, is in the global scope of the process.
+    found = getattr(ctypes.CDLL(None), function, None)
+    if found is None:
+        return _do_nothing
+    found.restype = None
+    return found  # type: ignore[no-any-return]
+
+
+def _do_nothing(*_: object) -> None:
+    return
+
+
+def _encode(name: str) -> bytes:
+    return name.encode("utf-8", "backslashreplace")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in a profile, in numbers that programs and people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.gaps import describe_gaps
+from ibprof.profile import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile
+from ibprof.show import format_bytes
+
+MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
+
+
+def describe_briefly(run: Profile) -> Iterator[str]:
+    """Say in two lines what was recorded."""
+    hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
+    total, _ = _sum(run.counters, _is_sent(run.counters))
+    yield f"{len(run.ranks)} of {run.world_size} ranks on {hosts}, {format_bytes(total)} sent"
+    top = sorted(_operations(run), key=lambda operation: -int(operation["bytes"]))[:3]
+    if total:
+        yield "most by " + ", ".join(f"{operation['name']} ({format_bytes(operation['bytes'])})" for operation in top)
+
+
+def summarize(run: Profile) -> dict[str, Any]:
+    """Describe a profile as JSON takes it. Bytes are the user's, sent or fetched, unless a key says otherwise."""
+    counters = run.counters
+    sent, received = _is_sent(counters), counters.direction == Direction.RECEIVED
+    user, control = counters.kind == Kind.USER, counters.kind == Kind.CONTROL
+    total, messages = _sum(counters, sent)
+    return {
+        "name": run.name,
+        "mpi": run.mpi,
+        "command": run.command,
+        "job": run.job,
+        "world_size": run.world_size,
+        "ranks_recorded": len(run.ranks),
+        "operations_asked": run.operations_asked,
+        "sources": sorted({rank.source.name.lower() for rank in run.ranks}),
+        "bytes": total,
+        "messages": messages,
+        "bytes_received": _sum(counters, received & user)[0],
+        "bytes_control": _sum(counters, control & ~received)[0],
+        "hosts": _hosts(run),
+        "regions": _regions(run),
+        "operations": _operations(run),
+        "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],
+        "not_seen": list(describe_gaps(run)),
+    }
+
+
+def _is_sent(counters: Counters) -> npt.NDArray[np.bool_]:
+    sent: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    return sent
+
+
+def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    # Python's integers: numpy's wrap around.
+    return sum(counters.bytes[chosen].tolist()), sum(counters.messages[chosen].tolist())
+
+
+def _hosts(run: Profile) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": host.name,
+            "ranks": [rank.rank for rank in run.ranks if rank.host == number],
+            "ports": [
+                {
+                    "device": port.device,
+                    "port": port.port,
+                    "lid": port.lid,
+                    "node_guid": port.node_guid,
+                    "port_guid": port.port_guid,
+                    "rate_gbps": port.rate_gbps,
+                    "link_layer": port.link_layer,
+                    "active": port.state == ACTIVE,
+                }
+                for port in host.ports
+            ],
+        }
+        for number, host in enumerate(run.hosts)
+    ]
+
+
+def _regions(run: Profile) -> list[dict[str, Any]]:
+    """Describe the regions that were visited or sent something; times are of the rank that spent most."""
+    found = []
+    times = run.region_times
+    for number, name in enumerate(run.regions):
+        here = times.region == number
+        total, messages = _sum(run.counters, _is_sent(run.counters) & (run.counters.region == number))
+        visits = sum(times.visits[here].tolist())
+        if visits or messages:
+            longest = int(times.wall_ns[here].max(initial=0))
+            found.append(
+                {"name": name, "visits": visits, "wall_ns_longest": longest, "bytes": total, "messages": messages}
+            )
+    return found
+
+
+def _operations(run: Profile) -> list[dict[str, Any]]:
+    found = []
+    sent = _is_sent(run.counters)
+    for number in np.unique(run.counters.operation[sent]).tolist():
+        total, messages = _sum(run.counters, sent & (run.counters.operation == number))
+        found.append({"name": run.operations[number], "bytes": total, "messages": messages})
+    return found
+
+
+def _mark(run: Profile, mark: Mark) -> dict[str, Any]:
+    return {
+        "rank": mark.rank,
+        "time_ns": mark.time_ns,
+        "kind": mark.kind.name.lower(),
+        "region": run.regions[mark.region],
+        "sent_bytes": mark.sent_bytes,
+        "sent_messages": mark.sent_messages,
+        "received_bytes": mark.received_bytes,
+        "received_messages": mark.received_messages,
+    }

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Name every source file that does not say its licence in its first lines; status 1 when there is one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SPDX = b"SPDX-License-Identifier: Apache-2.0"
+FIRST_BYTES = 200
+SOURCE_SUFFIXES = frozenset(
+    (".py", ".c", ".h", ".def", ".map", ".f", ".f90", ".sh", ".toml", ".txt", ".js", ".css", ".html")
+)
+SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
+# What tools wrote is theirs: captured fabrics, expected outputs.
+WRITTEN_BY_TOOLS = (
+    "tests/fabrics/",
+    "tests/golden/",
+    "converter/ibprof_converter/data/demo-fabric/",
+    "build/",
+    "dist/",
+)
+
+
+def source_files() -> Iterator[Path]:
+    tops = (path for path in sorted(ROOT.iterdir()) if path.name == ".ci" or path.is_file() or path.name[0] != ".")
+    for top in tops:
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            name = path.relative_to(ROOT).as_posix()
+            is_source = path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES
+            if is_source and path.is_file() and not name.startswith(WRITTEN_BY_TOOLS):
+                yield path
+
+
+def main() -> int:
+    silent = [path for path in source_files() if SPDX not in path.read_bytes()[:FIRST_BYTES]]
+    for path in silent:
+        print(f"{path.relative_to(ROOT)}: expected '{SPDX.decode()}' in its first lines")
+    return 1 if silent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Sees to it that programs of the operating system are there, by the names of their Debian packages:
+#
+#     scripts/system-packages.sh compiler venv           what `make demo` needs
+#     scripts/system-packages.sh compiler venv tests     what `make test` needs
+#
+# As root on Debian or Ubuntu the missing ones are installed; else they are named, and the status is 1.
+set -eu
+
+python=${PYTHON:-python3}
+missing=
+
+need() { # PACKAGES COMMAND...: these packages are missing unless the command succeeds
+    packages=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $packages"
+}
+
+has() { # PROGRAM: also where system administrators' programs are
+    PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
+}
+
+compiles() { # a compiler alone does not do: the C library's headers are a package of their own
+    echo 'int main(void) { return 0; }' | cc -include stdio.h -x c -o /dev/null -
+}
+
+builds_otf2() { # PyPI has otf2 built for x86-64 up to Python 3.11; elsewhere pip builds it, with Python's headers
+    "$python" -c '
+import os, platform, sys, sysconfig
+built = platform.machine() == "x86_64" and sys.version_info < (3, 12)
+sys.exit(not built and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
+}
+
+for group in "$@"; do
+    case $group in
+    compiler)
+        need "gcc libc6-dev" compiles
+        ;;
+    venv)
+        need python3-venv "$python" -c 'import ensurepip, venv'
+        need python3-dev builds_otf2
+        ;;
+    tests)
+        need "openmpi-bin libopenmpi-dev" has mpicc
+        need openmpi-bin has mpirun
+        need gfortran has gfortran
+        need opensm has opensm
+        need ibsim-utils has ibsim
+        need infiniband-diags has ibtracert
+        need otf2-tools has otf2-print
+        need iproute2 has ip
+        need binutils has objdump
+        need util-linux has unshare
+        ;;
+    *)
+        echo "$0: no group '$group'" >&2
+        exit 2
+        ;;
+    esac
+done
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ] && has apt-get >/dev/null; then
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -q
+    # shellcheck disable=SC2086  # a list of packages
+    apt-get install -q -y --no-install-recommends $missing
+else
+    echo "These packages are missing (names as on Debian and Ubuntu):$missing" >&2
+    echo "Install them first:  sudo apt-get install$missing" >&2
+    exit 1
+fi

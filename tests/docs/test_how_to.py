@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The how-tos do what they say: every block that is marked ```sh run``` is run, a page after the other, as printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from mpi.mpis import LAUNCH_ANYHOW
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN_BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.search(page.read_text()))
+
+
+def test_there_are_pages_to_run() -> None:
+    assert {"record.md", "read-a-report.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_run_as_printed(page: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    script = "".join(RUN_BLOCK.findall(page.read_text()))
+    path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, **LAUNCH_ANYHOW, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

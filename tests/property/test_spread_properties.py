@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic is neither lost nor made on its way over links, and goes where single packets go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from unittest import mock
+
+import numpy as np
+from fabric_strategies import Flows, any_tables, fabrics, flows, right_tables
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
+from ibprof_converter.routing import spread as spread_module
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.spread import LinkLoads, flows_on, spread
+from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_converter.routing.trace import trace
+
+Case = tuple[Fabric, ForwardingTables, Flows]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    fabric = draw(fabrics())
+    return fabric, draw(any_tables(fabric)), draw(flows(fabric))
+
+
+def spread_case(case: Case) -> LinkLoads:
+    fabric, tables, these = case
+    return spread(fabric, tables, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups)
+
+
+def pairs(these: Flows) -> list[tuple[int, int]]:
+    return list(zip(these.source_lid.tolist(), these.destination_lid.tolist(), strict=True))
+
+
+@given(cases())
+def test_spread_is_the_sum_of_the_paths_of_single_packets(case: Case) -> None:
+    fabric, tables, these = case
+    loads = spread_case(case)
+    expected: Counter[tuple[int, int, int]] = Counter()
+    unrouted: Counter[Reason] = Counter()
+    for flow, (source, destination) in enumerate(pairs(these)):
+        path = trace(fabric, tables, source, destination)
+        assert loads.reason[flow] == path.reason
+        if path.reason.arrives:
+            for hop in path.hops:
+                expected[hop.link, hop.end, int(these.group[flow])] += int(these.bytes[flow])
+        else:
+            unrouted[path.reason] += int(these.bytes[flow])
+    found = {
+        (int(link), int(end), int(group)): int(loads.bytes[link, end, group])
+        for link, end, group in zip(*np.nonzero(loads.bytes), strict=True)
+    }
+    assert found == {key: count for key, count in expected.items() if count}
+    assert loads.unrouted == dict(unrouted)
+
+
+@given(cases())
+def test_bytes_that_leave_hosts_are_those_that_enter_hosts_and_those_routed(case: Case) -> None:
+    fabric, tables, these = case
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    of_hosts = ~np.append(is_switch, True)[
+        fabric.lid_node[np.clip([these.source_lid, these.destination_lid], 0, LIDS - 1)]
+    ]
+    both = of_hosts.all(axis=0) if len(these.bytes) else np.zeros(0, np.bool_)
+    these = Flows(
+        these.source_lid[both], these.destination_lid[both], these.bytes[both], these.group[both], these.groups
+    )
+    loads = spread_case((fabric, tables, these))
+    sends = ~is_switch[fabric.link_node]
+    receives = sends[:, ::-1]
+    for group in range(these.groups):
+        assert int(loads.bytes[sends, group].sum()) == int(loads.routed[group])
+        assert int(loads.bytes[receives, group].sum()) == int(loads.routed[group])
+    total = sum(these.bytes.tolist())
+    assert total == sum(loads.routed.tolist()) + loads.same_port + sum(loads.unrouted.values())
+
+
+@given(cases())
+def test_a_flow_alone_loads_its_bytes_times_its_hops(case: Case) -> None:
+    fabric, tables, these = case
+    for flow, (source, destination) in enumerate(pairs(these)):
+        alone = slice(flow, flow + 1)
+        loads = spread_case(
+            (
+                fabric,
+                tables,
+                Flows(
+                    *(a[alone] for a in (these.source_lid, these.destination_lid, these.bytes, these.group)),
+                    these.groups,
+                ),
+            )
+        )
+        path = trace(fabric, tables, source, destination)
+        hops = len(path.hops) if path.reason.arrives else 0
+        assert sum(map(int, loads.bytes.ravel())) == int(these.bytes[flow]) * hops
+
+
+@given(cases())
+def test_small_batches_change_nothing(case: Case) -> None:
+    whole = spread_case(case)
+    with mock.patch.object(spread_module, "_CELLS", 1):
+        parts = spread_case(case)
+    assert (whole.bytes == parts.bytes).all()
+    assert (whole.reason == parts.reason).all()
+
+
+@given(cases())
+def test_flows_on_a_link_end_are_those_whose_path_has_it(case: Case) -> None:
+    fabric, tables, these = case
+    paths = [trace(fabric, tables, source, destination) for source, destination in pairs(these)]
+    for link in range(fabric.links):
+        for end in (0, 1):
+            expected = [p.reason.arrives and any((h.link, h.end) == (link, end) for h in p.hops) for p in paths]
+            found = flows_on(fabric, tables, these.source_lid, these.destination_lid, link, end)
+            assert found.tolist() == expected
+
+
+@given(cases())
+def test_paths_are_connected_and_pass_no_switch_twice(case: Case) -> None:
+    fabric, tables, these = case
+    for source, destination in pairs(these):
+        path = trace(fabric, tables, source, destination)
+        for one, other in zip(path.hops, path.hops[1:], strict=False):
+            assert one.next_node == other.node
+        if path.reason is not Reason.LOOP:
+            entered = [hop.next_node for hop in path.hops if fabric.node_kind[hop.next_node] == NodeKind.SWITCH]
+            assert len(entered) == len(set(entered))
+
+
+@given(fabrics())
+def test_right_tables_have_no_loops(fabric: Fabric) -> None:
+    tables = right_tables(fabric)
+    lids = fabric.port_lid.tolist()
+    reasons = {trace(fabric, tables, source, destination).reason for source in lids for destination in lids}
+    assert not reasons & {Reason.LOOP, Reason.MISSING_TABLE, Reason.UNKNOWN_LID}

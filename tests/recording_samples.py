@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings made by hand, with cffi from the header itself: what the reader must make of them is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI
+
+PAGE = 4096
+OPERATIONS = ("BCAST", "ALLTOALL", "SEND")
+
+Records = Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class Process:
+    """What one process recorded. Each item of `counters`, `regions`, ... is a list of records: a segment each."""
+
+    rank: int
+    world_size: int = 4
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    regions: Sequence[Records] = (({"name": b"main", "visits": 1, "wall_ns": 5, "first_ns": 1, "last_ns": 6},),)
+    counters: Sequence[Records] = ()
+    sizes: Sequence[Records] = ()
+    marks: Sequence[Records] = ()
+    ports: Sequence[Records] = ()
+    started: bool = True
+
+
+@cache
+def header() -> FFI:
+    """The structs, as the installed header has them."""
+    text = (files("ibprof") / "include" / "ibprof_recording.h").read_text()
+    ffi = FFI()
+    ffi.cdef(text.partition("/* -- cffi begins -- */")[2].partition("/* -- cffi ends -- */")[0])
+    return ffi
+
+
+def counter(peer: int, amount: int, *, messages: int = 1, **fields: int) -> dict[str, int]:
+    """A counter of user data sent by Open MPI's first operation in the first region, unless `fields` say otherwise."""
+    return {"peer": peer, "bytes": amount, "messages": messages, "source": 1} | fields
+
+
+def make_recording(
+    folder: Path,
+    processes: Iterable[Process],
+    *,
+    host: str = "host0",
+    job: str = "job 1",
+    run: str = "",
+    start_ns: int = 1000,
+    gap_pages: int = 0,
+    operations: Sequence[str] = OPERATIONS,
+    name: str | None = None,
+    **fields: int,
+) -> Path:
+    """Write the file of one host.
+
+    Args:
+        gap_pages: empty pages before each segment, as a process leaves them that is killed too early.
+        fields: of the file's header, to break it.
+    """
+    ffi = header()
+    start = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}
+    start |= {"magic": 0x4352464F52504249, "version": 1, "byte_order": 0x01020304, "start_ns": start_ns}
+    names = b"".join(operation.encode().ljust(32, b"\0") for operation in operations)
+    first = -(-(ffi.sizeof("struct ibp_file_header") + len(names)) // PAGE) * PAGE
+    body = bytearray()
+
+    def add(kind: int, struct: str, records: Records, process: int | None = None) -> int:
+        body.extend(bytes(gap_pages * PAGE))
+        offset = first + len(body)
+        array = ffi.new(f"struct ibp_{struct}[]", len(records) or 1)
+        for place, record in enumerate(records):
+            for key, value in record.items():
+                setattr(array[place], key, value)
+        size = -(-(ffi.sizeof("struct ibp_segment") + ffi.sizeof(array)) // PAGE) * PAGE
+        segment = ffi.new("struct ibp_segment *")
+        segment.magic, segment.kind, segment.offset, segment.bytes = 0x53504249, kind, offset, size
+        segment.process = offset if process is None else process
+        segment.record_bytes = ffi.sizeof(f"struct ibp_{struct}")
+        segment.capacity = (size - ffi.sizeof("struct ibp_segment")) // segment.record_bytes
+        segment.used = len(records)
+        body.extend((bytes(ffi.buffer(segment)) + bytes(ffi.buffer(array))).ljust(size, b"\0"))
+        return offset
+
+    for process in processes:
+        own = {"pid": 100 + process.rank, "world_rank": process.rank, "world_size": process.world_size, "source": 1}
+        own |= {"flags": 1, "start_ns": start_ns, "stop_ns": start_ns + 50, "mpi": b"An MPI", "command": b"./app"}
+        place = add(1, "process", [own | dict(process.fields)] if process.started else [])
+        parts = (2, "port", process.ports), (3, "region", process.regions), (4, "counter", process.counters)
+        for kind, struct, segments in (*parts, (5, "sizes", process.sizes), (6, "mark", process.marks)):
+            for records in segments:
+                add(kind, struct, records, place)
+    start |= {"segments_offset": first, "end_bytes": first + len(body), "operation_count": len(operations)}
+    whole = ffi.new("struct ibp_file_header *", start | fields)
+    folder.mkdir(exist_ok=True)
+    path = folder / (name or f"{host}-{start_ns}.ibprof")
+    path.write_bytes((bytes(ffi.buffer(whole)) + names).ljust(first, b"\0") + body)
+    return path

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each launcher is told to carry the library, held against what the launchers do with it elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof.launch import Launch, Launcher, carry, extend_list, identify_launcher, is_inside_job, list_variable, preload
+
+LIBRARY = "/opt/lib/libibprof.so"
+VARIABLES = {"LD_PRELOAD": LIBRARY, "IBPROF": "BCAST,SEND", "IBPROF_RUN": "r"}
+
+
+def carried(launcher: Launcher, line: str, **environment: str) -> tuple[str, dict[str, str]]:
+    launch = carry(launcher, Launch(line.split(), environment), VARIABLES)
+    return " ".join(launch.command), launch.environment
+
+
+OURS = f"-x LD_PRELOAD={LIBRARY} -x IBPROF=BCAST,SEND -x IBPROF_RUN=r"
+
+
+@pytest.mark.parametrize("launcher", [Launcher.OPENMPI_4, Launcher.OPENMPI_5])
+def test_open_mpi_is_given_options_and_not_preloaded_itself(launcher: Launcher) -> None:
+    line, environment = carried(launcher, "mpirun -n 2 ./app -x")
+    assert (line, environment) == (f"mpirun {OURS} -n 2 ./app -x", {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "environment"),
+    [
+        ("-x LD_PRELOAD=/a.so:/b.so ", {}),
+        ("", {"LD_PRELOAD": "/a.so /b.so"}),
+        ("-x LD_PRELOAD ", {"LD_PRELOAD": "/a.so:/b.so"}),
+    ],
+)
+def test_what_the_user_preloads_stays(asked: str, environment: dict[str, str]) -> None:
+    line, _ = carried(Launcher.OPENMPI_5, f"mpirun {asked}-n 2 ./app", **environment)
+    assert [word for word in line.split() if "LD_PRELOAD" in word] == [f"LD_PRELOAD={LIBRARY}:/a.so:/b.so"]
+
+
+def test_what_the_user_sets_stays() -> None:
+    line, _ = carried(Launcher.OPENMPI_4, "mpirun --x IBPROF=SEND -n 2 ./app")
+    assert [word for word in line.split() if word.startswith("IBPROF=")] == ["IBPROF=SEND"]
+
+
+def test_every_part_of_a_line_gets_options_in_open_mpi_4_alone() -> None:
+    four, _ = carried(Launcher.OPENMPI_4, "mpirun -n 1 ./a : -n 2 ./b")
+    assert four.count(f"LD_PRELOAD={LIBRARY}") == 2
+    assert four.index(f"LD_PRELOAD={LIBRARY}", four.index(" : ")) < four.index("./b")
+    five, _ = carried(Launcher.OPENMPI_5, "mpirun -n 1 ./a : -n 2 ./b")
+    assert five.count(f"LD_PRELOAD={LIBRARY}") == 1
+
+
+def test_the_users_list_of_variables_takes_ours_where_both_would_end_the_job() -> None:
+    items = f"FOO;LD_PRELOAD={LIBRARY};IBPROF=BCAST,SEND;IBPROF_RUN=r"
+    line, environment = carried(Launcher.OPENMPI_4, "mpirun ./app", OMPI_MCA_mca_base_env_list="FOO")
+    assert (line, environment) == ("mpirun ./app", {"OMPI_MCA_mca_base_env_list": items})
+    line, _ = carried(Launcher.OPENMPI_4, "mpirun --mca mca_base_env_list FOO ./app")
+    assert line == f"mpirun --mca mca_base_env_list {items} ./app"
+
+
+def test_hydra() -> None:
+    line, _ = carried(Launcher.HYDRA, "mpiexec -genv A b -genv LD_PRELOAD /a.so -n 2 ./app")
+    assert f"-genv LD_PRELOAD {LIBRARY}:/a.so" in line
+    assert line.endswith(" -genv A b -n 2 ./app")
+    assert line.count("LD_PRELOAD") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "environment", "export"),
+    [
+        ("", {}, f"ALL,LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"),
+        ("--export=A=b,IBPROF ", {}, f"A=b,IBPROF,LD_PRELOAD={LIBRARY},IBPROF_RUN"),
+        ("--export=NONE ", {}, f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"),
+        ("", {"SLURM_EXPORT_ENV": "NONE"}, f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"),
+        ("--export=ALL,LD_PRELOAD=/a.so ", {}, f"ALL,LD_PRELOAD={LIBRARY}:/a.so,IBPROF,IBPROF_RUN"),
+        ("", {"LD_PRELOAD": "/a.so"}, f"ALL,LD_PRELOAD={LIBRARY}:/a.so,IBPROF,IBPROF_RUN"),
+    ],
+)
+def test_srun(asked: str, environment: dict[str, str], export: str) -> None:
+    line, made = carried(Launcher.SRUN, f"srun {asked}-n 2 ./app", **environment)
+    assert line == f"srun --export={export} -n 2 ./app"
+    assert made.get("LD_PRELOAD") == environment.get("LD_PRELOAD")
+    # Its value has a comma, which --export would take for its own.
+    assert made.get("IBPROF") == (None if "IBPROF," in asked or "IBPROF " in asked else "BCAST,SEND")
+
+
+def test_preload_comes_first_and_once() -> None:
+    assert preload(Path("/x.so"), "") == "/x.so"
+    assert preload(Path("/x.so"), "/a.so:/x.so /b.so") == "/x.so:/a.so:/b.so"
+
+
+@pytest.mark.parametrize(
+    ("environment", "inside"),
+    [
+        ({}, False),
+        ({"PMIX_RANK": "0"}, True),
+        ({"PMI_RANK": "3"}, True),
+        ({"SLURM_PROCID": "0"}, False),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_ID": "1"}, True),
+    ],
+)
+def test_a_rank_knows_that_it_is_one(environment: dict[str, str], inside: bool) -> None:
+    assert is_inside_job(environment) is inside
+
+
+SAYS = {
+    "mpirun (Open MPI) 4.1.4": Launcher.OPENMPI_4,
+    "mpirun (Open MPI) 5.0.11": Launcher.OPENMPI_5,
+    "mpirun.real (OpenRTE) 2.1.1": Launcher.OPENMPI_4,
+    "prterun (PRRTE) 3.0.11": Launcher.OPENMPI_5,
+    "HYDRA build details:": Launcher.HYDRA,
+    "Intel(R) MPI Library for Linux* OS, Version 2021.18": Launcher.HYDRA,
+    "a script of this site": None,
+}
+
+
+@pytest.mark.parametrize("said", SAYS)
+def test_launchers_are_told_apart_by_what_they_say(said: str, tmp_path: Path) -> None:
+    program = tmp_path / "mpirun"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    assert identify_launcher(str(program)) is SAYS[said]
+    other = program.rename(tmp_path / "app")
+    assert identify_launcher(str(other)) is None
+
+
+def test_lists_of_variables() -> None:
+    assert extend_list("", ["A", "B"]) == "A;B"
+    assert extend_list("B;C", ["A", "B"]) == "B;C;A"
+    name = "OMPI_MCA_mca_base_env_list"
+    assert list_variable(Launcher.OPENMPI_5, {}) == name
+    assert list_variable(Launcher.OPENMPI_4, {}) == f"{name}_internal"
+    assert list_variable(Launcher.OPENMPI_4, {name: "A"}) == name
