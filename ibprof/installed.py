@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ibprof.errors import MissingToolError
 
+_TEXT_BEGINS = "/* -- cffi begins -- */"
+_TEXT_ENDS = "/* -- cffi ends -- */"
+
 
 def find_library() -> Path:
     """Find libibprof.so.
@@ -34,6 +37,29 @@ def find_recording_header() -> Path:
         MissingToolError: it was not installed.
     """
     return _find("include/ibprof_recording.h")
+
+
+def find_kernels() -> Path:
+    """Find libibprof_kernels.so.
+
+    Raises:
+        MissingToolError: it was not built.
+    """
+    return _find("lib/libibprof_kernels.so")
+
+
+def find_kernels_header() -> Path:
+    """Find the header that describes libibprof_kernels.so.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    return _find("include/ibprof_kernels.h")
+
+
+def cffi_text(header: Path) -> str:
+    """Give the part of a header that cffi can read: what is between the two marker lines."""
+    return header.read_text(encoding="utf-8").partition(_TEXT_BEGINS)[2].partition(_TEXT_ENDS)[0]
 
 
 def _find(name: str) -> Path:

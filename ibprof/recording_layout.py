@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 from cffi import FFI
 
-from ibprof.installed import find_recording_header
-
-_TEXT_BEGINS = "/* -- cffi begins -- */"
-_TEXT_ENDS = "/* -- cffi ends -- */"
+from ibprof.installed import cffi_text, find_recording_header
 
 # Which struct a kind of segment holds.
 _RECORDS = {
@@ -48,9 +45,8 @@ def recording_layout() -> Layout:
     Raises:
         MissingToolError: there is none.
     """
-    text = find_recording_header().read_text(encoding="utf-8").partition(_TEXT_BEGINS)[2].partition(_TEXT_ENDS)[0]
     ffi = FFI()
-    ffi.cdef(text)
+    ffi.cdef(cffi_text(find_recording_header()))
     library = ffi.dlopen(None)
     constants = {name: int(getattr(library, name)) for name in dir(library)}
     _, structs, _ = ffi.list_types()

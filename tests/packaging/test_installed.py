@@ -30,7 +30,9 @@ def test_the_wheel_holds_what_it_must() -> None:
     data = "ibprof_converter/data"
     assert files >= {
         "ibprof/lib/libibprof.so",
+        "ibprof/lib/libibprof_kernels.so",
         "ibprof/include/ibprof.h",
+        "ibprof/include/ibprof_kernels.h",
         "ibprof/include/ibprof_recording.h",
         "ibprof/py.typed",
         "ibprof_converter/py.typed",

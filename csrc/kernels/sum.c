@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "ibprof_kernels.h"
+
+void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2])
+{
+    /* Halves of 32 bits: 2^32 of them cannot overflow 64 bits, and compilers add them up several at a time. */
+    const size_t block = (size_t)1 << 32;
+    unsigned __int128 total = 0;
+    for (size_t begin = 0; begin < count; begin += block) {
+        size_t end = count - begin < block ? count : begin + block;
+        uint64_t low = 0, high = 0;
+        for (size_t i = begin; i < end; i++) {
+            low += values[i] & 0xffffffff;
+            high += values[i] >> 32;
+        }
+        total += ((unsigned __int128)high << 32) + low;
+    }
+    sum[0] = (uint64_t)total;
+    sum[1] = (uint64_t)(total >> 64);
+}
