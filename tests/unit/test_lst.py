@@ -156,7 +156,7 @@ def test_both_ports_of_a_ca_are_kept_apart(tmp_path: Path) -> None:
         ("LID:0010", "LID:10", r"a\.lst:2: expected \{description\} LID:, 4 hex digits, found"),
         ("LID:000B", "LID:C000", r"a\.lst:2: expected LIDs up to 0xbfff, found a multicast LID"),
         ("PN:01", "PN:00", r"a\.lst:2: expected a port number from 1, found port 0"),
-        ("PN:01", "PN:03", r"a\.lst:2: expected port numbers within Ports:"),
+        ("PN:01", "PN:03", r"a\.lst:2: expected port numbers up to the node's number of ports"),
         ("PN:16 }", "PN:16", r"a\.lst:2: expected PN:, 2 hex digits, found"),
         ("PHY=4x", "PHY=3x", r"a\.lst:2: expected LOG=, a state, found '3x"),
         ("LOG=ACT", "LOG=", r"a\.lst:2: expected LOG=, a state"),
@@ -214,7 +214,7 @@ def test_a_fabric_without_an_active_link_is_refused(tmp_path: Path) -> None:
         (b"\xfd7zXZ\0 cut", r"expected a readable file, found damaged data"),
         (
             b"guid,port,bytes\n",
-            r"a\.lst:1: expected an ibdiagnet \.lst or OpenSM's opensm-subnet\.lst, found 'guid,port",
+            r"a\.lst:1: expected links in one of the forms .*ibnetdiscover -p, found 'guid,port",
         ),
         (LINE[:300].encode(), r"a\.lst:1: expected "),
         (b"{ " + b"\xff" * 10_000, r"a\.lst:1: expected type CA, SW or Rt"),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.fabric.listing import PORTS, Listing, check_ranges, take_equal
+from ibprof_converter.fabric.listing import NOT_TOLD, PORTS, Listing, check_ranges, take_equal
 from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.fabric.names import show_some
 
@@ -33,8 +33,9 @@ def assemble(listing: Listing) -> Fabric:
     active = listing.select(np.flatnonzero(links.active[links.of_row]))
     node_guid, node = np.unique(active.node_guid, return_inverse=True)
     node = node.reshape(active.node_guid.shape)
-    number, port_guid, port_lid = _collect_ports(active, node)
+    number, port_guid, port_lid, lmc = _collect_ports(active, node)
     has_lid = port_lid > 0
+    lmc_told = not (lmc == NOT_TOLD).any()
     link_end = _cut(links.ends[links.active])
     guids = np.unique(listing.node_guid)
     return Fabric(
@@ -50,8 +51,10 @@ def assemble(listing: Listing) -> Fabric:
         port_number=(number % PORTS)[has_lid].astype(np.int32),
         port_guid=port_guid[has_lid],
         port_lid=port_lid[has_lid].astype(np.int32),
-        port_lmc=np.zeros(int(has_lid.sum()), np.int32),
+        port_lmc=lmc[has_lid].astype(np.int32) if lmc_told else np.zeros(int(has_lid.sum()), np.int32),
         warnings=tuple(_warn(listing, links, node_guid)),
+        link_lanes=listing.lanes[links.row[links.active]],
+        lmc_told=lmc_told,
     )
 
 
@@ -103,15 +106,15 @@ def _cut(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArra
 
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.integer]]:
-    """Give each addressable port once: node * PORTS + number, GUID, base LID. A switch has but port 0."""
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """Give each addressable port once: node * PORTS + number, GUID, base LID, LMC. A switch has but port 0."""
     number = node.astype(np.int64) * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port)
     guid = take_equal(listing, number, listing.port_guid, "the PortGUID of a port")
     lid = take_equal(listing, number, listing.lid, "the LID of a port")
     used, count = np.unique(lid[lid > 0], return_counts=True)
     if (count > 1).any():
         raise InconsistentError(f"{listing.path}: LID {used[count > 1][0]:#06x} belongs to more than one port")
-    return np.unique(number), guid, lid
+    return np.unique(number), guid, lid, take_equal(listing, number, listing.lmc, "the LMC of a port")
 
 
 def _choose_names(listing: Listing, node: npt.NDArray[np.int64]) -> tuple[str, ...]:
@@ -125,6 +128,7 @@ def _pair_names(listing: Listing, node: npt.NDArray[np.int64]) -> set[tuple[int,
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
     """Say what is odd about a list of links that is fit to be used."""
+    yield from listing.remarks
     if not links.active.all():
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"
     lost = np.flatnonzero(~np.isin(listing.node_guid.ravel(), kept_guid))

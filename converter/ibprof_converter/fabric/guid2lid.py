@@ -71,4 +71,4 @@ def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
         warning = f"{ranges.path}: {known.count(False)} of {len(known)} ports have another LID there; it is not used"
         return replace(fabric, warnings=(*fabric.warnings, warning))
     lmc: npt.NDArray[np.int32] = np.array([ranges.lmc[guid] for guid in guids], np.int32)
-    return replace(fabric, port_lmc=lmc)
+    return replace(fabric, port_lmc=lmc, lmc_told=True)

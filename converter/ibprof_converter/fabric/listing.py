@@ -16,6 +16,8 @@ PORTS = 256
 
 LAST_UNICAST_LID = 0xBFFF
 
+NOT_TOLD = -1
+
 AnyInteger = TypeVar("AnyInteger", bound=np.integer)
 
 
@@ -33,8 +35,11 @@ class Listing:
         lid: int [row, 2], base LID of the port (a switch's is that of port 0), 0 for none yet.
         port: int [row, 2], port number.
         active: bool [row], whether the link's logical state is active.
+        lanes: uint8 [row], width of the link, 0 where unknown.
         gbps: float64 [row], data rate of one direction, nan where unknown.
-        top_speed: the fastest lane speed, as printed.
+        lmc: int [row, 2], LMC of the port, `NOT_TOLD` where the format does not say.
+        top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
+        remarks: what the format leaves open, a sentence each.
     """
 
     path: str
@@ -48,8 +53,11 @@ class Listing:
     lid: npt.NDArray[np.integer]
     port: npt.NDArray[np.integer]
     active: npt.NDArray[np.bool_]
+    lanes: npt.NDArray[np.uint8]
     gbps: npt.NDArray[np.float64]
-    top_speed: str
+    lmc: npt.NDArray[np.integer]
+    top_speed: str = ""
+    remarks: tuple[str, ...] = ()
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
         """Keep some rows."""
@@ -65,7 +73,9 @@ class Listing:
             lid=self.lid[rows],
             port=self.port[rows],
             active=self.active[rows],
+            lanes=self.lanes[rows],
             gbps=self.gbps[rows],
+            lmc=self.lmc[rows],
         )
 
     def describe_link(self, row: int) -> str:
@@ -84,7 +94,7 @@ def check_ranges(listing: Listing) -> None:
     for wrong, expected, found in (
         (listing.lid > LAST_UNICAST_LID, f"LIDs up to {LAST_UNICAST_LID:#06x}", "a multicast LID"),
         (listing.port == 0, "a port number from 1", "port 0"),
-        (listing.port > listing.ports, "port numbers within Ports:", "a greater one"),
+        (listing.port > listing.ports, "port numbers up to the node's number of ports", "a greater one"),
         (same[:, np.newaxis], "a link between two ports", "one port at both ends"),
     ):
         bad = np.flatnonzero(wrong.any(axis=1))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.files import decode_name
-from ibprof_converter.fabric.listing import Listing
+from ibprof_converter.fabric.listing import NOT_TOLD, Listing
 from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.fabric.rates import data_rate_gbps
 
@@ -102,7 +102,9 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         lid=_from_hex(lid, np.uint16),
         port=_from_hex(port, np.uint8),
         active=np.array([word == _ACTIVE for word in state]),
+        lanes=np.array([int(lanes or _UNPRINTED_WIDTH) for lanes in width], np.uint8),
         gbps=np.array([rates[pair] for pair in zip(width, speed, strict=True)]),
+        lmc=np.full((len(rows), 2), NOT_TOLD),
         top_speed=max(set(speed), key=float).decode(),
     )
 

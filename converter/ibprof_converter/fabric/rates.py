@@ -17,6 +17,7 @@ _LANE_GBPS = {
     "25": 25.78125 * _64B66B,  # EDR
     "50": 53.125 * _RS_FEC,  # HDR
     "100": 106.25 * _RS_FEC,  # NDR
+    "200": 212.5 * _RS_FEC,  # XDR
 }
 """Data rate of one lane in Gb/s, by the speed that the tools print: signalling rate x coding.
 
@@ -25,12 +26,59 @@ chapters on the physical layer for signalling rates and coding.
 """
 
 
+_BY_NAME = {
+    "SDR": "2.5",
+    "DDR": "5",
+    "QDR": "10",
+    "FDR10": "10",
+    "FDR": "14",
+    "EDR": "25",
+    "HDR": "50",
+    "NDR": "100",
+    "XDR": "200",
+}
+
+_BY_CODE = {
+    1: "2.5",
+    2: "5",
+    4: "10",
+    1 << 8: "14",
+    1 << 9: "25",
+    1 << 10: "50",
+    1 << 11: "100",
+    1 << 12: "200",
+    1 << 16: "10",
+}
+"""Codes of ibdiagnet 2: LinkSpeedActive in bits 0 to 7, LinkSpeedExtActive above them, FDR10 at bit 16."""
+
+_LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
+"""Codes of LinkWidthActive.
+
+Source: InfiniBand Architecture Specification, volume 1, PortInfo.
+"""
+
+
+def speed_of_name(name: str) -> str:
+    """Give the lane speed, as `data_rate_gbps` takes it, of `QDR` and the like; the name itself where it is unknown."""
+    return _BY_NAME.get(name, name)
+
+
+def speed_of_code(code: int) -> str:
+    """Give the lane speed, as `data_rate_gbps` takes it, of ibdiagnet 2's LinkSpeedActv; empty where it is unknown."""
+    return _BY_CODE.get(code, "")
+
+
+def lanes_of_code(code: int) -> int:
+    """Give the width of LinkWidthActive; 0 where it is unknown."""
+    return _LANES_BY_CODE.get(code, 0)
+
+
 def data_rate_gbps(lanes: int, speed: str) -> float:
     """Give the data rate of one direction of a link in Gb/s.
 
     Args:
         lanes: 1, 2, 4, 8 or 12.
-        speed: of one lane as the tools print it, `2.5` to `100`.
+        speed: of one lane as the tools print it, `2.5` to `200`.
 
     Returns:
         Gb/s, nan for a speed that is not known here.

@@ -9,15 +9,18 @@ from os import PathLike
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.assemble import assemble
+from ibprof_converter.fabric.db_csv import looks_like_db_csv, parse_db_csv
 from ibprof_converter.fabric.files import find_sibling, read_dump
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
+from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lst import looks_like_lst, parse_lst
 from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
+class LinkFormat:
     """A format that lists links: its name, how it is told from others, how its links are read."""
 
     name: str
@@ -25,25 +28,39 @@ class _Format:
     parse: Callable[[str | PathLike[str], bytes], Listing]
 
 
-_FORMATS = (_Format("an ibdiagnet .lst or OpenSM's opensm-subnet.lst", looks_like_lst, parse_lst),)
+LINK_FORMATS = (
+    LinkFormat("ibdiagnet's or OpenSM's .lst", looks_like_lst, parse_lst),
+    LinkFormat("a .db_csv", looks_like_db_csv, parse_db_csv),
+    LinkFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
+    LinkFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+)
 
 
-def read_fabric(path: str | PathLike[str]) -> Fabric:
+def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | None = None) -> Fabric:
     """Read a fabric; its format is told by the content of the file, not by its name.
 
-    A `guid2lid` beside it, as OpenSM leaves one, gives the LMC of the ports where it agrees with the fabric.
+    A `guid2lid`, as OpenSM leaves one, gives the LMC of the ports where the file does not tell it and agrees with it.
+
+    Args:
+        path: the file.
+        ranges_path: the `guid2lid`; None: the one beside the file, if any.
 
     Raises:
         InputError: the file is in no known format, or not what its format asks for.
         InconsistentError: it contradicts itself.
     """
     data = read_dump(path)
-    for candidate in _FORMATS:
-        if candidate.recognise(data):
-            fabric = assemble(candidate.parse(path, data))
-            break
-    else:
-        known = " or ".join(candidate.name for candidate in _FORMATS)
-        raise InputError(path, 1, known, quote_found(data.split(b"\n", 1)[0]))
-    ranges_path = find_sibling(path, GUID2LID)
-    return fabric if ranges_path is None else apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+    link_format = find_link_format(data)
+    if link_format is None:
+        known = ", ".join(each.name for each in LINK_FORMATS)
+        raise InputError(path, 1, f"links in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
+    fabric = assemble(link_format.parse(path, data))
+    ranges_path = ranges_path or find_sibling(path, GUID2LID)
+    if fabric.lmc_told or ranges_path is None:
+        return fabric
+    return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+
+
+def find_link_format(data: bytes) -> LinkFormat | None:
+    """Tell by the beginning of a file in which format it lists links; None when it does not."""
+    return next((each for each in LINK_FORMATS if each.recognise(data)), None)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parse `ibdiagnet2.db_csv` of ibdiagnet 2: tables in one file, each between `START_NAME` and `END_NAME`.
+
+    START_NODES
+    NodeDesc,NumPorts,NodeType,ClassVersion,BaseVersion,SystemImageGUID,NodeGUID,PortGUID,DeviceID,...
+    "leaf 1",36,2,1,1,0x0002c90200f00010,0x0002c90200f00010,0x0002c90200f00010,48438,...
+    END_NODES
+
+Columns are more in each version, so they are known by their names. NODES, PORTS and LINKS make the fabric.
+
+Source: public excerpts and parsers of such files; no dump of a real fabric was at hand to try this on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.files import decode_name
+from ibprof_converter.fabric.listing import NOT_TOLD, Listing
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
+from ibprof_converter.fabric.rows import End, LinkRow, list_rows
+
+_START = re.compile(rb"START_([A-Z0-9_]+)\s*")
+_SIGN = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
+_DESCRIPTION = "nodedesc"
+_ACTIVE = 4
+_KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
+
+
+def looks_like_db_csv(data: bytes) -> bool:
+    """Whether `data` has sections as a `.db_csv` has."""
+    return _SIGN.search(data[: 1 << 16]) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row of a section.
+
+    Attributes:
+        path, line: where it stands.
+        fields: column, in lower case -> text.
+    """
+
+    path: str | PathLike[str]
+    line: int
+    fields: Mapping[str, str]
+
+    def number(self, column: str, limit: int) -> int:
+        """Give a number of this row, decimal or hexadecimal after `0x`.
+
+        Raises:
+            InputError: there is no such column, or no such number below `limit` in it.
+        """
+        text = self.fields.get(column.lower())
+        if text is None:
+            raise InputError(self.path, self.line, f"a column {column}", "none")
+        value = _parse_number(text)
+        if value is None or value >= limit:
+            raise InputError(self.path, self.line, f"{column}, a number below {limit}", quote_found(text))
+        return value
+
+    def has(self, column: str) -> bool:
+        """Whether the column is there and holds a number (`N/A` and the like stand for none)."""
+        return _parse_number(self.fields.get(column.lower(), "")) is not None
+
+
+def read_section(path: str | PathLike[str], data: bytes, name: str) -> Iterator[Record]:
+    """Yield the rows of a section; none where there is no such section.
+
+    Raises:
+        InputError: a row has not as many fields as the header, or the section does not end.
+    """
+    for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
+        first = data.count(b"\n", 0, start.start()) + 1
+        end = data.find(b"\nEND_" + name.encode(), start.start())
+        if end < 0:
+            raise InputError(path, first, f"END_{name} further on", "none")
+        header: list[str] | None = None
+        for line, text in enumerate(data[start.start() : end].split(b"\n"), first):
+            if text.startswith(b"START_") or not text.strip():
+                continue
+            if header is None:
+                header = [column.strip().lower() for column in text.decode("utf-8", "replace").split(",")]
+                continue
+            fields = _cut(text.strip(), header)
+            if fields is None:
+                raise InputError(path, line, f"{len(header)} fields, as the header of {name} has", quote_found(text))
+            yield Record(path, line, dict(zip(header, fields, strict=True)))
+
+
+def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
+    """Take nodes, ports and links out of a `.db_csv`.
+
+    Args:
+        path: for messages.
+        data: contents of the file.
+
+    Raises:
+        InputError: a section is missing, or a row is not what it should be.
+    """
+    nodes = {record.number("NodeGUID", 1 << 64): record for record in read_section(path, data, "NODES")}
+    ports = {
+        (record.number("NodeGuid", 1 << 64), record.number("PortNum", 256)): record
+        for record in read_section(path, data, "PORTS")
+    }
+    for section, found in (("NODES", nodes), ("PORTS", ports)):
+        if not found:
+            raise InputError(path, None, f"a section {section} with rows", "none")
+    rows = []
+    for record in read_section(path, data, "LINKS"):
+        ends = []
+        for number in "12":
+            key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
+            if key[0] not in nodes or key not in ports:
+                table = "NODES" if key[0] not in nodes else "PORTS"
+                raise InputError(path, record.line, f"a port that is in {table}", f"{key[0]:#018x} port {key[1]}")
+            ends.append((_describe(nodes[key[0]], ports, key), ports[key]))
+        (a, a_port), (b, b_port) = ends
+        active = all(not port.has("PortState") or port.number("PortState", 8) == _ACTIVE for port in (a_port, b_port))
+        lanes = lanes_of_code(a_port.number("LinkWidthActv", 256))
+        gbps = data_rate_gbps(lanes, speed_of_code(a_port.number("LinkSpeedActv", 1 << 32)))
+        rows.append(LinkRow(record.line, a, b, active, lanes, gbps))
+    return list_rows(path, rows)
+
+
+def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[int, int]) -> End:
+    kind = _KINDS.get(node.number("NodeType", 256))
+    if kind is None:
+        raise InputError(node.path, node.line, "NodeType 1, 2 or 3", quote_found(node.fields["nodetype"]))
+    # A switch is addressed by its port 0.
+    addressed = ports.get((key[0], 0), ports[key]) if kind == NodeKind.SWITCH else ports[key]
+    port_guid = addressed.number("PortGuid", 1 << 64)
+    return End(
+        kind=kind,
+        ports=node.number("NumPorts", 256),
+        system_guid=node.number("SystemImageGUID", 1 << 64) if node.has("SystemImageGUID") else 0,
+        node_guid=key[0],
+        port_guid=port_guid,
+        name=node.fields.get(_DESCRIPTION, ""),
+        lid=addressed.number("LID", 1 << 16) if addressed.has("LID") else 0,
+        port=key[1],
+        lmc=addressed.number("LMC", 8) if addressed.has("LMC") else NOT_TOLD,
+    )
+
+
+def _cut(text: bytes, header: list[str]) -> list[str] | None:
+    """Cut a row into its fields. Nothing is escaped in a description, so it is what the other fields leave."""
+    parts = text.split(b",")
+    spare = len(parts) - len(header)
+    if spare and _DESCRIPTION in header and spare > 0:
+        at = header.index(_DESCRIPTION)
+        parts[at : at + spare + 1] = [b",".join(parts[at : at + spare + 1])]
+    if len(parts) != len(header):
+        return None
+    return [_unquote(decode_name(part)) for part in parts]
+
+
+def _unquote(text: str) -> str:
+    quoted = len(text) >= 2 and text[0] == text[-1] == '"'
+    return text[1:-1] if quoted else text.strip()
+
+
+def _parse_number(text: str) -> int | None:
+    text = text.strip()
+    if not text.isascii() or not text.isalnum() or len(text) > 24:
+        return None
+    try:
+        return int(text, 16 if text[:2].lower() == "0x" else 10)
+    except ValueError:
+        return None
