@@ -20,6 +20,9 @@ _RECORDS = {
     "IBP_SEGMENT_COUNTERS": "counter",
     "IBP_SEGMENT_SIZES": "sizes",
     "IBP_SEGMENT_MARKS": "mark",
+    "IBP_SEGMENT_PAIRS": "pair",
+    "IBP_SEGMENT_TRANSFERS": "transfer",
+    "IBP_SEGMENT_HARDWARE": "hardware",
 }
 
 

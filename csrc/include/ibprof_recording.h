@@ -36,6 +36,9 @@
 #define IBP_SIZE_BINS 65
 #define IBP_PEER_UNKNOWN 0xffffffff
 #define IBP_GIDS_PER_PORT 4
+#define IBP_GID_BYTES 16
+#define IBP_REGION_ALL 0xffffffff
+#define IBP_REGION_OFF 0xfffffffe
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
@@ -43,7 +46,10 @@ enum ibp_segment_kind {
     IBP_SEGMENT_REGIONS = 3,
     IBP_SEGMENT_COUNTERS = 4,
     IBP_SEGMENT_SIZES = 5,
-    IBP_SEGMENT_MARKS = 6
+    IBP_SEGMENT_MARKS = 6,
+    IBP_SEGMENT_PAIRS = 7,
+    IBP_SEGMENT_TRANSFERS = 8,
+    IBP_SEGMENT_HARDWARE = 9
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added up. */
@@ -68,6 +74,10 @@ enum ibp_direction {
         1,  /* this process pulled them from the peer (MPI_Get, RDMA READ): the peer does not see it */
     IBP_DIRECTION_RECEIVED = 2  /* the peer sent them to this process */
 };
+
+/* What a work request does. Each is counted where it was posted: sends and writes go from there to the remote port, reads and
+ * what an atomic operation returns come from the remote port. */
+enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2, IBP_OPCODE_ATOMIC = 3 };
 
 enum ibp_mark_kind {
     IBP_MARK_START = 0,  /* recording began */
@@ -116,10 +126,10 @@ struct ibp_segment {
 struct ibp_process {
     uint32_t pid;
     uint32_t flags; /* enum ibp_process_flags */
-    uint32_t world_rank;
-    uint32_t world_size;
+    uint32_t world_rank; /* meaningless where world_size is 0 */
+    uint32_t world_size; /* 0: no MPI was initialised; the process is here because it posted work requests */
     uint32_t thread_level; /* as MPI provides it, 0 (single) to 3 (multiple) */
-    uint32_t source; /* enum ibp_source that made the counters */
+    uint32_t source; /* enum ibp_source that made the counters; none where only transfers were recorded */
     uint64_t start_ns;
     uint64_t stop_ns; /* 0 until MPI_Finalize */
     uint64_t lost_bytes; /* not counted by peer because there was no room for another counter */
@@ -128,6 +138,10 @@ struct ibp_process {
     uint64_t
         regions_refused; /* entered beyond a limit of names or of depth: their traffic is in the region around them */
     uint64_t off_ns; /* time spent switched off */
+    uint64_t transfers_lost_bytes; /* of work requests that had no room for a record */
+    uint64_t transfers_lost_messages;
+    uint32_t transfers_region; /* the region that is open: of what no IBP_SEGMENT_TRANSFERS says the region of */
+    uint32_t queue_pairs_unseen; /* made for posting past verbs, and never seen to post through it */
     /* Redo log of closing a region: while redo_from is not 0, counter number redo_into (from 1, in the order of the
      * segments) holds redo_bytes and redo_messages, and counter number redo_from is empty, whatever stands in them. */
     uint32_t redo_from;
@@ -193,12 +207,49 @@ struct ibp_mark {
     uint64_t received_messages;
 };
 
+/* Two ports that a process posted work requests between, its own and a remote one, as the path of a queue pair or an address
+ * handle names them: by LID on InfiniBand, path bits included, by GID on Ethernet and where the path has a global header. */
+struct ibp_pair {
+    char device[64]; /* of this process; empty where it is not known, as the remote port then */
+    uint32_t port;
+    uint32_t lid; /* 0 where there is none (Ethernet) */
+    uint32_t remote_lid;
+    uint32_t reserved;
+    uint8_t gid[IBP_GID_BYTES]; /* zeros where the path names none */
+    uint8_t remote_gid[IBP_GID_BYTES];
+};
+
+/* What was posted between a pair of ports. The sum of a (pair, opcode)'s records with IBP_REGION_ALL is all of it; a record
+ * with a region holds what of that belongs to the region, one with IBP_REGION_OFF what was posted while switched off. What is
+ * in no such record belongs to the region that is open, ibp_process.transfers_region. */
+struct ibp_transfer {
+    uint32_t pair; /* index into the process's pairs, in the order of its segments */
+    uint32_t region; /* index of a region, IBP_REGION_ALL or IBP_REGION_OFF */
+    uint32_t opcode; /* enum ibp_opcode */
+    uint32_t writer; /* with IBP_REGION_ALL: number of the thread that adds to this record, 0 for several */
+    uint64_t bytes;
+    uint64_t messages;
+};
+
+/* A counter that a port's hardware or driver keeps, of all traffic, whoever sends it. */
+struct ibp_hardware {
+    char device[64];
+    uint32_t port;
+    uint32_t read_again; /* `after` holds */
+    char name[32]; /* as in sysfs; tx_bytes and rx_bytes are of the network interface of an Ethernet port */
+    uint64_t before; /* when the recording of the host began */
+    uint64_t after; /* when the process that began it ended */
+};
+
 /* -- cffi ends -- */
 
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_counter) == 32, "a counter is half a cache line");
 IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache line");
+IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 
 #endif
