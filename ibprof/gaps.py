@@ -24,7 +24,7 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"rank {format_ranks(killed)} did not reach MPI_Finalize: the counters end where the process did"
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
-        yield f"{amount} of rank {format_ranks(lost)} are in no counter by peer, for want of room"
+        yield f"{amount} of rank {format_ranks(lost)} are in no counter by peer and no mark, for want of room"
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"

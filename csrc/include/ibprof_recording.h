@@ -150,7 +150,7 @@ struct ibp_process {
     uint64_t redo_messages;
     char mpi[IBP_TEXT_BYTES]; /* MPI_Get_library_version, its first line */
     char command[IBP_TEXT_BYTES]; /* the program and its arguments, cut to fit */
-    char operations[1024]; /* IBPROF as given */
+    char operations[1024]; /* IBPROF as given; empty when all are recorded */
     char notes[1024]; /* what this process could not see, a sentence a line */
 };
 

@@ -61,7 +61,8 @@ static void select_operations(void)
 
     if (!ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown) || ibp_mpi.rank) return;
     ibp_operations_list(known, sizeof known);
-    ibp_say("IBPROF names unknown operations: %s; known are %s", unknown, known);
+    ibp_say("IBPROF names unknown operations: %s%s; known are %s", unknown,
+            ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
 }
 
 static const struct ibp_source_operations *choose_source(char *why, size_t why_bytes)
@@ -91,9 +92,9 @@ static void describe_process(void)
     process->world_size = (uint32_t)ibp_mpi.size;
     process->thread_level = (uint32_t)ibp_mpi.thread_level;
     process->source = ibp_source->source;
-    process->flags = *environment("IBPROF") ? IBP_PROCESS_FILTERED : 0;
+    process->flags = ibp_operations_filtered ? IBP_PROCESS_FILTERED : 0;
     ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
-    ibp_text_copy(process->operations, sizeof process->operations, environment("IBPROF"));
+    if (ibp_operations_filtered) ibp_text_copy(process->operations, sizeof process->operations, environment("IBPROF"));
     describe_command(process->command, sizeof process->command);
     ibp_source->describe_gaps(process->notes, sizeof process->notes);
     process->start_ns = ibp_clock_ns();

@@ -21,6 +21,13 @@ static const char *const call_names[IBP_OPERATIONS] = {
 };
 
 bool ibp_operation_wanted[IBP_OPERATIONS + 1];
+bool ibp_operations_filtered;
+
+static void want_all(bool wanted)
+{
+    memset(ibp_operation_wanted, wanted, sizeof ibp_operation_wanted);
+    ibp_operations_filtered = !wanted;
+}
 
 const char *ibp_operation_name(unsigned operation)
 {
@@ -47,11 +54,11 @@ static unsigned find_operation(const char *name)
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes)
 {
     static const char separators[] = ", \t;:";
-    unsigned unknowns = 0;
+    unsigned known = 0, unknowns = 0;
 
     unknown[0] = '\0';
     list += strspn(list, separators);
-    memset(ibp_operation_wanted, !*list, sizeof ibp_operation_wanted);
+    want_all(false);
     while (*list) {
         const size_t length = strcspn(list, separators);
         char name[IBP_OPERATION_NAME_BYTES + 8];
@@ -63,10 +70,13 @@ unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes)
         if (operation == IBP_OPERATION_NONE) {
             if (unknowns++) ibp_text_append(unknown, bytes, ", ");
             ibp_text_append(unknown, bytes, name);
+        } else {
+            known++;
         }
         list += length;
         list += strspn(list, separators);
     }
+    if (!known) want_all(true);
     ibp_operation_wanted[IBP_OPERATION_NONE] = false;
     ibp_operation_wanted[IBP_OPERATION_UNWANTED] = false;
     return unknowns;

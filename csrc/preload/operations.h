@@ -30,7 +30,11 @@ const char *ibp_operation_name(unsigned operation);
 /* Whether bytes of an operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
-/* Reads IBPROF: names without MPI_, of any case, with commas or blanks between; empty means all.
+/* Whether IBPROF leaves any out. */
+extern IBP_INTERNAL bool ibp_operations_filtered;
+
+/* Reads IBPROF: names without MPI_, of any case, with commas or blanks between; empty means all. So does a list of none but
+ * unknown names: a misspelt filter must not cost the run.
  * Returns the number of unknown names, and lists them in `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 

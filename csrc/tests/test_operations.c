@@ -34,7 +34,16 @@ static void unknown_names_are_told_and_the_others_kept(void)
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
     CHECK(ibp_operations_select(longest, unknown, sizeof unknown) == 1);
-    CHECK(!ibp_operation_wanted[IBP_OPERATION_Bcast]);
+    CHECK(strlen(unknown) < sizeof unknown);
+}
+
+static void a_list_of_unknown_names_alone_means_all(void)
+{
+    CHECK(ibp_operations_select("NOPE", unknown, sizeof unknown) == 1);
+    CHECK(!strcmp(unknown, "NOPE") && !ibp_operations_filtered && ibp_operation_wanted[IBP_OPERATION_Bcast]);
+    CHECK(ibp_operations_select("NOPE,BCAST", unknown, sizeof unknown) == 1);
+    CHECK(ibp_operations_filtered && !ibp_operation_wanted[IBP_OPERATION_Send]);
+    CHECK(ibp_operations_select(",", unknown, sizeof unknown) == 0 && !ibp_operations_filtered);
 }
 
 static void names_are_upper_case_and_all_different(void)
@@ -53,6 +62,7 @@ int main(void)
     empty_means_all();
     names_are_taken_in_any_form();
     unknown_names_are_told_and_the_others_kept();
+    a_list_of_unknown_names_alone_means_all();
     names_are_upper_case_and_all_different();
     return 0;
 }

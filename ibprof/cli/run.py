@@ -47,9 +47,8 @@ def _record(argv: Sequence[str] | None) -> int:
     launcher = identify_launcher(command[0])
     if launcher is None and is_inside_job(environment):
         _become(command, environment | variables | {PRELOAD: preload(library, environment.get(PRELOAD, ""))})
-    if shutil.which(command[0]) is None:
-        print(f"ibprof run: {command[0]}: command not found", file=sys.stderr)
-        return NOT_FOUND
+    if status := _explain_missing(command[0]):
+        return status
     variables = {"IBPROF_RUN": str(uuid.uuid4())} | variables
     variables["IBPROF_OUTPUT"] = str(Path(variables.get("IBPROF_OUTPUT") or RECORDING).absolute())
     launch = Launch(command, environment | variables)
@@ -96,6 +95,15 @@ def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dic
     if wanted.verbose is not None:
         settings["IBPROF_VERBOSE"] = str(wanted.verbose)
     return settings
+
+
+def _explain_missing(program: str) -> int:
+    """Say why a program cannot be started, if it cannot, and give the status that a shell would; else 0."""
+    if shutil.which(program):
+        return 0
+    there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
+    print(f"ibprof run: {program}: {'not a program' if there else 'command not found'}", file=sys.stderr)
+    return NOT_STARTED if there else NOT_FOUND
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:

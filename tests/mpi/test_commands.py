@@ -136,7 +136,14 @@ def test_a_signal_reaches_the_command_and_its_end_is_told(tmp_path: Path) -> Non
         assert process.stdout.read() == "caught\n"
         assert process.wait(20) == 9
     assert start(ibprof("run", "--", "sh", "-c", "kill -SEGV $$"), tmp_path).returncode == 128 + signal.SIGSEGV
-    assert start(ibprof("run", "--", "no-such-program"), tmp_path).returncode == 127
+
+
+def test_what_cannot_be_started_has_the_status_of_a_shell(tmp_path: Path) -> None:
+    for program, status in (("no-such-program", 127), ("/no/such/program", 127), ("/etc/passwd", 126), ("/etc", 126)):
+        done = start(ibprof("run", "--", program), tmp_path)
+        assert (done.returncode, done.stdout) == (status, "")
+        assert program in done.stderr
+        assert subprocess.run(["sh", "-c", program], capture_output=True, check=False).returncode == status
 
 
 def test_what_cannot_be_collected_does_not_change_the_status(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from mpis import find_mpi
 
 from ibprof_converter.cli import demo
 
@@ -22,11 +23,10 @@ TRANSPOSE_BYTES = STEPS * demo.RANKS * (demo.RANKS - 1) * BLOCK_BYTES
 HALO_BYTES = STEPS * demo.RANKS * NEIGHBOURS * EDGE_BYTES
 
 
-def run_demo(folder: Path, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    env = dict(os.environ) if path is None else {**os.environ, "PATH": path}
+def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "ibprof", "demo", folder],
-        env=env,
+        env={**os.environ, **env},
         capture_output=True,
         text=True,
         timeout=240,
@@ -34,11 +34,19 @@ def run_demo(folder: Path, path: str | None = None) -> subprocess.CompletedProce
     )
 
 
-@pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def run_without_compiler(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run it with PyPI's Open MPI and mpi4py, on a PATH that has no compiler."""
+    venv = find_mpi("5.0.11").folder.parent
+    packages = next(venv.glob("lib/python*/site-packages"))
+    return run_demo(folder, PATH=str(venv / "bin"), PYTHONPATH=str(packages), LD_LIBRARY_PATH=str(venv / "lib"))
+
+
+@pytest.fixture(scope="module", params=[run_demo, run_without_compiler], ids=["compiled", "mpi4py"])
+def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("demo") / "left"
-    done = run_demo(folder)
+    done = request.param(folder)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert ("exchange.py" in done.stderr) == (request.param is run_without_compiler)
     return folder, done.stdout
 
 

@@ -176,7 +176,7 @@ def test_what_was_not_seen_is_said() -> None:
         "5 of 8 ranks were not recorded: 2-3, 5-7; they ran on other hosts than n1, or without the library",
         "only these operations were recorded: ALLTOALL,BCAST",
         "rank 0 did not reach MPI_Finalize: the counters end where the process did",
-        "5 kB of rank 1 are in no counter by peer, for want of room",
+        "5 kB of rank 1 are in no counter by peer and no mark, for want of room",
         "recording was switched off for up to 2 s on rank 4",
         "7 B of MPI's own control messages are left out of all sums",
         "rank 0-1: osc/rdma is not seen",

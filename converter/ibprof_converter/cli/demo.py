@@ -136,9 +136,12 @@ def build_program(mpirun: str, folder: Path) -> list[str]:
             "program/exchange.c",
         ]
         _say(command)
-        if subprocess.run(command, cwd=folder, env=_environment(), check=False).returncode == 0:
+        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
+        if done.returncode == 0:
             return ["program/exchange"]
+        print(f"{done.stdout}{done.stderr}".strip(), file=sys.stderr)
     if importlib.util.find_spec("mpi4py"):
+        print("ibprof demo: there is no compiler that works: the same program in Python is run", file=sys.stderr)
         return [sys.executable, "program/exchange.py"]
     raise MissingToolError(
         "there is an Open MPI, but nothing to make a program for it: apt-get install gcc libopenmpi-dev, "

@@ -26,4 +26,5 @@ def _as_text(value: Value) -> str:
         return " ".join(map(str, value))
     if isinstance(value, float):
         return f"{value:.10g}"
-    return "" if value is None else str(value)
+    # Python's csv before 3.11 neither writes nor reads a NUL.
+    return "" if value is None else str(value).replace("\0", r"\x00")
