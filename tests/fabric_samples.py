@@ -18,7 +18,10 @@ from ibprof_converter.routing.subnet import Subnet, read_subnet
 
 FABRICS = Path(__file__).with_name("fabrics")
 
-TRACED = ("testbed44", "quirks-small", "xgft3-512", "dualrail/rail1", "dualrail/rail2", "oversub-faulty", "xgft3-1296")
+TRACED = (
+    "testbed44", "quirks-small", "xgft3-512", "dualrail/rail1", "dualrail/rail2", "oversub-faulty", "xgft3-1296",
+    "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72",
+)  # fmt: skip
 """Samples with an ibtracert.out."""
 
 BY_BOTH_TOOLS = (*TRACED, "quirks-init")
@@ -26,6 +29,10 @@ BY_BOTH_TOOLS = (*TRACED, "quirks-init")
 
 IBDIAGNET = "ibdiagnet.lst"
 OPENSM = "opensm-subnet.lst"
+IBNETDISCOVER = "ibnetdiscover.out"
+PORT_LIST = "ibnetdiscover-p.out"
+LFTS_DUMP = "opensm-lfts.dump"
+DUMP_FTS = "dump_fts.out"
 
 
 def find_sample(sample: str, name: str) -> Path:

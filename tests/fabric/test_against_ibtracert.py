@@ -12,7 +12,7 @@ from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import flows_on, spread
 from ibprof_converter.routing.trace import Hop, trace
 
-PAIRS = {"quirks-small": 100}
+PAIRS = {"quirks-small": 100, "torus2d-5x4-t2qos": 60}
 
 
 @pytest.mark.parametrize("lst", [IBDIAGNET, OPENSM])

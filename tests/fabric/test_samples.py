@@ -26,7 +26,7 @@ from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.fabric.reader import read_fabric
 from ibprof_converter.layout.levels import find_levels
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.fdbs import read_fdbs
+from ibprof_converter.routing.reader import read_tables
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import LinkLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet, read_subnet
@@ -42,6 +42,10 @@ BUILT = {
     "dualrail/rail2": (66, 340, 0, 1204, 864),
     "oversub-faulty": (16, 281, 0, 414, 133),
     "xgft3-1296": (180, 1296, 0, 3888, 2592),
+    "hypercube-4": (16, 48, 0, 80, 32),
+    "torus2d-5x4": (20, 40, 0, 80, 40),
+    "torus2d-5x4-t2qos": (20, 40, 0, 80, 40),
+    "dragonfly-72": (36, 72, 0, 162, 90),
 }
 
 
@@ -136,7 +140,7 @@ def test_lmc_is_inferred_as_opensm_told_it() -> None:
     is_switch = subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.SWITCH
     assert set(told[is_switch]) == {0}
     assert set(told[~is_switch]) == {1}
-    forgotten = replace(subnet.fabric, port_lmc=np.zeros_like(told))
+    forgotten = replace(subnet.fabric, port_lmc=np.zeros_like(told), lmc_told=False)
     assert (infer_lmc(forgotten, subnet.tables).port_lmc == told).all()
 
 
@@ -250,7 +254,7 @@ def test_packed_and_plain_files_are_read_alike(tmp_path: Path) -> None:
 def test_tables_of_different_length_are_filled_up() -> None:
     """Every cell of a table agrees with a plain reading of the file, line by line."""
     for sample, name in (("quirks-small", "ibdiagnet.fdbs"), ("oversub-faulty", "opensm.fdbs")):
-        tables = read_fdbs(find_sample(sample, name))
+        tables = read_tables(find_sample(sample, name))
         expected: dict[tuple[int, int], int] = {}
         guid = 0
         for line in read_sample_bytes(sample, name).decode().splitlines():
@@ -269,5 +273,5 @@ def test_tables_of_different_length_are_filled_up() -> None:
 
 def test_every_sample_names_its_source() -> None:
     folders = {path.parent for path in FABRICS.rglob("*.fdbs*")}
-    assert len(folders) == 9
+    assert len(folders) == 13
     assert all("ibsim 0.10" in (folder / "README.md").read_text() for folder in folders)

@@ -5,25 +5,53 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
-from fabric_samples import read_sample_bytes
+from fabric_samples import OPENSM, load_sample, read_sample_bytes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lab.db_csv import write_db_csv
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.fdbs import read_fdbs
+from ibprof_converter.routing.adaptive import read_adaptive
+from ibprof_converter.routing.reader import read_tables
 
 READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("ibdiagnet.lst", read_fabric),
     ("opensm-subnet.lst", read_fabric),
-    ("ibdiagnet.fdbs", read_fdbs),
-    ("opensm.fdbs", read_fdbs),
+    ("ibdiagnet.fdbs", read_tables),
+    ("opensm.fdbs", read_tables),
     ("guid2lid", read_lid_ranges),
+    ("ibnetdiscover.out", read_fabric),
+    ("ibnetdiscover-p.out", read_fabric),
+    ("opensm-lfts.dump", read_tables),
+    ("dump_fts.out", read_tables),
+    ("fabric.db_csv", read_fabric),
+    ("fabric.far", read_adaptive),
 ]
+
+FAR = b"""dump_far: Switch 0x0002c90200f00010
+PLFT_NUM: 0
+LID    | StaticPort | LidState | Group
+0x0002 | 3          | Free     | 5
+0x0003 | 4          | Static   | 0
+Group  | SubGroup | WHBF | Ports
+5      | 0        | 0    | 3,4,7
+"""
+
+
+@cache
+def sample_text(name: str) -> bytes:
+    if name == "fabric.far":
+        return FAR
+    if name == "fabric.db_csv":
+        return write_db_csv(load_sample("quirks-small", OPENSM).fabric, {(0, 1): 7}).encode()
+    return read_sample_bytes("quirks-small", name)
+
 
 Edit = tuple[str, int, bytes]
 EDITS = st.lists(
@@ -58,6 +86,6 @@ def test_damaged_dumps_are_read_or_refused(
     tmp_path: Path, name: str, read: Callable[[Path], object], edits: list[Edit]
 ) -> None:
     path = tmp_path / name
-    path.write_bytes(damage(read_sample_bytes("quirks-small", name), edits))
+    path.write_bytes(damage(sample_text(name), edits))
     with contextlib.suppress(InputError, InconsistentError):
         read(path)

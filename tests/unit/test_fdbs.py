@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.routing.fdbs import find_fdbs, read_fdbs
+from ibprof_converter.fabric.files import read_dump
+from ibprof_converter.routing.fdbs import parse_fdbs
+from ibprof_converter.routing.reader import find_fdbs
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 HEAD = "osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200000020\nLID    : Port : Hops : Optimal\n"
@@ -18,7 +20,7 @@ SECOND = "__osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200000010\nLID    :
 def read(folder: Path, text: str) -> ForwardingTables:
     path = folder / "a.fdbs"
     path.write_text(text)
-    return read_fdbs(path)
+    return parse_fdbs(path, read_dump(path))
 
 
 def test_every_kind_of_line_is_read(tmp_path: Path) -> None:
@@ -54,7 +56,7 @@ def test_private_tables_but_the_first_are_left_out_and_told(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0x0001 : 001  : 00   : yes\n", r"a\.fdbs:1: expected a head `\.\.\.: Switch 0x<NODE GUID>`, found an entry"),
+        ("0x0001 : 001  : 00   : yes\n", r"a\.fdbs:1: expected a head that names a switch, found an entry"),
         ("hello\n", r"a\.fdbs:1: expected a head .*, found 'hello'"),
         ("# nothing but this\n", r"a\.fdbs: expected forwarding tables, found none"),
         (f"{HEAD}0x0001 : 0", r"a\.fdbs:3: expected `0x<LID> : <port, 3 digits>`"),

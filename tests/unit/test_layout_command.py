@@ -200,7 +200,7 @@ def test_port_counters_are_loads_without_routing(tmp_path: Path, capsys: pytest.
         ([TESTBED, "counters.csv", "--by", "region"], 2, "port counters know of no region"),
         ([TESTBED, "nowhere.csv"], 3, "nowhere.csv"),
         (["nowhere.lst", "pattern:shift:1"], 3, "nowhere.lst"),
-        ([".", "pattern:shift:1"], 3, ".: expected a readable file, found is a directory"),
+        (["void", "pattern:shift:1"], 3, "void: expected a folder with dumps of a fabric"),
         ([TESTBED, "/dev/null"], 3, "/dev/null:1: expected the header"),
         ([TESTBED, "pairs.csv", "-o", "pairs.csv"], 2, "also an input"),
         ([TESTBED, "matrix.csv", "--placement", "p.csv", "--nodes", "p.csv"], 2, "also an input"),
@@ -229,6 +229,7 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
     (tmp_path / "pairs.csv").write_text("src_lid,dst_lid,bytes\n1,6,1\n")
     (tmp_path / "counters.csv").write_text("guid,port,bytes\n0x0002c90200400000,22,700\n")
     (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "void").mkdir()
     (tmp_path / "p.csv").write_text("rank,host\n0,host01\n1,host02\n")
     for suffix in (".lst", ".fdbs"):
         (tmp_path / f"copy{suffix}").write_bytes(Path(TESTBED).with_suffix(suffix).read_bytes())

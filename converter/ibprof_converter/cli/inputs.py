@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.show import printable
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.layout.positions import Layout, lay_out
-from ibprof_converter.routing.subnet import Subnet, check_rails, read_subnet
+from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import Loads, load_counted, load_links
@@ -53,14 +53,15 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "inputs",
         nargs="+",
         metavar="LST... TRAFFIC",
-        help="links of the fabric, as ibdiagnet or OpenSM lists them (several: rails); last, what is sent over them",
+        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, or folders of them (several: rails); "
+        "last, what is sent over it",
     )
     parser.add_argument(
         "--fdbs",
         nargs="+",
         metavar="FILE",
         default=[],
-        help="forwarding tables, one file a LST in the same order (else: the file beside the LST). "
+        help="forwarding tables, one file a LST in the same order (else: among LST, or the file beside it). "
         "In front of LST..., end it with --",
     )
     parser.add_argument("--placement", metavar="HOW", help=f"where the ranks are, whatever was recorded: {FORMS}")
@@ -92,10 +93,8 @@ def load_inputs(
             fabrics that lack what their tables lead to.
     """
     *listings, traffic_name = arguments.inputs
-    if arguments.fdbs and len(arguments.fdbs) != len(listings):
-        raise UsageError(f"--fdbs: expected one file for each of {len(listings)} LST, found {len(arguments.fdbs)}")
     progress("reading the fabric")
-    subnets = tuple(read_subnet(lst, fdbs) for lst, fdbs in zip_longest(listings, arguments.fdbs))
+    subnets = tuple(read_rail(rail) for rail in find_rails(listings, arguments.fdbs))
     check_rails(subnets)
     if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
         raise InconsistentError(f"--strict: {'; '.join(gaps)}")

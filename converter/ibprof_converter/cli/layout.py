@@ -25,7 +25,7 @@ from ibprof_converter.cli.inputs import (
 )
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
-from ibprof_converter.routing.fdbs import find_fdbs
+from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.traffic.model import Traffic
 from ibprof_converter.traffic.read import KINDS
 
@@ -137,8 +137,9 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: two names are of one file.
     """
-    beside = map(find_fdbs, arguments.inputs[:-1])
-    read = [*arguments.inputs, *arguments.fdbs, *beside, arguments.placement]
+    *listings, traffic = arguments.inputs
+    dumps = [path for rail in find_rails(listings, arguments.fdbs) for path in rail.all()]
+    read = [traffic, *dumps, arguments.placement]
     taken = {_identify(Path(name)): "an input" for name in read if name}
     for option in ("output", "nodes", "yaml", "png"):
         path = getattr(arguments, option) or (_STDOUT if option == "output" else None)

@@ -19,6 +19,7 @@ LIMIT = 1 << 31
 """Bytes of an unpacked dump; four times the tables of 11,664 hosts. A small file can unpack to anything."""
 
 _CHUNK = 1 << 20
+_PEEKED = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 
@@ -39,6 +40,17 @@ def read_dump(path: str | PathLike[str]) -> bytes:
     if not data.strip():
         raise InputError(path, None, "text", "an empty file")
     return data.replace(b"\r\n", b"\n")
+
+
+def peek_dump(path: str | PathLike[str]) -> bytes:
+    """Read the beginning of a file, plain, gzip or xz; nothing of what is no file or cannot be read."""
+    try:
+        if not Path(path).is_file():  # a pipe can be read only once
+            return b""
+        with Path(path).open("rb") as raw, _unpack(raw) as text:
+            return text.read(_PEEKED).replace(b"\r\n", b"\n")
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return b""
 
 
 def find_sibling(path: str | PathLike[str], name: str) -> Path | None:

@@ -39,6 +39,11 @@ class LidRanges:
     lmc: dict[int, int]
 
 
+def looks_like_lid_ranges(data: bytes) -> bool:
+    """Whether `data` begins as a `guid2lid` does."""
+    return _LINE.fullmatch(data.lstrip().split(b"\n", 1)[0]) is not None
+
+
 def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
     """Read a `guid2lid`.
 

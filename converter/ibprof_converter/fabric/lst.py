@@ -62,6 +62,12 @@ def looks_like_lst(data: bytes) -> bool:
     return data.lstrip()[:2] == b"{ "
 
 
+def looks_like_opensm_lst(data: bytes) -> bool:
+    """Whether `data` begins as OpenSM's `.lst` does, which prints fewer digits of the first end's VenID."""
+    first_end = data.lstrip().split(b"}", 1)[0]
+    return looks_like_lst(data) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
+
+
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
     """Take the lines of a `.lst` apart.
 

@@ -14,7 +14,7 @@ from ibprof_converter.fabric.files import find_sibling, read_dump
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
-from ibprof_converter.fabric.lst import looks_like_lst, parse_lst
+from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 
@@ -29,11 +29,13 @@ class LinkFormat:
 
 
 LINK_FORMATS = (
-    LinkFormat("ibdiagnet's or OpenSM's .lst", looks_like_lst, parse_lst),
-    LinkFormat("a .db_csv", looks_like_db_csv, parse_db_csv),
+    LinkFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
+    LinkFormat("OpenSM's .lst", looks_like_opensm_lst, parse_lst),
     LinkFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
+    LinkFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     LinkFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
 )
+"""Where several are at hand, the first says most: state, LMC, true speeds, GUIDs."""
 
 
 def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | None = None) -> Fabric:

@@ -15,8 +15,10 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.fabric.names import show_some
 from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.fdbs import find_fdbs, read_fdbs
+from ibprof_converter.routing.adaptive import AdaptiveRouting, read_adaptive
 from ibprof_converter.routing.network import NONE, Network, find_rows
+from ibprof_converter.routing.reader import read_tables
+from ibprof_converter.routing.sources import RailFiles, find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _LARGEST_LMC = 7
@@ -32,26 +34,47 @@ class Subnet:
         warnings: all that is odd about the two and about how they fit, a sentence each.
         gaps: those of the warnings that say that the tables lead to what the fabric lacks, so that its listing is cut
             or of another day.
+        adaptive: where switches choose ports by themselves; None where nothing is known of that.
     """
 
     fabric: Fabric
     tables: ForwardingTables
     warnings: tuple[str, ...]
     gaps: tuple[str, ...] = ()
+    adaptive: AdaptiveRouting | None = None
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read a fabric and its tables; without `fdbs_path` the file beside the fabric's.
+    """Read a fabric and its tables; without `fdbs_path` those beside the fabric's list of links.
 
     Raises:
         InputError: a file is not what it should be, or there are no tables.
         InconsistentError: the two files are not of one fabric.
     """
-    fabric = read_fabric(lst_path)
-    path = fdbs_path or find_fdbs(lst_path)
-    if path is None:
-        raise InputError(lst_path, None, "forwarding tables (.fdbs) of the same name beside it", "none")
-    return join_subnet(fabric, read_fdbs(path))
+    (rail,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
+    return read_rail(rail)
+
+
+def read_rail(files: RailFiles) -> Subnet:
+    """Read the files of one rail.
+
+    Raises:
+        InputError: a file is not what it should be, or there are no tables.
+        InconsistentError: the files are not of one fabric.
+    """
+    fabric = read_fabric(files.links, files.lid_ranges)
+    tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
+    subnet = join_subnet(fabric, tables)
+    return subnet if files.adaptive is None else replace(subnet, adaptive=read_adaptive(files.adaptive))
+
+
+def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
+    """Read the first of the files beside the list of links that is of this fabric."""
+    for path in files.candidates:
+        tables = read_tables(path)
+        if np.isin(_switch_guids(fabric), tables.switch_guid).any():
+            return tables
+    raise InputError(files.links, None, "forwarding tables of this fabric beside it (.fdbs, dump_fts)", "none")
 
 
 def join_subnet(fabric: Fabric, tables: ForwardingTables) -> Subnet:
