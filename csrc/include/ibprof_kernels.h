@@ -24,6 +24,104 @@
 /* Add up values exactly: sum[0] is the lower half, sum[1] the upper half of 128 bits. */
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
 
+/* -- routes (routes.c) -- */
+
+#define IBP_NONE -1
+
+/* How a path ends; ibprof_converter/routing/reasons.py has the same numbers. */
+enum ibp_reason {
+    IBP_DELIVERED = 0,
+    IBP_SAME_PORT = 1,
+    IBP_UNKNOWN_LID = 2,
+    IBP_UNKNOWN_PORT = 3,
+    IBP_MISSING_TABLE = 4,
+    IBP_UNREACHABLE = 5,
+    IBP_WRONG_END = 6,
+    IBP_LOOP = 7,
+    IBP_REASONS = 8
+};
+
+/* What leaving a switch by a port does. */
+struct ibp_hop {
+    int32_t end; /* the link end that the switch sends on, IBP_NONE where no link is */
+    int32_t to;  /* the switch it leads to; else switches + the port (index) of the CA or router; else IBP_NONE */
+};
+
+/* A subnet, indexed so that packets can be moved on. A link end is 2 * link + end and stands for what its node sends.
+ * Switches that a CA or router is linked to come first. */
+struct ibp_routes {
+    uint32_t switches; /* at most 65534: each has a LID */
+    uint32_t leaves;   /* switches with a CA or router; those before this number */
+    uint32_t width;    /* ports in hop for each switch */
+    uint32_t lids;     /* LIDs in egress; no table says anything of those beyond */
+    uint32_t ends;
+    uint32_t ports;
+    const uint8_t *egress;       /* [lid][switch], 255 for none */
+    const uint8_t *has_table;    /* [switch] */
+    const struct ibp_hop *hop;   /* [switch][width] */
+    const int32_t *lid_port;     /* [65536], index of the port that has a LID, or IBP_NONE */
+    const int32_t *port_switch;  /* [port], the switch whose port 0 it is, or IBP_NONE */
+    const struct ibp_hop *first; /* [port], what leaving a CA or router by this port does */
+    const uint32_t *into;        /* [switch + 1], where its part of into_end begins */
+    const int32_t *into_end;     /* link ends of switches that lead to it */
+    const int32_t *end_switch;   /* [end], the switch that sends on it, or IBP_NONE */
+};
+
+/* Turn tables [row][width] into egress [lid][switch], for lids = width; row_of[switch] is IBP_NONE where it has no table. */
+void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
+
+/* Follow pairs of LIDs hop by hop. Path i is end[offset[i]] .. end[offset[i + 1] - 1]; those that do not arrive are empty.
+ * With end == NULL only offset and reason are filled in, so that a caller knows how many ends there will be. */
+int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
+                   size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
+
+/* Find the switches that each LID's packets come from over a link end: from[offset[i]] .. are those of lid[i]. The ways of
+ * LIDs that do not arrive, or do not pass the end, are empty. Returns how many there are; fills in the first `capacity`. */
+int64_t ibp_find_upstream(const struct ibp_routes *routes, int32_t end, const int32_t *lid, size_t count,
+                          uint64_t *offset, int32_t *from, uint64_t capacity);
+
+/* -- traffic on link ends (trees.c, spread_flows.c, spread_matrix.c) -- */
+
+/* The in-trees of all destinations, kept: for each LID the steps from the leaves on, upstream before downstream. */
+struct ibp_trees;
+
+/* Grow the trees, as many as `limit` bytes can hold; others grow when they are needed. NULL when memory is short. */
+struct ibp_trees *ibp_trees_new(const struct ibp_routes *routes, uint64_t limit, unsigned threads);
+uint64_t ibp_trees_bytes(const struct ibp_trees *trees);
+void ibp_trees_free(struct ibp_trees *trees);
+
+struct ibp_flows {
+    uint64_t count; /* below 2^32 */
+    const int32_t *source_lid;
+    const int32_t *destination_lid;
+    const uint64_t *bytes;
+    const uint32_t *group; /* below groups; NULL: all 0 */
+    uint32_t groups;
+};
+
+/* Add each flow's bytes to the ends on its path.
+ *
+ * load[end * groups + group] is added to; routed[group] and ended[reason] are set; reason, if any, is set for each flow.
+ * -EOVERFLOW: the bytes add up to more than 64 bits. -EINVAL: a group out of range, or too many flows. -ENOMEM. */
+int ibp_spread_flows(const struct ibp_routes *routes, const struct ibp_flows *flows, unsigned threads, uint64_t *load,
+                     uint64_t *routed, uint64_t *ended, uint8_t *reason);
+
+struct ibp_matrix {
+    uint64_t rows, columns;
+    const int32_t *source_lid;      /* [row] */
+    const int32_t *destination_lid; /* [column] */
+    const uint64_t *bytes;          /* of (row, column): bytes[row * row_step + column * column_step] */
+    uint64_t row_step;
+    uint64_t column_step; /* 1, or 0: a row sends the same to every column */
+};
+
+/* Add the bytes of each (row, column) to the ends on its path.
+ *
+ * load[end] is added to; ended[reason] is set. What a port sends to itself counts as IBP_SAME_PORT. trees may be NULL.
+ * -EOVERFLOW: the bytes add up to more than 64 bits. -EINVAL: another column_step. -ENOMEM. */
+int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,
+                      unsigned threads, uint64_t *load, uint64_t *ended);
+
 /* -- cffi ends -- */
 
 #pragma GCC visibility pop

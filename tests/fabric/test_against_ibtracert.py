@@ -8,8 +8,9 @@ import pytest
 from fabric_samples import IBDIAGNET, OPENSM, TRACED, TracedHop, load_of_traces, load_sample, load_traces
 
 from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import flows_on, spread
+from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.trace import Hop, trace
 
 PAIRS = {"quirks-small": 100, "torus2d-5x4-t2qos": 60}
@@ -34,8 +35,7 @@ def test_a_byte_a_pair_loads_the_link_ends_that_ibtracert_passed(sample: str, ls
     subnet = load_sample(sample, lst)
     pairs = load_traces(sample)
     loads = spread(
-        subnet.fabric,
-        subnet.tables,
+        subnet.routes,
         np.array([pair.source_lid for pair in pairs]),
         np.array([pair.destination_lid for pair in pairs]),
         np.ones(len(pairs), np.uint64),
@@ -54,10 +54,11 @@ def test_the_flows_on_a_link_end_are_the_pairs_that_ibtracert_sent_over_it(sampl
     destination = np.array([pair.destination_lid for pair in pairs])
     each = load_of_traces(subnet.fabric, pairs) > 0
     busiest = np.argsort(each.sum(axis=0).ravel())[-40:]
+    index = FlowIndex(subnet.routes, source, destination)
     for link, end in zip(*divmod(busiest, 2), strict=True):
-        using = flows_on(subnet.fabric, subnet.tables, source, destination, int(link), int(end))
-        assert using.any()
-        assert (using == each[:, link, end]).all()
+        expected = np.flatnonzero(each[:, link, end])
+        assert len(expected)
+        assert index.on(int(link), int(end)).tolist() == expected.tolist()
 
 
 def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:

@@ -43,7 +43,5 @@ def test_paths_on_a_fresh_subnet(tmp_path: Path, lmc: int, with_guid2lid: bool) 
         assert path.reason is Reason.DELIVERED
         assert tuple(as_traced(subnet.fabric, hop) for hop in path.hops) == pair.hops
     source, destination = np.array(lids).T
-    loads = spread(
-        subnet.fabric, subnet.tables, source, destination, np.ones(PAIRS, np.uint64), np.zeros(PAIRS, np.int64), 1
-    )
+    loads = spread(subnet.routes, source, destination, np.ones(PAIRS, np.uint64), np.zeros(PAIRS, np.int64), 1)
     assert (loads.bytes[:, :, 0] == load_of_traces(subnet.fabric, walked).sum(axis=0)).all()

@@ -189,7 +189,7 @@ def all_to_all(subnet: Subnet) -> LinkLoads:
     source, destination = np.repeat(lids, len(lids)), np.tile(lids, len(lids))
     apart = source != destination
     ones = np.ones(apart.sum(), np.uint64)
-    return spread(subnet.fabric, subnet.tables, source[apart], destination[apart], ones, ones * 0, 1)
+    return spread(subnet.routes, source[apart], destination[apart], ones, ones * 0, 1)
 
 
 LEVELS = {

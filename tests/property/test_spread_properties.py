@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from unittest import mock
 
 import numpy as np
 from fabric_strategies import Flows, any_tables, fabrics, flows, right_tables
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import spread as reference
 
 from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
-from ibprof_converter.routing import spread as spread_module
+from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import LinkLoads, flows_on, spread
+from ibprof_converter.routing.routes import Routes
+from ibprof_converter.routing.spread import LinkLoads, spread, spread_matrix
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_converter.routing.trace import trace
 
@@ -27,9 +28,19 @@ def cases(draw: st.DrawFn) -> Case:
     return fabric, draw(any_tables(fabric)), draw(flows(fabric))
 
 
-def spread_case(case: Case) -> LinkLoads:
+def spread_case(case: Case, threads: int = 1) -> LinkLoads:
     fabric, tables, these = case
-    return spread(fabric, tables, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups)
+    routes = Routes(fabric, tables)
+    return spread(
+        routes, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups, threads=threads
+    )
+
+
+def spread_by_numpy(case: Case) -> LinkLoads:
+    fabric, tables, these = case
+    return reference.spread(
+        fabric, tables, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups
+    )
 
 
 def pairs(these: Flows) -> list[tuple[int, int]]:
@@ -99,24 +110,64 @@ def test_a_flow_alone_loads_its_bytes_times_its_hops(case: Case) -> None:
         assert sum(map(int, loads.bytes.ravel())) == int(these.bytes[flow]) * hops
 
 
+def same(one: LinkLoads, other: LinkLoads) -> bool:
+    return (
+        bool((one.bytes == other.bytes).all() and (one.routed == other.routed).all())
+        and (one.reason == other.reason).all()
+        and (one.same_port, one.unrouted) == (other.same_port, other.unrouted)
+    )
+
+
 @given(cases())
-def test_small_batches_change_nothing(case: Case) -> None:
-    whole = spread_case(case)
-    with mock.patch.object(spread_module, "_CELLS", 1):
-        parts = spread_case(case)
-    assert (whole.bytes == parts.bytes).all()
-    assert (whole.reason == parts.reason).all()
+def test_the_kernel_gives_what_its_numpy_reference_gives(case: Case) -> None:
+    assert same(spread_case(case), spread_by_numpy(case))
+
+
+@given(cases(), st.integers(0, 4), st.sampled_from([1, 3]))
+def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, threads: int) -> None:
+    fabric, tables, these = case
+    source, destination = these.source_lid, np.concatenate([these.destination_lid, these.source_lid[:more]])
+    matrix = np.outer(these.bytes % np.uint64(1 << 20), np.arange(len(destination), dtype=np.uint64))
+    routes = Routes(fabric, tables)
+    flows = [side.ravel() for side in np.broadcast_arrays(source[:, None], destination)]
+    nothing = np.zeros(matrix.size, np.int64)
+    expected = spread(routes, *flows, matrix.ravel(), nothing, 1)
+    unrouted = {reason: amount for reason, amount in expected.unrouted.items() if amount}
+    # As it lies; with rows apart; with columns apart; and once with one value a row.
+    apart = np.zeros((len(source), len(destination) + 3), np.uint64)
+    apart[:, : len(destination)] = matrix
+    for layout in (matrix, apart[:, : len(destination)], np.asfortranarray(matrix)):
+        found = spread_matrix(routes, source, destination, layout, threads)
+        assert (found.bytes == expected.bytes).all()
+        assert (found.routed == expected.routed).all()
+        assert (found.same_port, found.unrouted) == (expected.same_port, unrouted)
+    row = np.broadcast_to(matrix[:, -1:], matrix.shape) if len(destination) else matrix
+    expected = spread(routes, *flows, row.ravel(), nothing, 1)
+    found = spread_matrix(routes, source, destination, row, threads)
+    assert (found.bytes == expected.bytes).all()
+    assert found.same_port == expected.same_port
+
+
+@given(cases())
+def test_found_paths_are_those_of_single_packets(case: Case) -> None:
+    fabric, tables, these = case
+    found = Routes(fabric, tables).find_paths(these.source_lid, these.destination_lid)
+    for flow, (source, destination) in enumerate(pairs(these)):
+        path = trace(fabric, tables, source, destination)
+        ends = [2 * hop.link + hop.end for hop in path.hops] if path.reason.arrives else []
+        assert found.end[found.offset[flow] : found.offset[flow + 1]].tolist() == ends
+        assert found.reason[flow] == path.reason
 
 
 @given(cases())
 def test_flows_on_a_link_end_are_those_whose_path_has_it(case: Case) -> None:
     fabric, tables, these = case
     paths = [trace(fabric, tables, source, destination) for source, destination in pairs(these)]
+    index = FlowIndex(Routes(fabric, tables), these.source_lid, these.destination_lid)
     for link in range(fabric.links):
         for end in (0, 1):
             expected = [p.reason.arrives and any((h.link, h.end) == (link, end) for h in p.hops) for p in paths]
-            found = flows_on(fabric, tables, these.source_lid, these.destination_lid, link, end)
-            assert found.tolist() == expected
+            assert index.on(link, end).tolist() == np.flatnonzero(expected).tolist()
 
 
 @given(cases())

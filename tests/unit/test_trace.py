@@ -11,8 +11,10 @@ from fabric_samples import IBDIAGNET, load_sample
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import flows_on, spread
+from ibprof_converter.routing.routes import Routes
+from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_converter.routing.trace import trace
 
@@ -61,12 +63,13 @@ def test_a_fault_in_the_tables_is_named_and_loads_nothing(tables: ForwardingTabl
     fabric, _ = load()
     path = trace(fabric, tables, HOST, FAR_HOST)
     assert (path.reason, len(path.hops)) == (reason, hops)
-    loads = spread(fabric, tables, np.array([HOST]), np.array([FAR_HOST]), np.array([7], np.uint64), np.array([0]), 1)
+    loads = spread(
+        Routes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]), np.array([7], np.uint64), np.array([0]), 1
+    )
     assert loads.unrouted == {reason: 7}
     assert not loads.bytes.any()
-    assert not any(
-        flows_on(fabric, tables, np.array([HOST]), np.array([FAR_HOST]), hop.link, hop.end).any() for hop in path.hops
-    )
+    index = FlowIndex(Routes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]))
+    assert not any(len(index.on(hop.link, hop.end)) for hop in path.hops)
 
 
 @pytest.mark.parametrize("unknown", [0, 60, 0xBFFF, 0xFFFF, 70_000, -1])
@@ -79,7 +82,9 @@ def test_lids_that_no_port_has_are_named(unknown: int) -> None:
 def test_a_port_that_sends_to_itself_loads_nothing() -> None:
     fabric, tables = load()
     assert trace(fabric, tables, HOST, HOST).reason is Reason.SAME_PORT
-    loads = spread(fabric, tables, np.array([HOST]), np.array([HOST]), np.array([7], np.uint64), np.array([0]), 1)
+    loads = spread(
+        Routes(fabric, tables), np.array([HOST]), np.array([HOST]), np.array([7], np.uint64), np.array([0]), 1
+    )
     assert (loads.same_port, loads.routed.tolist(), loads.unrouted) == (7, [0], {})
 
 
@@ -96,7 +101,9 @@ def test_what_is_for_a_switch_ends_there_whatever_its_table_says() -> None:
     table[0, ITS_SWITCH] = 22
     odd = replace(tables, port=table)
     assert len(trace(fabric, odd, HOST, ITS_SWITCH).hops) == 1
-    loads = spread(fabric, odd, np.array([HOST]), np.array([ITS_SWITCH]), np.array([7], np.uint64), np.array([0]), 1)
+    loads = spread(
+        Routes(fabric, odd), np.array([HOST]), np.array([ITS_SWITCH]), np.array([7], np.uint64), np.array([0]), 1
+    )
     assert loads.bytes.sum() == 7
 
 
@@ -104,10 +111,10 @@ def test_bytes_are_exact_up_to_64_bits_and_refused_beyond() -> None:
     fabric, tables = load()
     source, destination = np.array([HOST, HOST]), np.array([FAR_HOST, FAR_HOST])
     most = np.array([(1 << 64) - 2, 1], np.uint64)
-    loads = spread(fabric, tables, source, destination, most, np.zeros(2, np.int64), 1)
+    loads = spread(Routes(fabric, tables), source, destination, most, np.zeros(2, np.int64), 1)
     assert set(loads.bytes[loads.bytes > 0].tolist()) == {(1 << 64) - 1}
     with pytest.raises(InconsistentError, match="more than 2"):
-        spread(fabric, tables, source, destination, most + np.uint64(1), np.zeros(2, np.int64), 1)
+        spread(Routes(fabric, tables), source, destination, most + np.uint64(1), np.zeros(2, np.int64), 1)
 
 
 def test_every_reason_has_a_label() -> None:

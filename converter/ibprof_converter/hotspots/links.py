@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.layout.ends import lower_ends
 from ibprof_converter.layout.positions import Layout
-from ibprof_converter.routing.spread import flows_on
+from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import NO_RANK, Traffic, total_bytes
@@ -155,6 +155,7 @@ class LinkEnds:
     ) -> None:
         self._subnets = subnets
         self._traffic = traffic
+        self._flows: dict[int, tuple[npt.NDArray[np.intp], FlowIndex]] = {}
         self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
         totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
         self._links = sum(map(len, totals))
@@ -207,11 +208,12 @@ class LinkEnds:
         if self._traffic is None:
             return None
         traffic, subnet = self._traffic, self._subnets[rail]
-        here = np.flatnonzero(traffic.rail == rail)
-        loads_it = flows_on(
-            subnet.fabric, subnet.tables, traffic.source_lid[here], traffic.destination_lid[here], link, end
-        )
-        flows = here[loads_it]
+        if rail not in self._flows:
+            here = np.flatnonzero(traffic.rail == rail)
+            index = FlowIndex(subnet.routes, traffic.source_lid[here], traffic.destination_lid[here])
+            self._flows[rail] = here, index
+        here, index = self._flows[rail]
+        flows = here[index.on(link, end)]
         counts = traffic.bytes[flows]
         rank_pairs, other_pairs = _pair_shares(traffic, subnet.fabric, flows, amount)
         return Contributors(

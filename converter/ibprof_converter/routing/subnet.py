@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from os import PathLike
 
@@ -18,6 +18,7 @@ from ibprof_converter.fabric.reader import read_fabric
 from ibprof_converter.routing.adaptive import AdaptiveRouting, read_adaptive
 from ibprof_converter.routing.network import NONE, Network, find_rows
 from ibprof_converter.routing.reader import read_tables
+from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.sources import RailFiles, find_rails
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
@@ -35,6 +36,7 @@ class Subnet:
         gaps: those of the warnings that say that the tables lead to what the fabric lacks, so that its listing is cut
             or of another day.
         adaptive: where switches choose ports by themselves; None where nothing is known of that.
+        routes: where packets go. Made from fabric and tables.
     """
 
     fabric: Fabric
@@ -42,6 +44,10 @@ class Subnet:
     warnings: tuple[str, ...]
     gaps: tuple[str, ...] = ()
     adaptive: AdaptiveRouting | None = None
+    routes: Routes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "routes", Routes(self.fabric, self.tables))
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:

@@ -61,8 +61,7 @@ def load_links(
     for rail, subnet in enumerate(subnets):
         here = traffic.rail == rail if len(subnets) > 1 else slice(None)
         loads = spread(
-            subnet.fabric,
-            subnet.tables,
+            subnet.routes,
             traffic.source_lid[here],
             traffic.destination_lid[here],
             traffic.bytes[here],

@@ -56,19 +56,6 @@ class InTrees:
         reason = np.where(jump >= switches, jump - switches, Reason.LOOP).astype(np.uint8)
         return cls(end, to, depth, reason)
 
-    def pass_through(self, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Tell from which places a path comes by a chosen one.
-
-        Args:
-            chosen: bool [place, destination].
-        """
-        passing = chosen
-        jump = self.next
-        for _ in range(len(jump).bit_length()):
-            passing = passing | np.take_along_axis(passing, jump, axis=0)
-            jump = np.take_along_axis(jump, jump, axis=0)
-        return passing
-
 
 def _step(
     network: Network, destination_lid: npt.NDArray[np.integer]

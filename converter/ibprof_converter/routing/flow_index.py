@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which flows are on a link end, at the cost of how many they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.routing.network import NONE
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.routes import Integers, Routes, as_lids
+
+
+class FlowIndex:
+    """Flows, sorted so that those on a link end are found at the cost of how many they are.
+
+    Args:
+        routes: of the subnet.
+        source_lid, destination_lid: int [flow].
+    """
+
+    def __init__(self, routes: Routes, source_lid: Integers, destination_lid: Integers) -> None:
+        self._routes = routes
+        network = routes.network
+        fabric = network.fabric
+        source, destination = as_lids(source_lid), as_lids(destination_lid)
+        port, target = fabric.lid_port[source], fabric.lid_port[destination]
+        known = np.flatnonzero((port != NONE) & (target != NONE) & (port != target))
+        port = port[known]
+        self._destination_lid = destination
+        node = fabric.port_node[port]
+        own_end = np.where(network.switch_of[node] == NONE, network.end_at[node, fabric.port_number[port]], NONE)
+        entered = np.where(own_end == NONE, node, network.next_node[own_end])
+        switch_of = np.full(fabric.nodes, NONE, np.int64)
+        switch_of[routes.switch_node] = np.arange(len(routes.switch_node))
+        switch = switch_of[entered]
+        inside = switch != NONE
+        key = destination[known].astype(np.int64) * len(routes.switch_node) + switch
+        self._by_entry = _Sorted.sort(key[inside], known[inside])
+        self._by_own_end = _Sorted.sort(own_end.astype(np.int64), known)
+        self._lids = np.unique(destination[known])
+        self._source_lid = source
+
+    def on(self, link: int, end: int) -> npt.NDArray[np.intp]:
+        """Find the flows that load one link end.
+
+        Args:
+            link, end: the link, and 0 or 1 for its end.
+
+        Returns:
+            intp, ascending rows.
+        """
+        number = 2 * link + end
+        network = self._routes.network
+        node, port = int(network.fabric.link_node[link, end]), int(network.fabric.link_port[link, end])
+        switch = network.switch_of[node]
+        if switch == NONE:
+            rows = self._by_own_end.take(np.array([number]))
+            reason = self._routes.find_paths(self._source_lid[rows], self._destination_lid[rows]).reason
+            return np.sort(rows[reason == Reason.DELIVERED])
+        row = network.row[switch]
+        if row == NONE:
+            return np.zeros(0, np.intp)
+        table = network.tables.port[row]
+        lids = self._lids[self._lids < len(table)]
+        lids = lids[table[lids] == port]
+        offset, entered = self._routes.find_upstream(number, lids)
+        lid = np.repeat(lids, np.diff(offset)).astype(np.int64)
+        return np.sort(self._by_entry.take(lid * len(self._routes.switch_node) + entered))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Rows by ascending key."""
+
+    key: npt.NDArray[np.int64]
+    row: npt.NDArray[np.intp]
+
+    @classmethod
+    def sort(cls, key: npt.NDArray[np.int64], row: npt.NDArray[np.intp]) -> _Sorted:
+        order = np.argsort(key, kind="stable")
+        return cls(key[order], row[order])
+
+    def take(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+        """Give the rows of some keys, all of them different."""
+        first, stop = np.searchsorted(self.key, keys), np.searchsorted(self.key, keys, side="right")
+        count = stop - first
+        places = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        rows: npt.NDArray[np.intp] = self.row[places]
+        return rows
