@@ -24,8 +24,11 @@ struct ibp_openmpi_request_layout ibp_openmpi_request;
 /* Requests watched, and those of them whose end was seen, with several threads in MPI. */
 static uint64_t watched, ended;
 
+/* What a request calls to be freed. */
+typedef int request_release(void **);
+
 static struct {
-    int calls;
+    int calls, releases;
     struct ibp_openmpi_status status;
 } tried;
 
@@ -92,6 +95,11 @@ static bool is_complete(void *request)
     return __atomic_load_n((void **)pointer_at(request, at.complete), __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
 }
 
+static bool is_watched(void *request)
+{
+    return *pointer_at(request, at.callback) == (void *)ibp_openmpi_request_complete;
+}
+
 int ibp_openmpi_request_complete(void *request)
 {
     void *volatile *datum = pointer_at(request, at.callback + sizeof(void *));
@@ -104,25 +112,66 @@ int ibp_openmpi_request_complete(void *request)
     return 0;
 }
 
-void ibp_openmpi_request_watch(void *request, uint64_t watch)
+/* -- several threads in MPI ------------------------------------------------------------------------------------------- */
+
+/* Open MPI reads the callback of a request and then, by and by, marks it as complete. A thread that sets the callback in
+ * between is not called, and cannot tell: the request is pending before and after. But whoever waits for the request frees
+ * it when it is complete, and that function of the request's is ours meanwhile. */
+static request_release *release;
+
+/* Counts a complete request, unless that was done. */
+static void settle(void *request)
+{
+    if (is_complete(request) && is_watched(request) &&
+        __atomic_exchange_n((void **)pointer_at(request, at.callback), NULL, __ATOMIC_SEQ_CST))
+        ibp_openmpi_request_complete(request);
+}
+
+static int release_watched(void **request)
+{
+    *pointer_at(*request, at.release) = (void *)release;
+    settle(*request);
+    return release(request);
+}
+
+static void watch_among_threads(void *request)
 {
     void **callback = (void **)pointer_at(request, at.callback);
 
-    if (is_complete(request)) {
-        count_watched(status_of(request), watch);
-        return;
-    }
-    if (*callback && *callback != (void *)ibp_openmpi_request_complete) return; /* its completion is somebody else's */
-    callback[1] = (void *)(uintptr_t)watch;
-    if (!ibp_threads_multiple) {
-        callback[0] = (void *)ibp_openmpi_request_complete;
-        return;
-    }
-    /* Another thread may complete it meanwhile. If it did before it could see the callback, nobody has called that. */
     __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
+    if (at.release && *pointer_at(request, at.release) == (void *)release)
+        *pointer_at(request, at.release) = (void *)release_watched;
     __atomic_store_n(callback, (void *)ibp_openmpi_request_complete, __ATOMIC_SEQ_CST);
-    if (is_complete(request) && __atomic_exchange_n(callback, NULL, __ATOMIC_SEQ_CST))
-        ibp_openmpi_request_complete(request);
+    settle(request);
+}
+
+/* -- watching --------------------------------------------------------------------------------------------------------- */
+
+/* Leaves a request alone whose completion is somebody else's. */
+static bool set_datum(void *request, uint64_t watch)
+{
+    if (*pointer_at(request, at.callback) && !is_watched(request)) return false;
+    *pointer_at(request, at.callback + sizeof(void *)) = (void *)(uintptr_t)watch;
+    return true;
+}
+
+void ibp_openmpi_request_watch(void *request, uint64_t watch)
+{
+    if (is_complete(request))
+        count_watched(status_of(request), watch);
+    else if (!set_datum(request, watch))
+        return;
+    else if (ibp_threads_multiple)
+        watch_among_threads(request);
+    else
+        *pointer_at(request, at.callback) = (void *)ibp_openmpi_request_complete;
+}
+
+void ibp_openmpi_request_watch_next(void *request, uint64_t watch)
+{
+    if (!set_datum(request, watch)) return;
+    if (ibp_threads_multiple) __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
+    *pointer_at(request, at.callback) = (void *)ibp_openmpi_request_complete;
 }
 
 uint64_t ibp_openmpi_requests_missed(void)
@@ -137,6 +186,13 @@ static int on_trial(void *request)
     tried.calls++;
     tried.status = *status_of(request);
     return 0;
+}
+
+static int release_on_trial(void **request)
+{
+    *pointer_at(*request, at.release) = (void *)release;
+    tried.releases += is_complete(*request);
+    return release(request);
 }
 
 static bool is_probe(const struct ibp_openmpi_status *status)
@@ -166,6 +222,19 @@ static bool find_layout(void *request)
     return !*pointer_at(request, at.callback) && !*pointer_at(request, at.callback + sizeof(void *));
 }
 
+/* Two pointers before the callback lies the function that frees a request: code of Open MPI's, if it is that. */
+static void try_release(void *request)
+{
+    const size_t offset = at.callback - 2 * sizeof(void *);
+    void *function = *pointer_at(request, offset);
+    Dl_info module;
+
+    if (!function || !dladdr(function, &module)) return;
+    memcpy(&release, &function, sizeof release);
+    at.release = offset;
+    *pointer_at(request, offset) = (void *)release_on_trial;
+}
+
 static bool receive_from_self(void *buffer, ibp_handle byte, void **request)
 {
     *request = NULL;
@@ -191,9 +260,11 @@ bool ibp_openmpi_requests_probe(void)
     if (!receive_from_self(received, byte, &request)) return false;
     if (found && *pointer_at(request, at.complete) == REQUEST_PENDING && !*pointer_at(request, at.callback))
         *pointer_at(request, at.callback) = (void *)on_trial;
+    if (found && ibp_threads_multiple) try_release(request);
     if (!send_to_self(sent, byte)) return false;
     ibp_mpi.wait(&request, NULL);
     found = found && tried.calls == 1 && is_probe(&tried.status);
+    if (!found || tried.releases != 1) at.release = 0;
     ibp_log(2, "received bytes %s (status at %zu, callback at %zu of a request)",
             found ? "can be seen" : "cannot be seen", at.status, at.callback);
     return found;

@@ -39,6 +39,7 @@ struct ibp_openmpi_request_layout {
     size_t status;
     size_t complete;
     size_t callback; /* followed by its datum */
+    size_t release;  /* the function that frees it; 0 unless several threads are in MPI and the trial came out */
 };
 extern IBP_INTERNAL struct ibp_openmpi_request_layout ibp_openmpi_request;
 
@@ -54,6 +55,9 @@ int ibp_openmpi_request_complete(void *request);
 /* Counts what a request receives from the communicator that it was posted on: now if it is complete, else when it is. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
+/* The same for a persistent request that is about to be started: nobody else looks at it yet. */
+void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
+
 /* The same for a thread that has MPI to itself. */
 static inline void ibp_openmpi_request_watch_alone(void *request, uint64_t watch)
 {
@@ -68,8 +72,8 @@ static inline void ibp_openmpi_request_watch_alone(void *request, uint64_t watch
     callback[0] = (void *)ibp_openmpi_request_complete;
 }
 
-/* Requests that were watched and whose end was not seen: still open, cancelled, or completed by another thread in the few
- * nanoseconds in which that cannot be told. Counted under MPI_THREAD_MULTIPLE alone. */
+/* Requests that were watched and whose end was not seen: they are still open, or were never waited for. Counted under
+ * MPI_THREAD_MULTIPLE alone. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 /* Counts what a blocking receive received. */

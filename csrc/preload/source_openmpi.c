@@ -361,45 +361,48 @@ static int hook_imrecv(void *buffer, size_t count, ibp_handle datatype, void **m
 
 /* -- persistent requests ---------------------------------------------------------------------------------------------- */
 
-static void before_start(size_t count, void **requests)
+/* Counts a persistent request that is about to be started: what it sends now, what it receives when it is complete. */
+static void count_start(void *address)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct ibp_request *known;
-        struct ibp_request request = {0};
-        unsigned operation;
+    const struct ibp_request *known;
+    struct ibp_request request = {0};
+    unsigned operation;
 
-        ibp_lock();
-        known = ibp_request_find(requests[i]);
-        if (known) request = *known;
-        ibp_unlock();
-        if (request.role != IBP_REQUEST_SEND) continue;
-        operation = ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation : request.operation);
-        if (ibp_operation_wanted[operation])
-            ibp_count(operation, (enum ibp_kind)request.kind, IBP_DIRECTION_SENT, request.peer, request.bytes);
-    }
+    ibp_lock();
+    known = ibp_request_find(address);
+    if (known) request = *known;
+    ibp_unlock();
+    if (request.role != IBP_REQUEST_SEND && request.role != IBP_REQUEST_RECEIVE) return;
+    operation = ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation : request.operation);
+    if (!ibp_operation_wanted[operation]) return;
+    if (request.role == IBP_REQUEST_SEND)
+        ibp_count(operation, (enum ibp_kind)request.kind, IBP_DIRECTION_SENT, request.peer, request.bytes);
+    else
+        ibp_openmpi_request_watch_next(address, IBP_WATCH(request.communicator, operation));
 }
 
+static void before_start(size_t count, void **requests)
+{
+    for (size_t i = 0; i < count; i++) count_start(requests[i]);
+}
+
+/* Open MPI puts another request in the place of one that it is not done with. */
 static void after_start(size_t count, void **requests, void *const *before)
 {
     for (size_t i = 0; i < count; i++) {
         const struct ibp_request *known;
-        struct ibp_request request = {0};
-        unsigned operation;
+        struct ibp_request request;
 
+        if (requests[i] == before[i]) continue;
         ibp_lock();
         known = ibp_request_find(before[i]);
-        if (known) request = *known;
-        /* Open MPI puts another request in the place of one that it is not done with. */
-        if (request.role && requests[i] != before[i]) {
-            ibp_request_forget(before[i]);
+        if (known) {
+            request = *known;
             request.address = requests[i];
+            ibp_request_forget(before[i]);
             ibp_request_remember(&request);
         }
         ibp_unlock();
-        if (request.role != IBP_REQUEST_RECEIVE) continue;
-        operation = ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation : request.operation);
-        if (ibp_operation_wanted[operation])
-            ibp_openmpi_request_watch(requests[i], IBP_WATCH(request.communicator, operation));
     }
 }
 
