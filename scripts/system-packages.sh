@@ -21,6 +21,10 @@ has() { # PROGRAM: also where system administrators' programs are
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
 }
 
+has_library() { # FILE: among those that the dynamic linker finds
+    PATH="$PATH:/usr/sbin:/sbin" ldconfig -p | grep -q "$1"
+}
+
 compiles() { # a compiler alone does not do: the C library's headers are a package of their own
     echo 'int main(void) { return 0; }' | cc -include stdio.h -x c -o /dev/null -
 }
@@ -52,6 +56,8 @@ for group in "$@"; do
         need iproute2 has ip
         need binutils has objdump
         need util-linux has unshare
+        need musl-tools has musl-gcc
+        need libjemalloc2 has_library libjemalloc.so.2
         ;;
     *)
         echo "$0: no group '$group'" >&2

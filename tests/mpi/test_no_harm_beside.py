@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beside other preloaded libraries, other runs and readers of the recording, a program runs as it does without us."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from matrices import recorded
+from mpis import Build, Mpi, environment, library, run_mpi
+from unharmed import (
+    FAMILIES,
+    Words,
+    check_complete,
+    check_unharmed,
+    every_mpi_but_quick,
+    find_any,
+    launch,
+    preload,
+)
+
+from ibprof.load import load_profile
+from ibprof.recording_runs import list_runs
+
+RANKS = 2
+JEMALLOC = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")
+
+
+def find_jemalloc() -> Path:
+    for folder in JEMALLOC:
+        if (found := Path(folder) / "libjemalloc.so.2").exists():
+            return found
+    pytest.fail("no libjemalloc.so.2: apt-get install libjemalloc2", pytrace=False)
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_other_preloads(name: str, build: Build, tmp_path: Path) -> None:
+    """Another allocator and a tool of MPI's profiling interface, on either side of us."""
+    mpi = find_any(name)
+    program = build(mpi, "unruly.c", "-pthread")
+    others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]
+    for order in ([library(), *others], [*others, library()]):
+        folder = tmp_path / order[0].name
+        done = check_unharmed(mpi, RANKS, [program, "names", "threads"], folder, libraries=order, beside=others)
+        assert "2 broadcasts" in done.stdout
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_order_of_preloads(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    program = build(mpi, "unruly.c", "-pthread")
+    others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]
+    for number, order in enumerate(itertools.permutations([library(), *others])):
+        beside = [item for item in order if item != library()]
+        command = [program, "names", "threads", "forks", "spawns"]
+        check_unharmed(mpi, RANKS, command, tmp_path / str(number), libraries=order, beside=beside)
+
+
+def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
+    settings = preload(library()) | {"IBPROF_OUTPUT": str(output)} | variables
+    line = [mpi.program("mpirun"), "-n", str(RANKS), "env", *(f"{name}={value}" for name, value in settings.items())]
+    return subprocess.Popen(
+        [*line, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+
+
+@pytest.mark.parametrize("run", ["", "one name"], ids=["unnamed", "named"])
+def test_a_second_run_of_the_same_name(run: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """It starts and ends while the first one runs."""
+    program = build(system_mpi, "unruly.c", "-pthread")
+    variables = {"IBPROF_RUN": run} if run else {}
+    bare = launch(system_mpi, RANKS, [program, "names", "wait", "regions"], {})
+    first = start(system_mpi, [program, "names", "wait", "regions"], tmp_path, variables)
+    assert first.stdout is not None
+    assert first.stdout.readline().startswith("names")
+    second = check_unharmed(system_mpi, RANKS, [program, "names"], tmp_path, variables=variables)
+    rest, said = first.communicate(timeout=60)
+    assert (first.returncode, "names 4\n" + rest, said) == (bare.returncode, bare.stdout, bare.stderr)
+    assert second.stderr == ""
+    runs = list_runs(tmp_path)
+    assert len(runs) == 2
+    for one in runs:
+        check_complete(load_profile(tmp_path, one.name), RANKS)
+
+
+def collect(recording: Path, run: str, output: Path) -> Sequence[str]:
+    command = [sys.executable, "-m", "ibprof", "collect", recording, "--run", run, "-o", output]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()
+
+
+def test_a_crashed_run_is_collected_while_another_one_writes(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    program = build(system_mpi, "unruly.c", "-pthread")
+    folder = tmp_path / "profile.ibprof"
+    run_mpi(system_mpi, RANKS, [build(system_mpi, "killed.c"), "all"], recording=folder, check=False)
+    crashed = list_runs(folder)[0].name
+    before = load_profile(folder, crashed)
+    bare = launch(system_mpi, RANKS, [program, "wait", "regions", "forks"], {})
+    writing = start(system_mpi, [program, "wait", "regions", "forks"], folder, {})
+    while writing.poll() is None:
+        collect(folder, crashed, tmp_path / "crashed.otf2")
+    rest, said = writing.communicate(timeout=60)
+    assert (writing.returncode, rest, said) == (bare.returncode, bare.stdout, bare.stderr)
+    collected = load_profile(tmp_path / "crashed.otf2")
+    assert recorded(collected) == recorded(before) != {}
+    check_complete(load_profile(folder), RANKS)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where there is little of everything, or nowhere to write, a program does what it would do without us.
+
+A disk quota is one more error of the call that reserves space. A full file system and a limit on the size of files
+return theirs in the same place and stand for it here, because quotas themselves need a kernel that has them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mpis import Build, Mpi, library
+from unharmed import FAMILIES, MPICH, Words, check_unharmed, every_mpi_but_quick, find_any, launch, said_by_us
+
+from ibprof.load import load_profile
+
+RANKS = 2
+NOBODY = 65534
+
+
+@pytest.fixture(scope="session")
+def unruly(build: Build) -> Build:
+    def build_one(mpi: Mpi) -> Path:
+        return build(mpi, "unruly.c", "-pthread")
+
+    return build_one
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can get to, which those of tmp_path are not."""
+    folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def shell(script: str) -> Words:
+    """A shell that does something and then becomes what follows."""
+    return ["sh", "-c", f'{script}; exec "$@"', "sh"]
+
+
+def over_tcp(mpi: Mpi) -> dict[str, str]:
+    """Shared memory needs a file, and a bare run would not live where files must be empty."""
+    if mpi.name == MPICH:
+        return {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+    return {"OMPI_MCA_btl": "tcp,self"}
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_folder: Path) -> None:
+    """As a user whom modes bind, which root is not."""
+    if os.geteuid() != 0:
+        pytest.fail("needs root, to become a user who may not", pytrace=False)
+    mpi = find_any(name)
+    program = shutil.copy(unruly(mpi), open_folder / "unruly")
+    ours = shutil.copy(library(), open_folder / "libibprof.so")
+    (open_folder / "theirs").mkdir(mode=0o555)
+    (open_folder / "tmp").mkdir()
+    (open_folder / "tmp").chmod(0o777)
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    done = check_unharmed(
+        mpi,
+        RANKS,
+        [program, "names", "regions"],
+        open_folder / "theirs" / "profile.ibprof",
+        libraries=[Path(ours)],
+        around=[*user, "env", f"TMPDIR={open_folder / 'tmp'}", "HOME=/"],
+        cwd=open_folder / "tmp",
+    )
+    assert done.returncode == 0
+    assert len(said_by_us(done.stderr)) == 1
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
+    """`ulimit -f 0`: one byte more, and SIGXFSZ ends the program."""
+    mpi = find_any(name)
+    variables = over_tcp(mpi)
+    command = [unruly(mpi), "names", "regions"]
+    done = check_unharmed(mpi, RANKS, command, tmp_path, variables=variables, within=shell("ulimit -f 0"))
+    assert done.returncode == 0
+    assert len(said_by_us(done.stderr)) == 1
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+@pytest.mark.parametrize("limit", ["-n 24", "-f 40", "-s 256", "-c 0; umask 0777"], ids=str.split)
+def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    done = check_unharmed(
+        mpi,
+        RANKS,
+        [unruly(mpi), "names", "regions"],
+        tmp_path,
+        variables=over_tcp(mpi),
+        within=shell(f"ulimit {limit}"),
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+@pytest.mark.parametrize("spare", [256, 4096], ids=lambda kib: f"{kib}KiB")
+def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
+    """What the program takes by itself, and hardly more."""
+    mpi = find_any(name)
+    command = [unruly(mpi), "names", "regions"]
+    bare = launch(mpi, RANKS, [*command, "size"], {})
+    taken = int(bare.stdout.split("size ")[1].split()[0])
+    done = check_unharmed(mpi, RANKS, command, tmp_path, within=shell(f"ulimit -v {taken + spare}"))
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh"]
+    done = check_unharmed(
+        mpi, RANKS, [unruly(mpi), "names"], tmp_path, variables={"UCX_LOG_LEVEL": "fatal"}, around=hidden
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("limit", ["-f 80", "-f 400"])
+def test_what_found_no_room_is_told(limit: str, system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+    """The recording ends where files must end, and says by how much it is short."""
+    check_unharmed(
+        system_mpi,
+        RANKS,
+        [unruly(system_mpi), "regions"],
+        tmp_path,
+        variables=over_tcp(system_mpi),
+        within=shell(f"ulimit {limit}"),
+    )
+    profile = load_profile(tmp_path)
+    assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
+    told = " ".join(note for rank in profile.ranks for note in rank.notes)
+    assert "no room for more regions" in told
+    assert max(file.stat().st_size for file in tmp_path.iterdir()) <= int(limit.split()[1]) * 512

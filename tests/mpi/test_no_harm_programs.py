@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that do what guests trip over: their output, status and results are as without us."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matrices import recorded
+from mpis import PROGRAMS, Build, Mpi, library
+from unharmed import EVERY_MPI, FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any, need
+
+from ibprof.load import load_profile
+
+RANKS = 2
+MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
+ENDS = ("return", "fail", "at-exit", "leave", "finalize-leave", "finalize-close", "close-leave")
+SHELL = {"UNRULY_CHILD": "echo a child; exit 3"}
+
+
+@pytest.fixture(scope="session")
+def unruly(build: Build) -> Build:
+    """Builds the program of that name with an MPI."""
+
+    def build_one(mpi: Mpi, *options: str) -> Path:
+        return build(mpi, "unruly.c", "-pthread", *options)
+
+    return build_one
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_one_after_the_other(name: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    done = check_unharmed(mpi, RANKS, [unruly(mpi), *MODES], tmp_path, variables=SHELL)
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.split()[0] in MODES] == list(MODES)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", EVERY_MPI)
+@pytest.mark.parametrize("mode", MODES)
+def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    for variables in (SHELL, SHELL | {"LD_BIND_NOW": "1"}):
+        assert check_unharmed(mpi, RANKS + 1, [unruly(mpi), mode], tmp_path, variables=variables).returncode == 0
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick("5.0.11", MPICH))
+@pytest.mark.parametrize("how", ENDS)
+def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
+    """One rank: with more it is chance which of them the launcher hears of first."""
+    mpi = find_any(name)
+    check_unharmed(mpi, 1, [unruly(mpi), "names", f"end:{how}"], tmp_path)
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
+    """A program that defines MPI functions is itself the tool; what it does in them reaches us by PMPI names."""
+    mpi = find_any(name)
+    command = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
+    done = check_unharmed(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
+    assert "calls of its own" in done.stdout
+
+
+def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+    """Not being in the way is easy for one who does nothing."""
+    check_unharmed(system_mpi, RANKS, [unruly(system_mpi), "handlers", "threads", "regions", "names"], tmp_path)
+    profile = load_profile(tmp_path)
+    check_complete(profile, RANKS)
+    around = [(0, 1), (1, 0)]
+    # 4 threads in 50 rounds, 3,000 bytes each; each 8th of 4,096 regions; handlers 100 and 200; names 10 each.
+    assert recorded(profile, operation="ISEND") == dict.fromkeys(around, (600_000, 200))
+    in_regions = sum(region % 100 for region in range(0, 4096, 8))
+    assert recorded(profile, operation="SENDRECV") == dict.fromkeys(around, (in_regions + 300 + 70, 512 + 2 + 7))
+    assert {f"region {number}" for number in range(4096)} <= set(profile.regions)
+    assert "two\nlines" in profile.regions
+    assert not np.any(profile.counters.region >= len(profile.regions))
+
+
+@pytest.mark.parametrize("links", [[], ["-static"]], ids=["dynamic", "static"])
+def test_children_of_another_c_library(links: list[str], system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+    compiler = need("musl-gcc", "musl-tools")
+    program = tmp_path / "child"
+    subprocess.run([compiler, *links, "-o", program, PROGRAMS / "child.c"], check=True)
+    command = [unruly(system_mpi), "shells"]
+    done = check_unharmed(system_mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
+    assert done.stdout.startswith("a child of another C library\n")
+
+
+def test_children_in_python(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+    child = f"{sys.executable} -c 'import json, threading; print(json.dumps([1]))'"
+    command = [unruly(system_mpi), "shells"]
+    done = check_unharmed(system_mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
+    assert done.stdout.startswith("[1]\n")
+
+
+def test_the_library_under_test_is_there() -> None:
+    """Else every test here would hold a bare run against another."""
+    assert library().is_file()

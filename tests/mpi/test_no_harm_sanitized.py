@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same programs with libraries of ours that watch their own steps: none is a wrong one."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mpis import ROOT, Build
+from unharmed import FAMILIES, MPICH, find_any, launch, preload
+
+pytestmark = pytest.mark.full
+
+MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
+COMMON = "log_path={log}:handle_segv=0:handle_sigbus=0"
+# The program, MPI and the allocator are not ours: what they leak, and how they lock, is theirs.
+OPTIONS = {
+    "ASAN_OPTIONS": COMMON + ":detect_leaks=0:allow_user_segv_handler=1",
+    "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",
+    "TSAN_OPTIONS": COMMON + ":exitcode=0:detect_deadlocks=0:die_after_fork=0:report_signal_unsafe=0",
+}
+RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
+
+
+@pytest.fixture(scope="session")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
+    """Gives the sanitizer's own library and ours that was built with it, in the order of preloading."""
+
+    @functools.cache
+    def build_one(sanitizer: str) -> list[Path]:
+        folder = tmp_path_factory.mktemp(sanitizer)
+        settings = ["-DCMAKE_BUILD_TYPE=Debug", "-DSKBUILD_PROJECT_VERSION=0", f"-DIBPROF_SANITIZE={sanitizer}"]
+        subprocess.run(["cmake", "-S", ROOT, "-B", folder, *settings], check=True, capture_output=True)
+        subprocess.run(["cmake", "--build", folder, "--target", "ibprof"], check=True, capture_output=True)
+        asked = ["cc", f"-print-file-name={RUNTIME[sanitizer]}"]
+        runtime = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+        return [runtime.resolve(), folder / "csrc" / "preload" / "libibprof.so"]
+
+    return build_one
+
+
+# MPICH 4.3.2 does not live under ThreadSanitizer, without us either.
+@pytest.mark.parametrize(
+    ("sanitizer", "name"),
+    [(sanitizer, name) for sanitizer in RUNTIME for name in FAMILIES if (sanitizer, name) != ("thread", MPICH)],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_wrong_step(
+    sanitizer: str, name: str, mode: str, sanitized: Callable[[str], list[Path]], build: Build, tmp_path: Path
+) -> None:
+    mpi = find_any(name)
+    program = build(mpi, "unruly.c", "-pthread")
+    variables = {name: value.format(log=tmp_path / "report") for name, value in OPTIONS.items()}
+    variables |= {"IBPROF_OUTPUT": str(tmp_path / "profile.ibprof"), "UNRULY_CHILD": "echo a child; exit 3"}
+    # Memory at an address that Open MPI 5's launcher chooses is not to be had under ThreadSanitizer.
+    around = ["env", "PMIX_MCA_gds=hash"]
+    without = launch(mpi, 2, [program, mode], variables, around=around)
+    within = launch(mpi, 2, [program, mode], variables | preload(*sanitized(sanitizer)), around=around)
+    reports = "".join(report.read_text() for report in tmp_path.glob("report*")).split("==================")
+    assert not [report for report in reports if "preload" in report], reports
+    assert (within.returncode, within.stdout) == (without.returncode, without.stdout), within.stderr
