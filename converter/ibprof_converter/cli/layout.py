@@ -14,6 +14,7 @@ from typing import TextIO
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof.show import format_bytes, printable
+from ibprof_converter.cli.check import check_fabric
 from ibprof_converter.cli.inputs import (
     OPERATION,
     REGION,
@@ -38,6 +39,7 @@ examples:
   ibprof-layout ibdiagnet.lst profile.otf2 -o links.csv
   ibprof-layout rail1.lst rail2.lst profile.otf2 -o links.csv --nodes nodes.csv --png heatmap.png
   ibprof-layout ibdiagnet.lst pattern:all-to-all --png capacity.png -o links.csv
+  ibprof-layout --check rail1/ rail2/
 
 {KINDS}"""
 
@@ -47,8 +49,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(NAME, _lay_out, argv)
 
 
-def _lay_out(argv: Sequence[str] | None) -> None:
+def _lay_out(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
+    if arguments.check:
+        return check_fabric(NAME, arguments)
+    if arguments.json:
+        raise UsageError("--json is for --check; links.csv and --yaml hold the loads")
     if len(arguments.inputs) < 2:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     _check_outputs(arguments)
@@ -78,6 +84,7 @@ def _lay_out(argv: Sequence[str] | None) -> None:
         title, subtitle = _titles(loaded)
         with _naming(arguments.png):
             write_picture(arguments.png, title, subtitle, fabrics, loaded.layouts, loaded.loads)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,6 +95,13 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=True)
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="look the fabric over instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
+        "switches unlike their kin; status 5 where routes cannot be trusted",
+    )
+    parser.add_argument("--json", action="store_true", help="with --check: the findings for programs")
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="links.csv, a row a link (default: stdout)")
     outputs.add_argument("--nodes", metavar="FILE", type=Path, help="nodes.csv, a row a node")

@@ -17,6 +17,10 @@ from ibprof_converter.fabric.names import show_some
 _OLD_TOP_SPEED = "10"
 
 
+class LidTwiceError(InconsistentError):
+    """A LID belongs to more than one port, so nobody can tell where its packets go."""
+
+
 def assemble(listing: Listing) -> Fabric:
     """Build the Fabric: every node, port and link once, in the order of their GUIDs, whatever the order of the lines.
 
@@ -54,6 +58,8 @@ def assemble(listing: Listing) -> Fabric:
         port_lmc=lmc[has_lid].astype(np.int32) if lmc_told else np.zeros(int(has_lid.sum()), np.int32),
         warnings=tuple(_warn(listing, links, node_guid)),
         link_lanes=listing.lanes[links.row[links.active]],
+        link_half=links.half[links.active],
+        inactive=tuple(listing.describe_link(row) for row in sorted(links.row[~links.active])),
         lmc_told=lmc_told,
     )
 
@@ -79,6 +85,12 @@ class _Links:
     active: npt.NDArray[np.bool_]
     gbps: npt.NDArray[np.float64]
     rates_differ: npt.NDArray[np.bool_]
+
+    @property
+    def half(self) -> npt.NDArray[np.bool_]:
+        """bool [link], those listed from one end only in a file that lists others from both."""
+        once = self.listed == 1
+        return once if not once.all() else np.zeros(len(once), np.bool_)
 
 
 def _match_rows(listing: Listing) -> _Links:
@@ -113,8 +125,15 @@ def _collect_ports(
     lid = take_equal(listing, number, listing.lid, "the LID of a port")
     used, count = np.unique(lid[lid > 0], return_counts=True)
     if (count > 1).any():
-        raise InconsistentError(f"{listing.path}: LID {used[count > 1][0]:#06x} belongs to more than one port")
+        raise LidTwiceError(_describe_twice(listing, int(used[count > 1][0])))
     return np.unique(number), guid, lid, take_equal(listing, number, listing.lmc, "the LMC of a port")
+
+
+def _describe_twice(listing: Listing, lid: int) -> str:
+    places = sorted(
+        {f"{listing.name[row][end]!r} port {listing.port[row, end]}" for row, end in np.argwhere(listing.lid == lid)}
+    )
+    return f"{listing.path}: LID {lid:#06x} belongs to more than one port: {show_some(places)}"
 
 
 def _choose_names(listing: Listing, node: npt.NDArray[np.int64]) -> tuple[str, ...]:
@@ -135,14 +154,13 @@ def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) ->
     if len(lost):
         names = sorted({repr(listing.name[end // 2][end % 2]) for end in lost})
         yield f"{_count(names, 'node')}: no active link, left out"
-    once = links.listed == 1
-    if once.any() and not once.all():
-        yield f"{_links(listing, links.row[once])}: listed from one end only; the file may be cut"
+    if links.half.any():
+        yield f"{_links(listing, links.row[links.half])}: listed from one end only; the file may be cut"
     if links.rates_differ.any():
         yield f"{_links(listing, links.row[links.rates_differ])}: rates of the two ends differ, the lower one is taken"
     if np.isnan(links.gbps).any():
         yield f"{_links(listing, links.row[np.isnan(links.gbps)])}: unknown speed"
-    if once.all() and listing.top_speed == _OLD_TOP_SPEED:
+    if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
         yield "speeds of 10 Gb/s a lane may stand for faster ones, which ibdiagnet 1.x cannot show"
 
 

@@ -43,6 +43,8 @@ class Fabric:
         port_lmc: int32 [p], so the port answers to LIDs lid .. lid + 2**lmc - 1.
         warnings: what the file said that is odd, a sentence each.
         link_lanes: uint8 [link], width, 0 where unknown.
+        link_half: bool [link], whether a format that lists links from both ends has it from one only.
+        inactive: links that were left out since they are not active, in words.
         lmc_told: whether the LMCs were told; else they are 0 until `infer_lmc` has seen the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
@@ -63,13 +65,16 @@ class Fabric:
     port_lmc: npt.NDArray[np.int32]
     warnings: tuple[str, ...] = ()
     link_lanes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    link_half: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    inactive: tuple[str, ...] = ()
     lmc_told: bool = False
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.link_lanes) != len(self.link_node):
-            object.__setattr__(self, "link_lanes", np.zeros(len(self.link_node), np.uint8))
+        for name, dtype in (("link_lanes", np.uint8), ("link_half", np.bool_)):
+            if len(getattr(self, name)) != len(self.link_node):
+                object.__setattr__(self, name, np.zeros(len(self.link_node), dtype))
         lid_port = np.full(LIDS, -1, np.int32)
         for index, (lid, lmc) in enumerate(zip(self.port_lid, self.port_lmc, strict=True)):
             lid_port[lid : lid + (1 << int(lmc))] = index

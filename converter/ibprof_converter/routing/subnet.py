@@ -136,7 +136,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     base = fabric.port_lid[is_end]
     if fabric.lmc_told or fabric.port_lmc.any() or not len(base):
         return fabric
-    free = _find_unlisted(fabric, tables)
+    free = find_unlisted(fabric, tables)
     lmc = 0
     while lmc < _LARGEST_LMC and not (base % (2 << lmc)).any():
         block = base[:, np.newaxis] + np.arange(1, 2 << lmc)
@@ -146,7 +146,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     return replace(fabric, port_lmc=np.where(is_end, lmc, 0).astype(np.int32)) if lmc else fabric
 
 
-def _find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
+def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
     """Tell which LIDs some table reaches although no port is known to have them: bool [LID]."""
     reachable: npt.NDArray[np.bool_] = (tables.port != UNREACHABLE).any(axis=0)
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
@@ -157,19 +157,20 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
     if foreign:
         yield f"{foreign} tables are of switches that {fabric.name} does not have"
-    unlisted = int(_find_unlisted(fabric, tables).sum())
+    unlisted = int(find_unlisted(fabric, tables).sum())
     if unlisted:
         yield f"{unlisted} LIDs are reachable that no port in {fabric.name} has"
-    dangling = _count_dangling_ports(Network.index(fabric, tables))
+    dangling = len(find_dangling_ports(Network.index(fabric, tables)))
     if dangling:
         yield f"routes leave by {dangling} switch ports that have no active link in {fabric.name}"
 
 
-def _count_dangling_ports(network: Network) -> int:
-    """Count the ports that tables name and no link is at; port 0 is the switch itself."""
-    count = 0
+def find_dangling_ports(network: Network) -> list[tuple[int, int]]:
+    """Find the ports, as (node, port), that tables name and no link is at; port 0 is the switch itself."""
+    found = []
     for switch in np.flatnonzero(network.row != NONE):
+        node = int(network.switch_node[switch])
         named = np.unique(network.tables.port[network.row[switch]])
         named = named[(named != 0) & (named != UNREACHABLE)]
-        count += int((network.end_at[network.switch_node[switch], named] == NONE).sum())
-    return count
+        found += [(node, port) for port in named[network.end_at[node, named] == NONE].tolist()]
+    return found

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links and leaf switches that are not like their kin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.checks.findings import Finding, Kind, count
+from ibprof_converter.checks.routes import name_nodes
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.layout.levels import find_leaves, find_levels
+
+
+def check_cabling(rail: int, fabric: Fabric) -> Iterator[Finding]:
+    """Find half, inactive, slow and narrow links, and leaf switches with few uplinks."""
+    half = np.flatnonzero(fabric.link_half)
+    if len(half):
+        yield Finding(
+            Kind.HALF_LINK, rail, f"{count(len(half), 'link')} listed from one end only", _links(fabric, half)
+        )
+    if fabric.inactive:
+        yield Finding(Kind.INACTIVE, rail, f"{count(len(fabric.inactive), 'link')} not active", fabric.inactive)
+    yield from _check_rates(rail, fabric)
+    yield from _check_uplinks(rail, fabric)
+
+
+def _check_rates(rail: int, fabric: Fabric) -> Iterator[Finding]:
+    """Compare each link with those between the same two levels.
+
+    The usual rate is that of most of them. A switch whose links to a level are all alike is of another generation, or
+    was bought so: none of its links is called slow, unless it has but one.
+    """
+    level = np.sort(find_levels(fabric)[fabric.link_node], axis=1)
+    lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
+    slow = np.zeros(fabric.links, np.bool_)
+    narrow = np.zeros(fabric.links, np.bool_)
+    for pair in np.unique(level, axis=0):
+        kin = np.flatnonzero((level == pair).all(axis=1) & np.isfinite(gbps))
+        if not len(kin):
+            continue
+        usual_lanes, usual_gbps = _most_common(list(zip(lanes[kin].tolist(), gbps[kin].tolist(), strict=True)))
+        odd = kin[(gbps[kin] < usual_gbps) & ~_are_alike(fabric, kin)]
+        is_narrow = (lanes[odd] > 0) & (lanes[odd] < usual_lanes)
+        slow[odd[~is_narrow]] = True
+        narrow[odd[is_narrow]] = True
+    for kind, chosen, words in ((Kind.SLOW_LINK, slow, "slower"), (Kind.NARROW_LINK, narrow, "narrower")):
+        links = np.flatnonzero(chosen)
+        if len(links):
+            what = f"{count(len(links), 'link')} {words} than others of their kind"
+            yield Finding(kind, rail, what, _links(fabric, links))
+
+
+def _are_alike(fabric: Fabric, kin: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Tell of which of some links one end is a switch that has several of them, all of one width and speed."""
+    alike = np.zeros(len(kin), np.bool_)
+    rates = list(zip(fabric.link_lanes[kin].tolist(), fabric.link_gbps[kin].tolist(), strict=True))
+    for end in (0, 1):
+        of_node: dict[int, list[int]] = {}
+        for index, node in enumerate(fabric.link_node[kin, end].tolist()):
+            if fabric.node_kind[node] == NodeKind.SWITCH:
+                of_node.setdefault(node, []).append(index)
+        for members in of_node.values():
+            if len(members) > 1 and len({rates[index] for index in members}) == 1:
+                alike[members] = True
+    return alike
+
+
+def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
+    """Give the commonest rate, the fastest of several."""
+    counts = Counter(rates)
+    return max(counts, key=lambda rate: (counts[rate], rate[1]))
+
+
+def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
+    """Compare the leaf switches' links to other switches: few is less than most have, for no fewer hosts a link."""
+    leaves = find_leaves(fabric)
+    if len(leaves) < 2:
+        return
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    up, down = np.zeros(fabric.nodes, np.int64), np.zeros(fabric.nodes, np.int64)
+    for end in (0, 1):
+        near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
+        np.add.at(up, near[is_switch[near] & is_switch[far] & (near != far)], 1)
+        np.add.at(down, near[is_switch[near] & ~is_switch[far]], 1)
+    usual = _most_common([(1.0, float(count)) for count in up[leaves]])[1]
+    load = down / np.maximum(up, 1)
+    usual_load = float(np.median(load[leaves][up[leaves] == usual]))
+    few = leaves[(up[leaves] < usual) & (load[leaves] > usual_load)]
+    if len(few):
+        what = f"{len(few)} of {len(leaves)} leaf switches with fewer uplinks than the usual {usual:.0f}"
+        names = name_nodes(fabric, few)
+        yield Finding(
+            Kind.FEW_UPLINKS,
+            rail,
+            what,
+            tuple(f"{name} has {up[node]}" for name, node in zip(names, few.tolist(), strict=True)),
+        )
+
+
+def _links(fabric: Fabric, links: npt.NDArray[np.intp]) -> tuple[str, ...]:
+    return tuple(_describe_link(fabric, link) for link in links.tolist())
+
+
+def _describe_link(fabric: Fabric, link: int) -> str:
+    a, b = (f"{fabric.node_name[fabric.link_node[link, end]]!r} port {fabric.link_port[link, end]}" for end in (0, 1))
+    lanes = f"{fabric.link_lanes[link]}x, " if fabric.link_lanes[link] else ""
+    return f"{a} to {b} ({lanes}{fabric.link_gbps[link]:.4g} Gb/s)"

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look a fabric over: every check on every rail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.checks.cabling import check_cabling
+from ibprof_converter.checks.findings import Finding, Kind
+from ibprof_converter.checks.rails import check_rails_alike
+from ibprof_converter.checks.routes import check_routes, check_tables
+from ibprof_converter.fabric.assemble import LidTwiceError
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.routing.sources import RailFiles
+from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
+from ibprof_converter.traffic.hosts import find_hosts
+
+
+@dataclass(frozen=True, slots=True)
+class RailSummary:
+    """What a rail has.
+
+    Attributes:
+        links_from, tables_from: the files; the latter is None where the rail could not be read.
+        switches, adapters, routers, links, tables: how many.
+        adaptive: whether switches are known to choose among ports by themselves.
+        remarks: what else the files leave open, a sentence each.
+    """
+
+    links_from: str
+    tables_from: str | None
+    switches: int = 0
+    adapters: int = 0
+    routers: int = 0
+    links: int = 0
+    tables: int = 0
+    adaptive: bool = False
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """All that was found.
+
+    Attributes:
+        rails: what was looked at.
+        findings: the gravest first.
+    """
+
+    rails: tuple[RailSummary, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether routes can be trusted."""
+        return not any(finding.untrusted for finding in self.findings)
+
+    def as_json(self) -> dict[str, object]:
+        """Give it as plain values for a JSON file."""
+        return {
+            "routes_trusted": self.trusted,
+            "rails": [asdict(rail) for rail in self.rails],
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lambda _: None) -> Health:
+    """Read rails and check them.
+
+    Raises:
+        InputError: a file is not what it should be.
+        InconsistentError: two rails are one.
+    """
+    findings: list[Finding] = []
+    summaries: list[RailSummary] = []
+    subnets: list[Subnet] = []
+    for number, files in enumerate(rails):
+        progress(f"reading rail {number}")
+        try:
+            subnet = read_rail(files)
+        except InconsistentError as error:
+            kind = Kind.LID_TWICE if isinstance(error, LidTwiceError) else Kind.CONTRADICTION
+            findings.append(Finding(kind, number, str(error), ()))
+            summaries.append(RailSummary(str(files.links), None))
+            continue
+        subnets.append(subnet)
+        summaries.append(_summarise(subnet))
+        progress(f"following the routes of rail {number}")
+        findings += check_tables(number, subnet)
+        findings += check_routes(number, subnet)
+        findings += check_cabling(number, subnet.fabric)
+    check_rails(subnets)
+    if len(subnets) == len(rails):
+        fabrics = [subnet.fabric for subnet in subnets]
+        findings += check_rails_alike(fabrics, find_hosts(fabrics))
+    return Health(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
+
+
+def _summarise(subnet: Subnet) -> RailSummary:
+    fabric = subnet.fabric
+    switches, adapters, routers = (
+        int((fabric.node_kind == kind).sum()) for kind in (NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER)
+    )
+    return RailSummary(
+        links_from=fabric.name,
+        tables_from=subnet.tables.name,
+        switches=switches,
+        adapters=adapters,
+        routers=routers,
+        links=fabric.links,
+        tables=len(subnet.tables.switch_guid),
+        adaptive=subnet.adaptive is not None,
+        remarks=subnet.warnings,
+    )

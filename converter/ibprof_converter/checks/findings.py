@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check can find, and what each finding means for the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ibprof_converter.fabric.names import show_some
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a kind of finding means.
+
+    Attributes:
+        name: for scripts.
+        untrusted: whether routes cannot be trusted because of it.
+        text: for people.
+    """
+
+    name: str
+    untrusted: bool
+    text: str
+
+
+class Kind(Enum):
+    """Kinds of findings."""
+
+    CONTRADICTION = _Meaning(
+        "contradiction",
+        True,
+        "the dump contradicts itself, as when links were moved while it was taken: take it again",
+    )
+    LID_TWICE = _Meaning(
+        "lid-twice",
+        True,
+        "nobody can tell where packets to this LID go: take the dump again; if it stays, tell whoever runs the subnet "
+        "manager",
+    )
+    NO_TABLE = _Meaning(
+        "switch-without-table",
+        True,
+        "the tool got no answer from these switches in time; what would pass them counts as unrouted: take the tables "
+        "again, with a longer timeout, or from OpenSM",
+    )
+    FOREIGN_TABLE = _Meaning(
+        "table-without-switch",
+        True,
+        "the tables know switches that the list of links lacks: the list is cut, or of another day",
+    )
+    UNLISTED_LID = _Meaning(
+        "unlisted-lid",
+        True,
+        "the tables lead to LIDs that no listed port has: the list of links is cut, or of another day, or ports have "
+        "an LMC that nothing tells (OpenSM's guid2lid does)",
+    )
+    NO_LINK = _Meaning(
+        "route-without-link",
+        True,
+        "tables send packets out of ports at which no active link is listed: the list is cut, or the link went down "
+        "since",
+    )
+    HALF_LINK = _Meaning(
+        "half-link",
+        True,
+        "only one of the two ends lists it: the file is cut, or a node did not answer",
+    )
+    UNREACHABLE = _Meaning(
+        "unreachable-lid",
+        True,
+        "some hosts' packets to these LIDs are lost, for a switch on the way has no entry for them: the subnet manager "
+        "has not finished, or could find no way",
+    )
+    LOOP = _Meaning(
+        "loop",
+        True,
+        "packets to these LIDs go round without end: tables of different days, or broken ones",
+    )
+    WRONG_END = _Meaning(
+        "wrong-end",
+        True,
+        "routes to these LIDs end at another port: tables and links are of different days",
+    )
+    INACTIVE = _Meaning(
+        "inactive-link",
+        False,
+        "cabled and up, but the subnet manager has not made it active: it carries nothing",
+    )
+    SLOW_LINK = _Meaning(
+        "slow-link",
+        False,
+        "it carries less than links of its kind: a bad or badly seated cable, or an older adapter; what passes waits",
+    )
+    NARROW_LINK = _Meaning(
+        "narrow-link",
+        False,
+        "not all of its lanes work: a bad or badly seated cable; what passes waits",
+    )
+    FEW_UPLINKS = _Meaning(
+        "few-uplinks",
+        False,
+        "fewer cables lead up than from other leaf switches: its hosts get less of the fabric",
+    )
+    MISSING_HOST = _Meaning(
+        "host-missing-on-rail",
+        False,
+        "these hosts have no port on this rail: messages to and from them take the others",
+    )
+    RAILS_DIFFER = _Meaning(
+        "rails-differ",
+        False,
+        "a dump may be cut, or the rails are built differently: loads of the two do not compare",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Attributes:
+        kind: what it is.
+        rail: number of the rail, from 0.
+        what: in words, with numbers.
+        places: every node, link, LID or host that it is about.
+    """
+
+    kind: Kind
+    rail: int
+    what: str
+    places: tuple[str, ...]
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether routes cannot be trusted."""
+        return self.kind.value.untrusted
+
+    @property
+    def line(self) -> str:
+        """What and where, in one line."""
+        return f"{self.what}: {show_some(self.places)}" if self.places else self.what
+
+    def as_json(self) -> dict[str, object]:
+        """Give it as plain values."""
+        meaning = self.kind.value
+        return {
+            "name": meaning.name,
+            "rail": self.rail,
+            "what": self.what,
+            "count": len(self.places),
+            "places": list(self.places),
+            "meaning": meaning.text,
+            "routes_untrusted": meaning.untrusted,
+        }
+
+
+def count(number: int, noun: str) -> str:
+    """Give `1 link`, `2 links`, `3 switches`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"

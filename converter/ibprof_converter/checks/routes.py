@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether tables and links fit each other, and whether every route arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.checks.findings import Finding, Kind, count
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.routing.intree import InTrees
+from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.subnet import Subnet, find_dangling_ports, find_unlisted
+
+_CELLS = 1 << 21
+"""Switches x LIDs looked at together."""
+
+
+def check_tables(rail: int, subnet: Subnet) -> Iterator[Finding]:
+    """Find what tables or links lack of each other."""
+    fabric, tables = subnet.fabric, subnet.tables
+    network = Network.index(fabric, tables)
+    foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
+    if len(foreign):
+        what = f"{count(len(foreign), 'table')} of switches that are not listed"
+        yield Finding(Kind.FOREIGN_TABLE, rail, what, tuple(f"{int(guid):#018x}" for guid in foreign))
+    unlisted = np.flatnonzero(find_unlisted(fabric, tables))
+    if len(unlisted):
+        what = f"{count(len(unlisted), 'LID')} reachable that no listed port has"
+        yield Finding(Kind.UNLISTED_LID, rail, what, tuple(f"LID {lid:#06x}" for lid in unlisted))
+    dangling = find_dangling_ports(network)
+    if dangling:
+        places = tuple(f"{fabric.node_name[node]!r} port {port}" for node, port in dangling)
+        yield Finding(
+            Kind.NO_LINK, rail, f"routes leave by {count(len(dangling), 'switch port')} without a link", places
+        )
+    overlapping = _find_overlaps(fabric)
+    if overlapping:
+        yield Finding(
+            Kind.LID_TWICE, rail, f"{count(len(overlapping), 'port')} with LIDs that another one has", overlapping
+        )
+
+
+def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
+    """Follow the tables from every switch that has hosts to every host, and find where that does not lead there.
+
+    Other switches need not know the way: a spine of a fat-tree has none to other spines, and no packet asks for it.
+    """
+    fabric = subnet.fabric
+    network = Network.index(fabric, subnet.tables)
+    is_end = np.append(fabric.node_kind != NodeKind.SWITCH, False)
+    lids = np.flatnonzero(is_end[fabric.lid_node])
+    lost = _count_lost(network, lids)
+    without = network.switch_node[network.row == NONE]
+    if len(without):
+        what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
+        what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes need one"
+        yield Finding(Kind.NO_TABLE, rail, what, name_nodes(fabric, without))
+    for reason, kind, words in (
+        (Reason.UNREACHABLE, Kind.UNREACHABLE, "end at a switch that has no entry for them"),
+        (Reason.LOOP, Kind.LOOP, "run into a loop"),
+        (Reason.WRONG_END, Kind.WRONG_END, "end at another port"),
+    ):
+        bad = np.flatnonzero(lost[reason])
+        if len(bad):
+            what = f"{count(int(lost[reason].sum()), 'route')} to {len(bad)} of {len(lids)} LIDs {words}"
+            yield Finding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
+
+
+def _count_lost(network: Network, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Count the switches with hosts by how their packets to a LID end: int64 [reason, LID]."""
+    fabric = network.fabric
+    is_end = fabric.node_kind != NodeKind.SWITCH
+    near_end = [fabric.link_node[is_end[fabric.link_node[:, end]], 1 - end] for end in (0, 1)]
+    leaves = np.unique(network.switch_of[np.concatenate(near_end)])
+    leaves = leaves[leaves != NONE]
+    counts = np.zeros((len(Reason), len(lids)), np.int64)
+    size = max(1, _CELLS // max(len(network.switch_node), 1))
+    for start in range(0, len(lids), size):
+        trees = InTrees.grow(network, lids[start : start + size])
+        for reason in Reason:
+            counts[reason, start : start + size] = (trees.reason[leaves] == reason).sum(axis=0)
+    return counts
+
+
+def _find_overlaps(fabric: Fabric) -> tuple[str, ...]:
+    """Find ports whose LIDs, by their LMC, another port has too."""
+    places = []
+    for index, (lid, lmc) in enumerate(zip(fabric.port_lid.tolist(), fabric.port_lmc.tolist(), strict=True)):
+        if (fabric.lid_port[lid : lid + (1 << lmc)] != index).any():
+            places.append(f"{fabric.node_name[fabric.port_node[index]]!r} LID {lid:#06x} LMC {lmc}")
+    return tuple(places)
+
+
+def name_nodes(fabric: Fabric, nodes: npt.NDArray[np.integer]) -> tuple[str, ...]:
+    """Name nodes for people, with the GUID where several have that name."""
+    names = [fabric.node_name[node] for node in nodes.tolist()]
+    alone = {name for name in names if fabric.node_name.count(name) == 1}
+    return tuple(
+        repr(name) if name in alone else f"{name!r} ({int(fabric.node_guid[node]):#018x})"
+        for name, node in zip(names, nodes.tolist(), strict=True)
+    )
+
+
+def _name_lid(fabric: Fabric, lid: int) -> str:
+    node = int(fabric.lid_node[lid])
+    return f"LID {lid:#06x} of {fabric.node_name[node]!r}"
