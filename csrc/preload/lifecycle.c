@@ -15,16 +15,14 @@
 #include "recording.h"
 #include "regions.h"
 #include "source.h"
+#include "source_verbs.h"
 #include "text.h"
+#include "transfers.h"
+#include "verbs_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 static const bool never;
 const bool *ibp_active = &never;
@@ -88,34 +86,71 @@ static void describe_command(char *command, size_t bytes)
 static void describe_process(void)
 {
     process->pid = (uint32_t)getpid();
-    process->world_rank = (uint32_t)ibp_mpi.rank;
-    process->world_size = (uint32_t)ibp_mpi.size;
-    process->thread_level = (uint32_t)ibp_mpi.thread_level;
-    process->source = ibp_source->source;
-    process->flags = ibp_operations_filtered ? IBP_PROCESS_FILTERED : 0;
-    ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
-    if (ibp_operations_filtered) ibp_text_copy(process->operations, sizeof process->operations, environment("IBPROF"));
     describe_command(process->command, sizeof process->command);
-    ibp_source->describe_gaps(process->notes, sizeof process->notes);
     process->start_ns = ibp_clock_ns();
 }
 
-/* A flag that a forked child sees as false: it shares our counters, and is not the process that they are of. */
-static bool *make_flag(void)
+static void describe_gaps(void)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    bool *flag = ibp_memory_map(page);
+    process->notes[0] = '\0';
+    if (ibp_source) ibp_source->describe_gaps(process->notes, sizeof process->notes);
+}
 
-    if (flag) (void)madvise(flag, page, MADV_WIPEONFORK);
-    return flag;
+/* `why` there is no source that sees the messages of this rank; empty where there is one. */
+static void describe_rank(const char *why)
+{
+    process->world_rank = (uint32_t)ibp_mpi.rank;
+    process->world_size = (uint32_t)ibp_mpi.size;
+    process->thread_level = (uint32_t)ibp_mpi.thread_level;
+    process->source = ibp_source ? ibp_source->source : IBP_SOURCE_NONE;
+    process->flags = ibp_operations_filtered ? IBP_PROCESS_FILTERED : 0;
+    ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
+    if (ibp_operations_filtered) ibp_text_copy(process->operations, sizeof process->operations, environment("IBPROF"));
+    describe_gaps();
+    if (!ibp_source) {
+        ibp_text_append(process->notes, sizeof process->notes, "messages between ranks were not seen: ");
+        ibp_text_append(process->notes, sizeof process->notes, why);
+        ibp_text_append(process->notes, sizeof process->notes, "\n");
+    }
+}
+
+/* Opens the recording. Returns 0, or -1 with the reason in `why`. */
+static int open_recording(char *why, size_t why_bytes)
+{
+    const char *output = *environment("IBPROF_OUTPUT") ? environment("IBPROF_OUTPUT") : "profile.ibprof";
+
+    process = ibp_recording_open(output, why, why_bytes);
+    if (!process || ibp_counters_open(process, IBP_SOURCE_NONE) || ibp_regions_open()) {
+        if (!*why) snprintf(why, why_bytes, "there is no memory or no space for counters");
+        return -1;
+    }
+    describe_process();
+    ibp_transfers_open(process);
+    if (ibp_recording_is_first()) ibp_ports_record();
+    return 0;
+}
+
+static char why_not_recorded[1024];
+
+bool ibp_record_process(void)
+{
+    static bool tried;
+
+    if (ibp_wiped_open()) return false;
+    ibp_verbs_lock();
+    if (!tried) {
+        tried = true;
+        if (!open_recording(why_not_recorded, sizeof why_not_recorded))
+            __atomic_store_n(&ibp_wiped->recorded, true, __ATOMIC_RELEASE);
+    }
+    ibp_verbs_unlock();
+    return __atomic_load_n(&ibp_wiped->recorded, __ATOMIC_ACQUIRE);
 }
 
 void ibp_start(void)
 {
     static bool started;
-    const char *output = *environment("IBPROF_OUTPUT") ? environment("IBPROF_OUTPUT") : "profile.ibprof";
     char why[1024] = "";
-    bool *flag;
 
     if (started) return;
     started = true;
@@ -126,38 +161,59 @@ void ibp_start(void)
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
     ibp_source = choose_source(why, sizeof why);
-    if (!ibp_source) {
+    if (!ibp_source && !ibp_verbs_attached()) {
         say_once("nothing is recorded", why);
         return;
     }
-    flag = make_flag();
-    process = flag ? ibp_recording_open(output, why, sizeof why) : NULL;
-    if (!process || ibp_counters_open(process, ibp_source->source) || ibp_regions_open()) {
-        ibp_source->detach();
-        say_once("nothing is recorded", *why ? why : "there is no memory or no space for counters");
+    if (!ibp_record_process()) {
+        if (ibp_source) ibp_source->detach();
+        say_once("nothing is recorded", why_not_recorded);
         return;
     }
     select_operations();
-    describe_process();
-    if (ibp_recording_is_first()) ibp_ports_record();
-    ibp_active = flag;
-    *flag = true;
+    describe_rank(why);
+    if (!ibp_source) return;
+    ibp_counters.source = ibp_source->source;
+    ibp_active = &ibp_wiped->active;
+    ibp_wiped->active = true;
     set_plain_world();
 }
 
 /* -- stopping --------------------------------------------------------------------------------------------------------- */
 
-void ibp_stop(void)
+/* The counters are complete. */
+static void finish(void)
 {
-    if (!ibp_is_active()) return;
     ibp_regions_close();
-    *(bool *)(uintptr_t)ibp_active = false;
-    set_plain_world();
-    process->notes[0] = '\0';
-    ibp_source->describe_gaps(process->notes, sizeof process->notes);
-    ibp_source->detach();
     process->stop_ns = ibp_clock_ns();
     process->flags |= IBP_PROCESS_FINALIZED;
+}
+
+void ibp_stop(void)
+{
+    if (!ibp_is_recorded()) return;
+    finish();
+    ibp_wiped->active = false;
+    set_plain_world();
+    if (!ibp_source) return;
+    describe_gaps();
+    ibp_source->detach();
+}
+
+/* What MPI_Finalize itself still posts counts; what comes behind it does not. */
+static void stop_transfers(void)
+{
+    if (!ibp_is_recorded()) return;
+    __atomic_store_n(&ibp_wiped->recorded, false, __ATOMIC_RELAXED);
+    if (ibp_recording_is_first()) ibp_ports_read_again();
+}
+
+/* A process without MPI has no other end. */
+static __attribute__((destructor)) void end_process(void)
+{
+    if (!ibp_is_recorded() || process->world_size) return;
+    finish();
+    stop_transfers();
 }
 
 void ibp_set_counting(bool on)
@@ -204,10 +260,13 @@ INIT_THREAD(PMPI_Init_thread)
     IBP_DEFINE(exported, void)                                                                                         \
     {                                                                                                                  \
         static int (*next)(void);                                                                                      \
+        int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
         ibp_stop();                                                                                                    \
-        return next();                                                                                                 \
+        result = next();                                                                                               \
+        stop_transfers();                                                                                              \
+        return result;                                                                                                 \
     }
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
@@ -219,7 +278,7 @@ FINALIZE(PMPI_Finalize)
         static int (*next)(int, ...);                                                                                  \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (ibp_is_active()) ibp_set_counting(level != 0);                                                             \
+        if (ibp_is_recorded()) ibp_set_counting(level != 0);                                                           \
         return next(level, a1, a2, a3, a4, a5);                                                                        \
     }
 PCONTROL(MPI_Pcontrol)

@@ -7,10 +7,11 @@
 #define IBPROF_LIFECYCLE_H
 
 #include "system.h"
+#include "wiped.h"
 
 #include <stdbool.h>
 
-/* Whether this process is recorded. Lies in a page that a forked child sees as zeros. */
+/* Whether MPI calls of this process are recorded. Lies in a page that a forked child sees as zeros. */
 extern IBP_INTERNAL const bool *ibp_active;
 
 /* Whether it counts what starts now: false while switched off. */
@@ -20,6 +21,15 @@ static inline bool ibp_is_active(void)
 {
     return *ibp_active;
 }
+
+/* Whether this process has a recording: it is a rank, or it posted work requests. */
+static inline bool ibp_is_recorded(void)
+{
+    return __atomic_load_n(&ibp_wiped->recorded, __ATOMIC_RELAXED);
+}
+
+/* Opens the recording of this process, once, at its first work request or when MPI is ready. Returns whether it has one. */
+bool ibp_record_process(void);
 
 void ibp_set_counting(bool on);
 

@@ -13,6 +13,11 @@
 #include <string.h>
 
 #define DEVICES "/sys/class/infiniband"
+#define HARDWARE_MAX 512
+
+/* What was read of the hardware at the start, in the recording. */
+static struct ibp_hardware *hardware[HARDWARE_MAX];
+static unsigned hardware_count;
 
 /* IBPROF_SYSFS puts another folder in the place of DEVICES, for trials. */
 static const char *devices_folder(void)
@@ -53,6 +58,116 @@ static double parse_rate(const char *text)
     return rate;
 }
 
+bool ibp_port_is_ethernet(const char *device, unsigned port)
+{
+    char layer[32];
+
+    return read_attribute(device, port, "link_layer", layer, sizeof layer) && !strcmp(layer, "Ethernet");
+}
+
+uint32_t ibp_port_lid(const char *device, unsigned port)
+{
+    char lid[32];
+
+    return read_attribute(device, port, "lid", lid, sizeof lid) ? (uint32_t)ibp_text_number(lid) : 0;
+}
+
+void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid[16])
+{
+    char name[32], text[64];
+    uint64_t halves[2] = {0, 0};
+
+    snprintf(name, sizeof name, "gids/%u", index);
+    if (read_attribute(device, port, name, text, sizeof text) && strlen(text) > 20) {
+        halves[1] = parse_guid(text + 20);
+        text[19] = '\0';
+        halves[0] = parse_guid(text);
+    }
+    for (int byte = 0; byte < 16; byte++) gid[byte] = (uint8_t)(halves[byte / 8] >> (56 - byte % 8 * 8));
+}
+
+/* -- hardware counters ------------------------------------------------------------------------------------------------ */
+
+/* Those that say what a port carried, and what kept it from carrying more: of InfiniBand ports, of soft-RoCE and of mlx5. */
+static const char *const counter_files[] = {
+    "counters/port_xmit_data",       "counters/port_rcv_data",         "counters/port_xmit_packets",
+    "counters/port_rcv_packets",     "counters/port_xmit_wait",        "counters/port_xmit_discards",
+    "counters/port_rcv_errors",      "counters/symbol_error",          "counters/link_error_recovery",
+    "counters/link_downed",          "hw_counters/sent_pkts",          "hw_counters/rcvd_pkts",
+    "hw_counters/duplicate_request", "hw_counters/out_of_seq_request", "hw_counters/out_of_sequence",
+    "hw_counters/packet_seq_err",    "hw_counters/rnr_nak_retry_err",  "hw_counters/np_cnp_sent",
+    "hw_counters/rp_cnp_handled",
+};
+static const char *const interface_files[] = {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"};
+
+/* The last part of a name of a file. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void record_counter(const char *device, unsigned port, const char *name, const char *value)
+{
+    struct ibp_hardware *record = ibp_recording_reserve(IBP_SEGMENT_HARDWARE);
+
+    if (!record) return;
+    memset(record, 0, sizeof *record);
+    ibp_text_copy(record->device, sizeof record->device, device);
+    record->port = port;
+    ibp_text_copy(record->name, sizeof record->name, base_name(name));
+    record->before = ibp_text_number(value);
+    if (hardware_count < HARDWARE_MAX) hardware[hardware_count++] = record;
+    ibp_recording_publish(IBP_SEGMENT_HARDWARE);
+}
+
+/* Reads a counter of a port's network interface. */
+static bool read_interface(const char *device, unsigned port, const char *name, char *into, size_t bytes)
+{
+    char interface[64], attribute[128];
+
+    if (!read_attribute(device, port, "gid_attrs/ndevs/0", interface, sizeof interface)) return false;
+    snprintf(attribute, sizeof attribute, "device/net/%s/statistics/%s", interface, name);
+    if (read_attribute(device, 0, attribute, into, bytes)) return true;
+    /* A device of software is no child of the interface's. */
+    snprintf(attribute, sizeof attribute, "../../net/%s/statistics/%s", interface, name);
+    return read_attribute(device, 0, attribute, into, bytes);
+}
+
+static void record_counters(const char *device, unsigned port)
+{
+    char value[64];
+
+    for (size_t i = 0; i < sizeof counter_files / sizeof *counter_files; i++)
+        if (read_attribute(device, port, counter_files[i], value, sizeof value))
+            record_counter(device, port, counter_files[i], value);
+    for (size_t i = 0; i < sizeof interface_files / sizeof *interface_files; i++)
+        if (read_interface(device, port, interface_files[i], value, sizeof value))
+            record_counter(device, port, interface_files[i], value);
+}
+
+static bool read_counter_again(const struct ibp_hardware *record, char *value, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof counter_files / sizeof *counter_files; i++)
+        if (!strcmp(base_name(counter_files[i]), record->name))
+            return read_attribute(record->device, record->port, counter_files[i], value, bytes);
+    return read_interface(record->device, record->port, record->name, value, bytes);
+}
+
+void ibp_ports_read_again(void)
+{
+    char value[64];
+
+    for (unsigned i = 0; i < hardware_count; i++)
+        if (read_counter_again(hardware[i], value, sizeof value)) {
+            hardware[i]->after = ibp_text_number(value);
+            __atomic_store_n(&hardware[i]->read_again, 1, __ATOMIC_RELEASE);
+        }
+}
+
+/* -- ports -------------------------------------------------------------------------------------------------------------- */
+
 static void record_gids(const char *device, unsigned port, struct ibp_port *record)
 {
     static const char none[] = "0000:0000:0000:0000:0000:0000:0000:0000";
@@ -87,6 +202,7 @@ static bool record_port(const char *device, unsigned port)
     if (read_attribute(device, 0, "node_guid", text, sizeof text)) record->node_guid = parse_guid(text);
     record_gids(device, port, record);
     ibp_recording_publish(IBP_SEGMENT_PORTS);
+    record_counters(device, port);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "lifecycle.h"
 #include "recording.h"
 #include "text.h"
+#include "transfers.h"
 
 #define IBPROF_IMPLEMENTATION
 #include "ibprof.h"
@@ -93,6 +94,12 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
+/* Work requests are posted by threads that know of no regions: they are told apart when the region changes. */
+static void note_transfers(void)
+{
+    ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());
+}
+
 static void visit(uint32_t region, uint64_t since, uint64_t now)
 {
     struct ibp_region *record = regions->record[region];
@@ -117,16 +124,19 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Gives what region 0 holds to the region of a name. */
-static void close_open_region(const char *name, uint64_t now)
+/* Gives what region 0 holds to the region of a name, which it returns. */
+static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);
 
+    note_transfers();
     if (region) ibp_counters_move(0, region);
+    if (region) ibp_transfers_move(0, region);
     visit(region, regions->open_since_ns, now);
     regions->open_since_ns = now;
     regions->marked = true;
     mark(IBP_MARK_CLOSE, region, now, true);
+    return region;
 }
 
 void ibp_regions_close(void)
@@ -136,7 +146,7 @@ void ibp_regions_close(void)
     while (regions->depth) ibprof_region_end();
     if (regions->off_since_ns) ibp_counters.process->off_ns += now - regions->off_since_ns;
     if (regions->marked)
-        close_open_region("MPI_Finalize", now);
+        ibp_transfers_enter(close_open_region("MPI_Finalize", now));
     else
         visit(0, regions->open_since_ns, now);
     mark(IBP_MARK_STOP, 0, now, true);
@@ -149,6 +159,7 @@ void ibp_regions_switch(bool on)
     if (on == !regions->off_since_ns) return;
     if (on) ibp_counters.process->off_ns += now - regions->off_since_ns;
     regions->off_since_ns = on ? 0 : now;
+    note_transfers();
     mark(on ? IBP_MARK_ON : IBP_MARK_OFF, 0, now, true);
 }
 
@@ -156,7 +167,7 @@ void ibp_regions_switch(bool on)
 
 IBP_EXPORT void ibprof_region(const char *name)
 {
-    if (!ibp_is_active() || !name) return;
+    if (!ibp_is_recorded() || !name) return;
     ibp_lock();
     close_open_region(name, ibp_clock_ns());
     ibp_unlock();
@@ -176,7 +187,7 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
     uint64_t now;
     uint32_t region;
 
-    if (!ibp_is_active() || !name) return;
+    if (!ibp_is_recorded() || !name) return;
     now = ibp_clock_ns();
     ibp_lock();
     region = find_region(name, current_region());
@@ -188,6 +199,7 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
         ibp_counters.process->regions_refused++;
     }
     regions->depth++;
+    note_transfers();
     mark(IBP_MARK_BEGIN, region, now, false);
     ibp_unlock();
 }
@@ -196,7 +208,7 @@ IBP_EXPORT void ibprof_region_end(void)
 {
     uint64_t now;
 
-    if (!ibp_is_active() || !regions->depth) return;
+    if (!ibp_is_recorded() || !regions->depth) return;
     now = ibp_clock_ns();
     ibp_lock();
     regions->depth--;
@@ -206,16 +218,17 @@ IBP_EXPORT void ibprof_region_end(void)
         visit(region, regions->entered[regions->depth].since_ns, now);
         mark(IBP_MARK_END, region, now, false);
         ibp_counters.region_key = IBP_KEY_REGION(current_region());
+        note_transfers();
     }
     ibp_unlock();
 }
 
 IBP_EXPORT void ibprof_on(void)
 {
-    if (ibp_is_active()) ibp_set_counting(true);
+    if (ibp_is_recorded()) ibp_set_counting(true);
 }
 
 IBP_EXPORT void ibprof_off(void)
 {
-    if (ibp_is_active()) ibp_set_counting(false);
+    if (ibp_is_recorded()) ibp_set_counting(false);
 }

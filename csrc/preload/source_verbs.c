@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What leads to posting: opening devices, making and connecting queue pairs, making address handles.
+ *
+ * These functions of libibverbs are exported by us under their own names, without a version, which binds to every caller, also
+ * in libraries that are loaded later and for themselves alone. The real ones are looked up in the library that is loaded:
+ * RTLD_NEXT does not see one that came with a plugin. We never load it.
+ */
+#include "system.h"
+#include "source_verbs.h"
+#include "lifecycle.h"
+#include "verbs_lock.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* -- the real functions --------------------------------------------------------------------------------------------------- */
+
+static void *find_real(const char *library_name, const char *name)
+{
+    void *library = dlopen ? dlopen(library_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = NULL;
+
+    /* By version, because 1.0 has another binary interface; of the others the default is meant. */
+    if (library && dlvsym) found = dlvsym(library, name, "IBVERBS_1.1");
+    if (library && !found) found = dlsym(library, name);
+    return found;
+}
+
+/* Fills the function pointer `next`, once, or makes the function return `failure`. */
+#define FIND_REAL(next, library, name, failure)                                                                        \
+    do {                                                                                                               \
+        if (IBP_UNLIKELY(!(next))) {                                                                                   \
+            void *found_ = find_real(library, name);                                                                   \
+                                                                                                                       \
+            if (!found_) {                                                                                             \
+                errno = ENOSYS;                                                                                        \
+                return failure;                                                                                        \
+            }                                                                                                          \
+            memcpy(&(next), &found_, sizeof(next));                                                                    \
+        }                                                                                                              \
+    } while (0)
+#define FIND_VERB(next, name, failure) FIND_REAL(next, IBP_VERBS_LIBRARY, name, failure)
+
+/* Declares and begins an exported function. */
+#define DEFINE(type, name, ...)                                                                                        \
+    IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
+    IBP_EXPORT type name(__VA_ARGS__)
+
+/* -- devices -------------------------------------------------------------------------------------------------------------- */
+
+/* The provider's functions of an open device. Devices are few, and their contexts' addresses come again: entries stay. */
+#define DEVICES_MAX 64
+static struct device {
+    const struct ibp_verbs_context *context;
+    ibp_verbs_post_send *post_send;
+    struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
+} devices[DEVICES_MAX];
+static unsigned device_count;
+
+static struct device *find_device(const struct ibp_verbs_context *context)
+{
+    const unsigned count = __atomic_load_n(&device_count, __ATOMIC_ACQUIRE);
+
+    for (unsigned i = 0; i < count; i++)
+        if (devices[i].context == context) return &devices[i];
+    return NULL;
+}
+
+bool ibp_verbs_attached(void)
+{
+    return __atomic_load_n(&device_count, __ATOMIC_RELAXED);
+}
+
+ibp_verbs_post_send *ibp_verbs_original_post(const struct ibp_verbs_context *context)
+{
+    const struct device *device = find_device(context);
+
+    return device ? device->post_send : NULL;
+}
+
+static void forget(struct ibp_route_table **which, const void *address)
+{
+    if (!ibp_route_find(which, address)) return;
+    ibp_verbs_lock();
+    ibp_route_forget(which, address);
+    ibp_verbs_unlock();
+}
+
+/* Destroys what has a route. That goes first, because the address may be another's as soon as this one is gone; when the
+ * destruction fails it comes back. */
+static int destroy(int (*next)(void *), struct ibp_route_table **which, void *object)
+{
+    const struct ibp_route *route = ibp_route_find(which, object);
+    struct ibp_route kept, *again;
+    int result;
+
+    if (!route) return next(object);
+    kept = *route;
+    forget(which, object);
+    result = next(object);
+    if (!result) return 0;
+    ibp_verbs_lock();
+    again = ibp_route_make(which, object);
+    if (again) *again = kept;
+    ibp_verbs_unlock();
+    return result;
+}
+
+struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp)
+{
+    struct ibp_route *route = ibp_route_find(&ibp_queue_pairs, qp);
+
+    if (route || !ibp_verbs_original_post(qp->context)) return route;
+    ibp_verbs_lock();
+    route = ibp_route_make(&ibp_queue_pairs, qp);
+    if (route) {
+        route->context = qp->context;
+        route->post_send = ibp_verbs_original_post(qp->context);
+        route->datagram = qp->type == IBP_VERBS_TYPE_UD;
+    }
+    ibp_verbs_unlock();
+    return route;
+}
+
+/* A queue pair that was just made, whoever had its address before. */
+static void remember_new(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted)
+{
+    forget(&ibp_queue_pairs, qp);
+    if (ibp_verbs_route(qp) && wanted && wanted->fields & IBP_VERBS_INIT_SEND_OPS && wanted->send_operations)
+        ibp_verbs_hook_builders(qp, wanted->send_operations);
+}
+
+static struct ibp_verbs_qp *hook_create_qp_ex(struct ibp_verbs_context *context, void *wanted)
+{
+    struct ibp_verbs_qp *qp = find_device(context)->create_qp_ex(context, wanted);
+
+    if (qp) remember_new(qp, wanted);
+    return qp;
+}
+
+static struct ibp_verbs_extended *extended_of(struct ibp_verbs_context *context)
+{
+    struct ibp_verbs_extended *extended;
+
+    if ((uintptr_t)context->compatibility != UINTPTR_MAX) return NULL;
+    extended = (struct ibp_verbs_extended *)((char *)context - offsetof(struct ibp_verbs_extended, context));
+    return extended->bytes >= sizeof *extended ? extended : NULL;
+}
+
+void ibp_verbs_attach(struct ibp_verbs_context *context)
+{
+    struct ibp_verbs_extended *extended;
+    struct device *device;
+
+    if (ibp_wiped_open() || context->post_send == ibp_verbs_post || !context->post_send) return;
+    ibp_verbs_lock();
+    device = find_device(context);
+    if (!device && device_count < DEVICES_MAX) {
+        device = &devices[device_count];
+        device->context = context;
+        __atomic_store_n(&device_count, device_count + 1, __ATOMIC_RELEASE);
+    }
+    if (device) {
+        device->post_send = context->post_send;
+        context->post_send = ibp_verbs_post;
+        extended = extended_of(context);
+        if (extended && extended->create_qp_ex) {
+            device->create_qp_ex = extended->create_qp_ex;
+            extended->create_qp_ex = hook_create_qp_ex;
+        }
+    }
+    ibp_verbs_unlock();
+}
+
+DEFINE(struct ibp_verbs_context *, ibv_open_device, void *device)
+{
+    static struct ibp_verbs_context *(*next)(void *);
+    struct ibp_verbs_context *context;
+
+    FIND_VERB(next, "ibv_open_device", NULL);
+    context = next(device);
+    if (context) ibp_verbs_attach(context);
+    return context;
+}
+
+DEFINE(struct ibp_verbs_context *, ibv_import_device, int file)
+{
+    static struct ibp_verbs_context *(*next)(int);
+    struct ibp_verbs_context *context;
+
+    FIND_VERB(next, "ibv_import_device", NULL);
+    context = next(file);
+    if (context) ibp_verbs_attach(context);
+    return context;
+}
+
+/* -- queue pairs ------------------------------------------------------------------------------------------------------------ */
+
+DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
+{
+    static struct ibp_verbs_qp *(*next)(void *, void *);
+    struct ibp_verbs_qp *qp;
+
+    FIND_VERB(next, "ibv_create_qp", NULL);
+    qp = next(domain, wanted);
+    if (qp) remember_new(qp, NULL); /* what is wanted ends before the flags of the wr_ functions */
+    return qp;
+}
+
+/* Where a queue pair leads: said, and perhaps said again, when it is connected. Its own port is named before, once. */
+static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
+{
+    struct ibp_verbs_path path = attributes->path;
+
+    ibp_verbs_lock();
+    if (fields & IBP_VERBS_ATTR_PORT) route->path.port = attributes->port;
+    if (fields & IBP_VERBS_ATTR_AV) {
+        if (!path.port) path.port = route->path.port;
+        ibp_route_redirect(route, &path);
+    }
+    ibp_verbs_unlock();
+}
+
+DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attributes *attributes, int fields)
+{
+    static int (*next)(struct ibp_verbs_qp *, struct ibp_verbs_qp_attributes *, int);
+    int result;
+
+    FIND_VERB(next, "ibv_modify_qp", ENOSYS);
+    result = next(qp, attributes, fields);
+    if (!result && fields & (IBP_VERBS_ATTR_PORT | IBP_VERBS_ATTR_AV)) {
+        struct ibp_route *route = ibp_verbs_route(qp);
+
+        if (route) redirect(route, attributes, fields);
+    }
+    return result;
+}
+
+DEFINE(int, ibv_destroy_qp, void *qp)
+{
+    static int (*next)(void *);
+
+    FIND_VERB(next, "ibv_destroy_qp", ENOSYS);
+    return destroy(next, &ibp_queue_pairs, qp);
+}
+
+/* -- address handles ---------------------------------------------------------------------------------------------------------- */
+
+DEFINE(void *, ibv_create_ah, struct ibp_verbs_object *domain, struct ibp_verbs_path *path)
+{
+    static void *(*next)(struct ibp_verbs_object *, struct ibp_verbs_path *);
+    void *handle;
+    struct ibp_route *route;
+
+    FIND_VERB(next, "ibv_create_ah", NULL);
+    handle = next(domain, path);
+    if (!handle || !find_device(domain->context)) return handle;
+    ibp_verbs_lock();
+    ibp_route_forget(&ibp_address_handles, handle);
+    route = ibp_route_make(&ibp_address_handles, handle);
+    if (route) {
+        route->context = domain->context;
+        ibp_route_redirect(route, path);
+    }
+    ibp_verbs_unlock();
+    return handle;
+}
+
+DEFINE(int, ibv_destroy_ah, void *handle)
+{
+    static int (*next)(void *);
+
+    FIND_VERB(next, "ibv_destroy_ah", ENOSYS);
+    return destroy(next, &ibp_address_handles, handle);
+}
+
+/* libibverbs makes this one of two of its own calls, which we would not see. */
+DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
+{
+    static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);
+    struct ibp_verbs_path path;
+
+    FIND_VERB(next, "ibv_init_ah_from_wc", NULL);
+    memset(&path, 0, sizeof path);
+    if (next(domain->context, port, completion, header, &path)) return NULL;
+    return ibv_create_ah(domain, &path);
+}
+
+/* -- mlx5: queue pairs that are posted to past verbs ---------------------------------------------------------------------------- */
+
+static void note_direct(struct ibp_verbs_qp *qp)
+{
+    struct ibp_route *route = qp ? ibp_verbs_route(qp) : NULL;
+
+    if (route && route->direct) return;
+    if (route) route->direct = true;
+    ibp_transfers_note_unseen(1);
+}
+
+DEFINE(struct ibp_verbs_qp *, mlx5dv_create_qp, struct ibp_verbs_context *context, struct ibp_verbs_qp_init *wanted,
+       struct ibp_mlx5_qp_init *special)
+{
+    static struct ibp_verbs_qp *(*next)(struct ibp_verbs_context *, struct ibp_verbs_qp_init *,
+                                        struct ibp_mlx5_qp_init *);
+    struct ibp_verbs_qp *qp;
+
+    FIND_REAL(next, IBP_MLX5_LIBRARY, "mlx5dv_create_qp", NULL);
+    qp = next(context, wanted, special);
+    if (!qp) return NULL;
+    remember_new(qp, wanted);
+    /* The target of a dynamic connection only receives. */
+    if (!(special && special->fields & IBP_MLX5_INIT_DC && special->dc_type == IBP_MLX5_DC_TARGET)) note_direct(qp);
+    return qp;
+}
+
+DEFINE(int, mlx5dv_init_obj, struct ibp_mlx5_object *object, uint64_t types)
+{
+    static int (*next)(struct ibp_mlx5_object *, uint64_t);
+    int result;
+
+    FIND_REAL(next, IBP_MLX5_LIBRARY, "mlx5dv_init_obj", ENOSYS);
+    result = next(object, types);
+    if (!result && types & IBP_MLX5_OBJECT_QP && object->qp) note_direct(object->qp);
+    return result;
+}
+
+DEFINE(void *, mlx5dv_devx_obj_create, struct ibp_verbs_context *context, const uint8_t *command, size_t bytes,
+       void *answer, size_t answer_bytes)
+{
+    static void *(*next)(struct ibp_verbs_context *, const uint8_t *, size_t, void *, size_t);
+    void *made;
+
+    FIND_REAL(next, IBP_MLX5_LIBRARY, "mlx5dv_devx_obj_create", NULL);
+    made = next(context, command, bytes, answer, answer_bytes);
+    if (made && bytes >= 2 && (command[0] << 8 | command[1]) == IBP_MLX5_COMMAND_CREATE_QP) note_direct(NULL);
+    return made;
+}

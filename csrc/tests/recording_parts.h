@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Reads the recording that this process is making, from its file, by kind and number of the record.
+ */
+#ifndef IBPROF_RECORDING_PARTS_H
+#define IBPROF_RECORDING_PARTS_H
+
+#include "ibprof_recording.h"
+
+struct amount {
+    uint64_t bytes, messages;
+};
+
+/* Maps the one file of a folder. */
+void parts_open(const char *folder);
+
+/* Records of a kind, and one of them. */
+int parts_count(enum ibp_segment_kind kind);
+const void *parts_record(enum ibp_segment_kind kind, int number);
+
+const struct ibp_process *parts_process(void);
+
+#endif
