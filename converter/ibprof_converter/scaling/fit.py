@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""#x(n, p) from measured points: one coefficient times a power of n times a form of p, and how sure that is.
+
+The forms are those that algorithms have, as in performance modelling by normal forms (Calotoiu et al., "Using automated
+performance modeling to find scalability bugs in complex codes", SC'13). With few points more than one may fit: all that
+do are named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_POWERS_OF_SIZE = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+
+_FORMS: dict[str, Callable[[Floats], Floats]] = {
+    "1": np.ones_like,
+    "log2(p)": np.log2,
+    "sqrt(p)": np.sqrt,
+    "(sqrt(p) - 1)": lambda p: np.sqrt(p) - 1,
+    "(p - 1)": lambda p: p - 1,
+    "p": lambda p: p,
+    "p log2(p)": lambda p: p * np.log2(p),
+    "sqrt(p) (sqrt(p) - 1)": lambda p: p - np.sqrt(p),
+    "(p - 1) / p": lambda p: (p - 1) / p,
+    "p sqrt(p)": lambda p: p**1.5,
+    "p (p - 1)": lambda p: p * (p - 1),
+    "p^2": lambda p: p**2,
+}
+
+_CONFIDENCE = 0.95
+_AS_GOOD = 2.0
+"""How many times the best form's scatter another one may have and still be named as possible."""
+
+_ROUNDING = 1e-6
+"""Relative deviation below which a form counts as exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value and its 95 % confidence interval; nan where there are too few points for one."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """c n^i g(p).
+
+    Attributes:
+        power: i.
+        name: of g.
+    """
+
+    power: float
+    name: str
+
+    def evaluate(self, n: Floats | float, p: Floats | float) -> Floats:
+        """Give n^i g(p), dimensionless."""
+        shaped: Floats = np.asarray(n, float) ** self.power * _FORMS[self.name](np.asarray(p, float))
+        return shaped
+
+    def __str__(self) -> str:
+        size = {0.0: "", 1.0: "n "}.get(self.power, f"n^{self.power:g} ")
+        return (size + ("" if self.name == "1" and size else self.name)).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """#x(n, p) as fitted.
+
+    Attributes:
+        form: that fits best.
+        coefficient: in Byte.
+        scatter: standard deviation of the points about the form, relative (of logarithms).
+        points: number of points with bytes.
+        alternatives: other forms that fit about as well.
+        size_exponent, process_exponent: of a free power law n^i p^j, for comparison; None where not varied or too few
+            points.
+        sizes, processes: ranges of what was measured.
+    """
+
+    form: Form
+    coefficient: Interval
+    scatter: float
+    points: int
+    alternatives: tuple[Form, ...]
+    size_exponent: Interval | None
+    process_exponent: Interval | None
+    sizes: tuple[float, float]
+    processes: tuple[int, int]
+
+    def exchange(self, n: float, p: float) -> float:
+        """Give #x(n, p), in Byte."""
+        return self.coefficient.value * float(self.form.evaluate(n, p))
+
+    def spread(self) -> float:
+        """Give the factor by which a new point may deviate, at 95 %; infinite with a single point."""
+        if self.scatter < _ROUNDING:
+            return 1.0
+        return math.exp(_quantile(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
+
+
+def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[int]) -> Fit | None:
+    """Find the form that describes measured points best, of those that are 0 with one process where the points are.
+
+    Args:
+        sizes, processes, exchanged: n, p and bytes of each run.
+
+    Returns:
+        The fit; None where nothing was exchanged at all.
+
+    Raises:
+        ValueError: fewer than two numbers of processes exchanged anything, so that no form can be told.
+    """
+    n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
+    has_bytes = x > 0
+    if not has_bytes.any():
+        return None
+    silent_alone = bool(np.any(~has_bytes & (p == 1)))
+    spoken = p[has_bytes]
+    if len(np.unique(spoken)) + silent_alone < 2:
+        raise ValueError("expected runs with at least two different numbers of processes")
+    points = n[has_bytes], spoken, np.log(x[has_bytes])
+    powers = _POWERS_OF_SIZE if len(np.unique(points[0])) > 1 else (0.0,)
+    scored = []
+    for name, form_of in _FORMS.items():
+        at_one = float(form_of(np.ones(1))[0])
+        if (at_one and silent_alone) or (not at_one and (spoken == 1).any()):
+            continue
+        scored += [(_score(Form(power, name), *points), Form(power, name)) for power in powers]
+    if not scored:
+        raise ValueError("expected bytes with one process in all runs or in none")
+    best_score, best = min(scored, key=lambda each: each[0])
+    bound = max(best_score * _AS_GOOD, _ROUNDING)
+    logs = points[2] - np.log(best.evaluate(points[0], spoken))
+    count = len(logs)
+    scatter = float(np.std(logs, ddof=1)) if count > 1 else math.nan
+    off = _quantile(count - 1) * scatter / math.sqrt(count) if count > 1 else math.nan
+    middle = float(np.mean(logs))
+    exponents = _free_exponents(*points)
+    return Fit(
+        form=best,
+        coefficient=Interval(math.exp(middle), math.exp(middle - off), math.exp(middle + off)),
+        scatter=scatter,
+        points=count,
+        alternatives=tuple(form for score, form in scored if score <= bound and form != best),
+        size_exponent=exponents[0],
+        process_exponent=exponents[1],
+        sizes=(float(n.min()), float(n.max())),
+        processes=(int(p.min()), int(p.max())),
+    )
+
+
+def _score(form: Form, n: Floats, p: Floats, log_x: Floats) -> float:
+    """Root mean square of what each point deviates from the form fitted to the others (leave one out)."""
+    residual = log_x - np.log(form.evaluate(n, p))
+    residual = residual - residual.mean()
+    count = len(residual)
+    return float(np.sqrt(np.mean(residual**2))) * count / max(count - 1, 1)
+
+
+def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[Interval | None, Interval | None]:
+    from scipy.optimize import curve_fit  # noqa: PLC0415  (slow to import)
+
+    columns = [np.log(each) if len(np.unique(each)) > 1 else None for each in (n, p)]
+    varied = [column for column in columns if column is not None]
+    free = len(varied) + 1
+    if not varied or len(log_x) <= free or np.linalg.matrix_rank(np.array([np.ones_like(n), *varied])) < free:
+        return None, None
+    found, covariance = curve_fit(
+        lambda _, *exponents: exponents[0] + sum(e * v for e, v in zip(exponents[1:], varied, strict=True)),
+        n,
+        log_x,
+        p0=np.zeros(free),
+    )
+    half = _quantile(len(log_x) - free) * np.sqrt(np.maximum(np.diag(covariance), 0))
+    intervals = iter([Interval(float(e), float(e - h), float(e + h)) for e, h in zip(found[1:], half[1:], strict=True)])
+    size, process = (next(intervals) if column is not None else None for column in columns)
+    return size, process
+
+
+def _quantile(freedom: int) -> float:
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    return float(t.ppf((1 + _CONFIDENCE) / 2, freedom)) if freedom > 0 else math.inf

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model: time is computing plus communicating, and what follows from that.
+
+Slides are those of H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
+performance analysis of cluster-computing", ISC'13. Their quantities:
+
+    #op  arithmetic operations [Flop]           l_peak  peak of one processing unit [Flop/s]
+    #b   bytes of data involved [Byte]          b_c     bandwidth of the network [Byte/s]
+    #x   bytes communicated in all [Byte]       p       processing units
+    a = #op / #b, a* = l_peak / b_c [Flop/Byte]    r = #b / #x, x = (1/p) (a/a*) r [-]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+Exchange = Callable[[float], float]
+"""Bytes communicated between p processing units, #x(p)."""
+
+_MOST_PROCESSES = 1e12
+"""Where the search for an optimum ends: beyond any machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Hardware parameters (slide 5).
+
+    Attributes:
+        peak: l_peak, of one processing unit, in Flop/s.
+        bandwidth: b_c, of the network, in Byte/s.
+    """
+
+    peak: float
+    bandwidth: float
+
+    @property
+    def intensity(self) -> float:
+        """The hardware's computational intensity a* = l_peak / b_c, in Flop/Byte (slide 10)."""
+        return self.peak / self.bandwidth
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Software parameters (slide 5) of one problem size.
+
+    Attributes:
+        operations: #op, in Flop.
+        data: #b, in Byte.
+        exchange: #x(p), in Byte, for real p >= 1.
+    """
+
+    operations: float
+    data: float
+    exchange: Exchange
+
+    @property
+    def intensity(self) -> float:
+        """The software's computational intensity a = #op / #b, in Flop/Byte (slide 10)."""
+        return self.operations / self.data
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """Where performance stops paying.
+
+    Attributes:
+        p_half: processing units at which half of their peak is reached, x = 1 (slide 12).
+        p_max: processing units of the largest performance (slide 12).
+        l_max: that performance, in Flop/s.
+
+    Each is infinite where the model has none: what communicates nothing scales for ever.
+    """
+
+    p_half: float
+    p_max: float
+    l_max: float
+
+
+def inverse_communication_intensity(work: Work, p: float) -> float:
+    """Give r = #b / #x at p (slide 10); infinite where nothing is communicated."""
+    exchanged = work.exchange(p)
+    return work.data / exchanged if exchanged else math.inf
+
+
+def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
+    """Give x without its 1/p: (a / a*) r(p), the numerator of slide 12's x, dimensionless."""
+    return work.intensity / cluster.intensity * inverse_communication_intensity(work, p)
+
+
+def balance(work: Work, cluster: Cluster, p: float) -> float:
+    """Give x = (1/p) (a / a*) r(p), the time of computing over that of communicating (slide 10, homogeneous)."""
+    return balance_at_one(work, cluster, p) / p
+
+
+def run_time(work: Work, cluster: Cluster, p: float) -> float:
+    """Give the least time t = #op / (p l_peak) + #x / b_c, in seconds (slides 9 and 10)."""
+    return work.operations / (p * cluster.peak) + work.exchange(p) / cluster.bandwidth
+
+
+def performance(work: Work, cluster: Cluster, p: float) -> float:
+    """Give l = #op / t, which is p l_peak x / (1 + x), in Flop/s (slide 11)."""
+    return work.operations / run_time(work, cluster, p)
+
+
+def speed_up(work: Work, cluster: Cluster, p: float) -> float:
+    """Give S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
+
+    The slide compares with one unit that communicates as much as the p do; p where nothing is communicated.
+    """
+    at_one = balance_at_one(work, cluster, p)
+    return (1 + at_one) / (1 + at_one / p) if math.isfinite(at_one) else p
+
+
+def find_optimum(work: Work, cluster: Cluster) -> Optimum:
+    """Solve slide 12's two conditions numerically, without its approximations.
+
+    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1; p_half is 1 where communicating takes
+    the longer already with one unit.
+    """
+    from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415  (slow to import)
+
+    def excess(log_p: float) -> float:
+        p = math.exp(log_p)
+        return math.log(work.operations / (p * cluster.peak)) - math.log(work.exchange(p) / cluster.bandwidth)
+
+    end = math.log(_MOST_PROCESSES)
+    begin = math.log1p(1e-9)  # forms such as sqrt(p) - 1 have no logarithm at 1
+    if not work.exchange(_MOST_PROCESSES) or excess(end) > 0:
+        p_half = math.inf
+    elif work.exchange(1 + 1e-9) and excess(begin) <= 0:
+        p_half = 1.0
+    else:
+        p_half = math.exp(brentq(excess, begin, end, xtol=1e-14))
+    least = minimize_scalar(
+        lambda log_p: math.log(run_time(work, cluster, math.exp(log_p))),
+        bounds=(0.0, end),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    if end - least.x < 1e-3:
+        return Optimum(p_half, math.inf, math.inf)
+    p_max = math.exp(least.x)
+    if run_time(work, cluster, 1.0) <= run_time(work, cluster, p_max):
+        p_max = 1.0
+    return Optimum(p_half, p_max, performance(work, cluster, p_max))
+
+
+# -- shares of the work that are not equal -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one processing unit k does (slides 7 to 11).
+
+    Attributes:
+        operations: omega_k, its share of #op.
+        data: delta_k, its share of #b.
+        peak: its l_peak_k, in Flop/s.
+        intensity: its a_k = o_k / d_k, in Flop/Byte.
+        balance: its x_k = omega_k (a / a*_k) r.
+        time: omega_k #op / l_peak_k (1 + 1 / x_k), in seconds.
+    """
+
+    operations: float
+    data: float
+    peak: float
+    intensity: float
+    balance: float
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The general case.
+
+    Attributes:
+        units: of each processing unit.
+        slowest: index of the one that decides.
+        time: t, of the slowest, in seconds (slide 10).
+        performance: #op / t, in Flop/s.
+        speed_up: over the slowest unit doing all of the work with the same communication (slide 11).
+    """
+
+    units: tuple[Share, ...]
+    slowest: int
+    time: float
+    performance: float
+    speed_up: float
+
+
+def share_work(
+    operations: float,
+    data: float,
+    exchanged: float,
+    bandwidth: float,
+    peaks: Sequence[float],
+    operation_shares: Sequence[float] | None = None,
+    data_shares: Sequence[float] | None = None,
+) -> Shares:
+    """Evaluate the model for units that are not alike (slides 7 to 11).
+
+    Args:
+        operations, data, exchanged: #op in Flop, #b and #x in Byte.
+        bandwidth: b_c, in Byte/s.
+        peaks: l_peak_k of each unit, in Flop/s.
+        operation_shares, data_shares: omega_k and delta_k of each unit, each adding up to 1; equal ones if left out.
+
+    Raises:
+        ValueError: numbers of units differ, or shares do not add up to 1.
+    """
+    p = len(peaks)
+    omega = list(operation_shares or [1 / p] * p)
+    delta = list(data_shares or omega)
+    for name, shares in (("operations", omega), ("data", delta)):
+        if len(shares) != p:
+            raise ValueError(f"expected {p} shares of {name}, one for each peak, found {len(shares)}")
+        if min(shares) < 0 or not math.isclose(sum(shares), 1, rel_tol=1e-6):
+            raise ValueError(f"expected shares of {name} that add up to 1, found a sum of {sum(shares):.9g}")
+    communicating = exchanged / bandwidth
+    units = []
+    for o, d, peak in zip(omega, delta, peaks, strict=True):
+        computing = o * operations / peak
+        units.append(
+            Share(
+                operations=o,
+                data=d,
+                peak=peak,
+                intensity=o * operations / (d * data) if d else math.inf,
+                balance=computing / communicating if communicating else math.inf,
+                time=computing + communicating,
+            )
+        )
+    slowest = max(range(p), key=lambda k: units[k].time)
+    time = units[slowest].time
+    alone = operations / peaks[slowest] + communicating
+    return Shares(tuple(units), slowest, time, operations / time, alone / time)

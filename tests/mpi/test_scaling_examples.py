@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model's #x as recorded: three kernels on 1 to 16 ranks, each with the bytes that its algorithm fixes."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from matrices import load_complete
+from mpis import ROOT, Mpi, find_mpi, run_mpi
+
+from ibprof.profile import Profile
+from ibprof_converter.scaling.kernels import linpack, matrix_product, scalar_product
+from ibprof_converter.scaling.measure import RANKS, WHOLE, Measurement, measure
+from ibprof_converter.scaling.model import Cluster
+
+EXAMPLES = ROOT / "examples" / "scaling"
+ANY = Cluster(1e9, 1e9)
+SQUARES = (1, 4, 9, 16)
+
+# Broadcasts by a tree send their bytes once to each of the others.
+BINOMIAL: dict[str, str | int] = {
+    "coll_tuned_use_dynamic_rules": 1,
+    "coll_tuned_bcast_algorithm": 6,
+    "coll_tuned_reduce_algorithm": 5,
+}
+
+
+@pytest.fixture(scope="module")
+def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], Measurement]:
+    """Compile an example as its page says, record it on so many ranks."""
+    mpi: Mpi = find_mpi("system")
+    folder = tmp_path_factory.mktemp("scaling")
+    for name in ("scalar_product", "cannon", "lu"):
+        compiler = [mpi.program("mpicc"), "-O2", "-I", ROOT / "csrc" / "include"]
+        subprocess.run([*compiler, EXAMPLES / f"{name}.c", "-o", folder / name, "-lm"], check=True)
+
+    def run(name: str, size: int, ranks: int) -> Measurement:
+        recording = folder / f"{name}{ranks}.ibprof"
+        shutil.rmtree(recording, ignore_errors=True)
+        run_mpi(mpi, ranks, [folder / name, str(size)], recording=recording, mca=BINOMIAL)
+        profile: Profile = load_complete(recording, ranks)
+        return measure(profile, size, RANKS)
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5, 16])
+def test_scalar_product(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+    """Measured (p - 1) w; the model's p w counts the root as well."""
+    measured = run_example("scalar_product", 1000, ranks).bytes_in(WHOLE)
+    assert measured == (ranks - 1) * 8
+    assert scalar_product(1000, ANY).exact.exchange(ranks) - measured == 8
+
+
+@pytest.mark.parametrize("ranks", SQUARES)
+def test_cannon(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+    """Measured exactly what the model counts."""
+    run = run_example("cannon", 48, ranks)
+    assert run.bytes_in("shift") == matrix_product(48, ANY).exact.exchange(ranks)
+    assert run.bytes_in("multiply") == 0
+
+
+@pytest.mark.parametrize("ranks", SQUARES)
+def test_lu(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+    """Measured exactly what this algorithm sends; Linpack's #x of the slides is within a factor of 2.5 of it."""
+    size = 48
+    measured = run_example("lu", size, ranks).bytes_in("factorise")
+    assert measured == (math.isqrt(ranks) - 1) * (size**2 - 1) * 8
+    if ranks > 1:
+        assert 0.8 < measured / linpack(size, ANY).exact.exchange(ranks) < 2.5
