@@ -54,7 +54,8 @@ def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:
 
 def test_names_of_scripts_and_commands() -> None:
     assert SCRIPTS == ["ibprof", "ibprof-layout", "ibprof-report", "ibprof-scaling"]
-    assert COMMANDS == ["collect", "demo", "doctor", "env", "info", "layout", "lib", "matrix", "report", "run", "scaling"]
+    recorder = ["collect", "doctor", "env", "info", "lib", "matrix", "run"]
+    assert sorted([*recorder, "demo", "layout", "report", "scaling"]) == COMMANDS
 
 
 @pytest.mark.parametrize(
