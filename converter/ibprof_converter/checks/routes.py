@@ -10,19 +10,20 @@ import numpy.typing as npt
 
 from ibprof_converter.checks.findings import Finding, Kind, count
 from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.routing.intree import InTrees
-from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.network import NONE
 from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.routes import Routes
+from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet, find_dangling_ports, find_unlisted
 
-_CELLS = 1 << 21
+_FLOWS = 1 << 22
 """Switches x LIDs looked at together."""
 
 
 def check_tables(rail: int, subnet: Subnet) -> Iterator[Finding]:
     """Find what tables or links lack of each other."""
     fabric, tables = subnet.fabric, subnet.tables
-    network = Network.index(fabric, tables)
+    network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
     if len(foreign):
         what = f"{count(len(foreign), 'table')} of switches that are not listed"
@@ -50,10 +51,10 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
     Other switches need not know the way: a spine of a fat-tree has none to other spines, and no packet asks for it.
     """
     fabric = subnet.fabric
-    network = Network.index(fabric, subnet.tables)
+    network = subnet.routes.network
     is_end = np.append(fabric.node_kind != NodeKind.SWITCH, False)
     lids = np.flatnonzero(is_end[fabric.lid_node])
-    lost = _count_lost(network, lids)
+    lost = _count_lost(subnet.routes, lids)
     without = network.switch_node[network.row == NONE]
     if len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
@@ -70,19 +71,21 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
             yield Finding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
 
 
-def _count_lost(network: Network, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _count_lost(routes: Routes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Count the switches with hosts by how their packets to a LID end: int64 [reason, LID]."""
-    fabric = network.fabric
-    is_end = fabric.node_kind != NodeKind.SWITCH
-    near_end = [fabric.link_node[is_end[fabric.link_node[:, end]], 1 - end] for end in (0, 1)]
-    leaves = np.unique(network.switch_of[np.concatenate(near_end)])
-    leaves = leaves[leaves != NONE]
+    fabric = routes.network.fabric
+    is_leaf = np.zeros(fabric.nodes, np.bool_)
+    is_leaf[routes.switch_node[: routes.leaves]] = True
+    leaf_lids = fabric.port_lid[is_leaf[fabric.port_node]]
     counts = np.zeros((len(Reason), len(lids)), np.int64)
-    size = max(1, _CELLS // max(len(network.switch_node), 1))
-    for start in range(0, len(lids), size):
-        trees = InTrees.grow(network, lids[start : start + size])
-        for reason in Reason:
-            counts[reason, start : start + size] = (trees.reason[leaves] == reason).sum(axis=0)
+    size = max(1, _FLOWS // max(len(lids), 1))
+    for start in range(0, len(leaf_lids), size):
+        sources = leaf_lids[start : start + size]
+        nothing = np.zeros(len(sources) * len(lids), np.uint64)
+        reason = spread(routes, np.repeat(sources, len(lids)), np.tile(lids, len(sources)), nothing, nothing, 1).reason
+        by_source = reason.reshape(len(sources), len(lids))
+        for outcome in Reason:
+            counts[outcome] += (by_source == outcome).sum(axis=0)
     return counts
 
 

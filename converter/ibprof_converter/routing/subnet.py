@@ -70,8 +70,7 @@ def read_rail(files: RailFiles) -> Subnet:
     """
     fabric = read_fabric(files.links, files.lid_ranges)
     tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
-    subnet = join_subnet(fabric, tables)
-    return subnet if files.adaptive is None else replace(subnet, adaptive=read_adaptive(files.adaptive))
+    return join_subnet(fabric, tables, read_adaptive(files.adaptive) if files.adaptive else None)
 
 
 def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
@@ -83,7 +82,7 @@ def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
     raise InputError(files.links, None, "forwarding tables of this fabric beside it (.fdbs, dump_fts)", "none")
 
 
-def join_subnet(fabric: Fabric, tables: ForwardingTables) -> Subnet:
+def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None) -> Subnet:
     """Hold a fabric and its tables against each other.
 
     Raises:
@@ -100,7 +99,7 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables) -> Subnet:
     if names:
         warnings.append(f"{tables.name}: {len(names)} switches have no table ({show_some(names)})")
     gaps = [f"{tables.name}: {gap}" for gap in _find_gaps(fabric, tables)]
-    return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps))
+    return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps), adaptive)
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:
