@@ -35,6 +35,8 @@
 #define IBP_REGION_NAME_BYTES 96
 #define IBP_SIZE_BINS 65
 #define IBP_PEER_UNKNOWN 0xffffffff
+#define IBP_PATH_BYTES 1024
+#define IBP_SNAPSHOT_GROUPS 32
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
 #define IBP_REGION_ALL 0xffffffff
@@ -49,7 +51,8 @@ enum ibp_segment_kind {
     IBP_SEGMENT_MARKS = 6,
     IBP_SEGMENT_PAIRS = 7,
     IBP_SEGMENT_TRANSFERS = 8,
-    IBP_SEGMENT_HARDWARE = 9
+    IBP_SEGMENT_HARDWARE = 9,
+    IBP_SEGMENT_SNAPSHOTS = 11
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added up. */
@@ -108,6 +111,14 @@ struct ibp_file_header {
     char run[64]; /* IBPROF_RUN: one name a run, given by `ibprof run`; empty without it */
     char launch[256]; /* what tells this launch on this host from every other one */
     char library_version[32];
+    /* Where IBPROF_OUTPUT is on a file system of several hosts, processes map a file of their node's own storage, and each
+     * copies its segments to the file of the recording from time to time and at its end. Both are empty without that. */
+    char storage[IBP_PATH_BYTES]; /* the mapped file */
+    char output[IBP_PATH_BYTES];  /* the file in IBPROF_OUTPUT, byte by byte at the same offsets */
+    uint64_t
+        members; /* processes that joined, and in the upper half those of them that copied all: equal when it is done */
+    uint32_t flush_seconds; /* IBPROF_FLUSH: between two copies, at least; 0 for the one at the end alone */
+    uint32_t reserved_too;
 };
 
 struct ibp_segment {
@@ -142,6 +153,8 @@ struct ibp_process {
     uint64_t transfers_lost_messages;
     uint32_t transfers_region; /* the region that is open: of what no IBP_SEGMENT_TRANSFERS says the region of */
     uint32_t queue_pairs_unseen; /* made for posting past verbs, and never seen to post through it */
+    uint64_t copy_begun_ns; /* when this process last began to copy itself to the output; 0 where it maps that */
+    uint64_t copied_ns; /* the same once it was done: while they differ, the copy is of two moments */
     /* Redo log of closing a region: while redo_from is not 0, counter number redo_into (from 1, in the order of the
      * segments) holds redo_bytes and redo_messages, and counter number redo_from is empty, whatever stands in them. */
     uint32_t redo_from;
@@ -241,6 +254,17 @@ struct ibp_hardware {
     uint64_t after; /* when the process that began it ended */
 };
 
+/* Bytes and messages of user data that a process sent and fetched from its start to a moment, by group of peers: IBPROF_INTERVAL.
+ * What was sent in between is the difference of two of them. A process keeps a fixed number; when it has made them all, every
+ * other one is dropped and its record used again, so they are not in the order of time. */
+struct ibp_snapshot {
+    uint64_t time_ns; /* 0 where it was dropped */
+    uint32_t group_ranks; /* group g is ranks g * group_ranks and on; the last group is all peers that are no rank */
+    uint32_t reserved;
+    uint64_t bytes[IBP_SNAPSHOT_GROUPS];
+    uint64_t messages[IBP_SNAPSHOT_GROUPS];
+};
+
 /* -- cffi ends -- */
 
 #define IBP_STATIC_ASSERT _Static_assert
@@ -249,6 +273,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_counter) == 32, "a counter is half a cache l
 IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache line");
+IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 528, "a snapshot has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 
