@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ibprof.profile import Direction, Kind, Source
+from ibprof.profile import Direction, Kind, Opcode, Source
 
 VERSION = 1
 """Of what stands in the archive; grows when an older reader would read it wrongly."""
@@ -11,11 +11,16 @@ VERSION = 1
 VERSION_PROPERTY = "ibprof::version"
 
 # Attributes of a Profile, a Host and a Rank that are no properties.
-NOT_OF_RUN = ("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks")
+NOT_OF_RUN = (
+    *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
+    *("pairs", "transfers"),
+)
 NOT_OF_RANK = ("host",)
+NOT_OF_PAIR = ("host",)
 
 HOST_CLASS = "node"
 PORT_CLASS = "port"
+PAIR_CLASS = "port pair"
 
 # The parameter in front of a counter says who is at the other end.
 PEER_PARAMETERS = {
@@ -23,6 +28,7 @@ PEER_PARAMETERS = {
     Direction.FETCHED: "fetched from",
     Direction.RECEIVED: "received from",
 }
+PAIR_PARAMETER = "port pair"
 SIZE_PARAMETER = "message bytes from"
 MARK_PARAMETER = "mark"
 MARK_REGION_PARAMETER = "mark of region"
@@ -30,6 +36,7 @@ MARK_REGION_PARAMETER = "mark of region"
 TIME_MEMBERS = ("visits", "wall_ns", "first_ns", "last_ns")
 MARK_MEMBERS = ("time_ns", "sent_bytes", "sent_messages", "received_bytes", "received_messages")
 SIZE_MEMBER = "messages by size"
+TRANSFER_MEMBER = "bytes posted"
 
 Tag = tuple[Direction, Kind, Source]
 
@@ -48,6 +55,20 @@ def parse_counter_member(name: str) -> Tag:
     """
     _, direction, kind, source = name.upper().split(" ")
     return Direction[direction], Kind[kind], Source[source]
+
+
+def transfer_members(opcode: Opcode) -> tuple[str, str]:
+    """Name the two numbers of a transfer: `bytes posted write`."""
+    return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
+
+
+def parse_transfer_member(name: str) -> Opcode:
+    """Take the name of a transfer's first number apart.
+
+    Raises:
+        LookupError: it is none.
+    """
+    return Opcode[name.removeprefix(TRANSFER_MEMBER).strip().upper()]
 
 
 def size_member(direction: Direction, kind: Kind) -> str:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a profile knows of its run, hosts, ports and ranks, as properties of OTF2 definitions and back.
 
-A property is `ibprof::` and the name of an attribute in `ibprof.profile`. A text of a tuple has a number behind its
-name; what is None has no property.
+A property is `ibprof::` and the name of an attribute in `ibprof.profile`. A part of a tuple has a number behind its
+name, and where it has attributes of its own, each has its name behind that; what is None has no property.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from enum import IntEnum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -23,17 +23,10 @@ def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tupl
     """Give the attributes of a dataclass as names and values of properties.
 
     Args:
-        thing: whose attributes are numbers, texts, tuples of texts, enumerators, or None.
+        thing: whose attributes are numbers, texts, tuples of texts or of such things, enumerators, or None.
         leave_out: attributes that are written in another way.
     """
-    for name in _names(type(thing), leave_out):
-        value = getattr(thing, name)
-        if isinstance(value, tuple):
-            yield from ((f"{PREFIX}{name}.{number}", text) for number, text in enumerate(value))
-        elif isinstance(value, IntEnum):
-            yield PREFIX + name, value.name
-        elif value is not None:
-            yield PREFIX + name, value
+    yield from _write(PREFIX, thing, leave_out)
 
 
 def from_properties(
@@ -49,8 +42,29 @@ def from_properties(
     Raises:
         LookupError: a property is missing, or names no enumerator.
     """
+    return _read_all(PREFIX, made, find, leave_out)
+
+
+def _read_all(
+    prefix: str, made: Any, find: Callable[[str], Value | None], leave_out: Sequence[str] = ()
+) -> dict[str, Any]:
     hints = get_type_hints(made)
-    return {name: _read(PREFIX + name, hints[name], find) for name in _names(made, leave_out)}
+    return {name: _read(prefix + name, hints[name], find) for name in _names(made, leave_out)}
+
+
+def _write(prefix: str, thing: object, leave_out: Sequence[str]) -> Iterator[tuple[str, Value]]:
+    for name in _names(type(thing), leave_out):
+        value = getattr(thing, name)
+        if isinstance(value, tuple):
+            for number, part in enumerate(value):
+                if is_dataclass(part):
+                    yield from _write(f"{prefix}{name}.{number}.", part, ())
+                else:
+                    yield f"{prefix}{name}.{number}", part
+        elif isinstance(value, IntEnum):
+            yield prefix + name, value.name
+        elif value is not None:
+            yield prefix + name, value
 
 
 def _names(made: Any, leave_out: Sequence[str]) -> list[str]:
@@ -58,6 +72,12 @@ def _names(made: Any, leave_out: Sequence[str]) -> list[str]:
 
 
 def _read(name: str, kind: Any, find: Callable[[str], Value | None]) -> Any:
+    if get_origin(kind) is tuple and is_dataclass(part := get_args(kind)[0]):
+        things: list[Any] = []
+        first = fields(part)[0].name
+        while find(f"{name}.{len(things)}.{first}") is not None:
+            things.append(part(**_read_all(f"{name}.{len(things)}.", part, find)))  # type: ignore[operator]
+        return tuple(things)
     if get_origin(kind) is tuple:
         texts: list[Value] = []
         while (text := find(f"{name}.{len(texts)}")) is not None:

@@ -25,9 +25,11 @@ from ibprof.profile import (
     MarkKind,
     MessageSizes,
     Port,
+    PortPair,
     Profile,
     Rank,
     RegionTimes,
+    Transfers,
     order_rows,
 )
 
@@ -56,6 +58,11 @@ def read_trace(path: Path, trace: Any) -> Profile:
         if node.class_name == form.PORT_CLASS:
             ports[node.parent].append(Port(**from_properties(Port, _property_of(node))))
     number_of = {node: number for number, node in enumerate(host_nodes)}
+    pairs = [
+        PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), form.NOT_OF_PAIR))
+        for node in nodes
+        if node.class_name == form.PAIR_CLASS
+    ]
     locations = [definitions.locations[number] for number in range(len(definitions.locations))]
     ranks = [
         Rank(
@@ -79,6 +86,8 @@ def read_trace(path: Path, trace: Any) -> Profile:
         region_times=rows.region_times(),
         sizes=rows.sizes(),
         marks=tuple(sorted(rows.marks, key=lambda mark: mark.rank)),
+        pairs=tuple(pairs),
+        transfers=rows.transfers(),
         **from_properties(Profile, _property_of(nodes[0]), form.NOT_OF_RUN),
     )
 
@@ -164,6 +173,7 @@ class _Rows:
         self._regions = {name: number for number, name in enumerate(regions)}
         self._counters: list[tuple[int, ...]] = []
         self._times: list[tuple[int, ...]] = []
+        self._transfers: list[tuple[int, ...]] = []
         self._sizes: dict[tuple[int, ...], dict[int, int]] = {}
 
     def add(self, rank: int, events: Sequence[_Event]) -> None:
@@ -193,6 +203,9 @@ class _Rows:
             self.marks.append(Mark(rank=rank, kind=kind, region=region, **numbers))
         elif name == form.TIME_MEMBERS[0]:
             self._times.append((rank, entered[-1], *values))
+        elif name.startswith(form.TRANSFER_MEMBER):
+            pair = parameters[form.PAIR_PARAMETER]
+            self._transfers.append((rank, entered[-1], form.parse_transfer_member(name), pair, *values))
         elif name.startswith(form.SIZE_MEMBER):
             call = rank, *entered, *form.parse_size_member(name)
             size_bin = parameters[form.SIZE_PARAMETER].bit_length()
@@ -210,6 +223,11 @@ class _Rows:
     def region_times(self) -> RegionTimes:
         """Give all visits of regions."""
         return order_rows(RegionTimes(**_columns(("rank", "region", *form.TIME_MEMBERS), self._times)))
+
+    def transfers(self) -> Transfers:
+        """Give all transfers."""
+        names = ("rank", "region", "opcode", "pair", "bytes", "messages")
+        return order_rows(Transfers(**_columns(names, self._transfers)))
 
     def sizes(self) -> MessageSizes:
         """Give all messages by size."""

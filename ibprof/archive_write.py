@@ -17,7 +17,19 @@ import otf2
 
 from ibprof import archive_format as form
 from ibprof.archive_properties import Value, to_properties
-from ibprof.profile import Counters, Direction, Kind, Mark, MessageSizes, Profile, RegionTimes, Source, order_rows
+from ibprof.profile import (
+    Counters,
+    Direction,
+    Kind,
+    Mark,
+    MessageSizes,
+    Opcode,
+    Profile,
+    RegionTimes,
+    Source,
+    Transfers,
+    order_rows,
+)
 
 Progress = Callable[[int, int], None]
 """Is called with how many parts of the work are done, and of how many."""
@@ -85,6 +97,7 @@ class _Rows:
         self._times = order_rows(run.region_times)
         self._counters = order_rows(run.counters)
         self._sizes = order_rows(run.sizes)
+        self._transfers = order_rows(run.transfers)
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
             self._marks.setdefault(mark.rank, []).append(mark)
@@ -108,6 +121,14 @@ class _Rows:
         names = ("region", "operation", "direction", "kind", "messages")
         return _by_call(_columns_of(self._sizes, rank, names))
 
+    def transfers(self, rank: int) -> dict[int, list[list[int]]]:
+        """Give (opcode, pair, bytes, messages) by region."""
+        found: dict[int, list[list[int]]] = {}
+        names = ("region", "opcode", "pair", "bytes", "messages")
+        for region, *rest in zip(*_columns_of(self._transfers, rank, names), strict=True):
+            found.setdefault(region, []).append(rest)
+        return found
+
 
 _Call = tuple[Any, ...]
 """A function of OTF2's definition writer, and its arguments after the writer."""
@@ -115,7 +136,9 @@ _Call = tuple[Any, ...]
 _ByCall = dict[tuple[int, int], list[list[Any]]]
 
 
-def _columns_of(rows: Counters | RegionTimes | MessageSizes, rank: int, names: Sequence[str]) -> list[list[Any]]:
+def _columns_of(
+    rows: Counters | RegionTimes | MessageSizes | Transfers, rank: int, names: Sequence[str]
+) -> list[list[Any]]:
     begin, end = np.searchsorted(rows.rank, (rank, rank + 1))
     return [getattr(rows, name)[begin:end].tolist() for name in names]
 
@@ -137,14 +160,17 @@ def _write_marks(location: _Location, regions: Sequence[str], marks: Iterable[Ma
 
 def _write_totals(location: _Location, rows: _Rows, rank: int) -> None:
     """Write each region once, the operations in it, at the end of the rank: that is when its totals were these."""
-    times, counters, sizes = rows.times(rank), rows.counters(rank), rows.sizes(rank)
-    operations: dict[int, list[int]] = {region: [] for region in times}
+    times, counters, sizes, transfers = rows.times(rank), rows.counters(rank), rows.sizes(rank), rows.transfers(rank)
+    operations: dict[int, list[int]] = {region: [] for region in (*times, *transfers)}
     for region, operation in sorted({*counters, *sizes}):
         operations.setdefault(region, []).append(operation)
     for region in sorted(operations):
         location.enter_region(region)
         if region in times:
             location.metric(form.TIME_MEMBERS, times[region])
+        for opcode, pair, *amount in transfers.get(region, ()):
+            location.number_parameter(form.PAIR_PARAMETER, pair)
+            location.metric(form.transfer_members(Opcode(opcode)), amount)
         for operation in operations[region]:
             location.enter_operation(operation)
             _write_counters(location, counters.get((region, operation), ()))
@@ -277,6 +303,11 @@ class _Definitions:
                 node += 1
                 yield add, node, self.text(f"{port.device} port {port.port}"), self.text(form.PORT_CLASS), parent
                 yield from self._properties(add_property, node, to_properties(port))
+        for pair in run.pairs:
+            node += 1
+            name = f"{pair.device} port {pair.port} to {pair.remote_lid or pair.remote_gid}"
+            yield add, node, self.text(name), self.text(form.PAIR_CLASS), 1 + pair.host
+            yield from self._properties(add_property, node, to_properties(pair, form.NOT_OF_PAIR))
 
     def _ranks(self, run: Profile, locations: Sequence[_Location]) -> Iterator[_Call]:
         for number, (rank, location) in enumerate(zip(run.ranks, locations, strict=True)):

@@ -6,7 +6,7 @@ A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TypeVar
 
@@ -49,6 +49,19 @@ class Direction(IntEnum):
     RECEIVED = 2
 
 
+class Opcode(IntEnum):
+    """What a work request does. What is sent or written goes to the remote port, the rest comes from there."""
+
+    SEND = 0
+    WRITE = 1
+    READ = 2
+    ATOMIC = 3
+
+
+OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
+"""Those whose bytes go to the remote port."""
+
+
 class MarkKind(IntEnum):
     """What happened at a moment that was marked."""
 
@@ -62,6 +75,21 @@ class MarkKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class HardwareCounter:
+    """A counter that a port's hardware or driver keeps, of all traffic, whoever sends it.
+
+    Attributes:
+        name: as Linux has it in sysfs.
+        before: when the first process of the host began to record.
+        after: when that process ended; None when it was killed.
+    """
+
+    name: str
+    before: int
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Port:
     """A port of a host's InfiniBand or RoCE device.
 
@@ -70,6 +98,7 @@ class Port:
         node_guid, port_guid: `0x` and 16 hex digits.
         rate_gbps: of the active link.
         state: of the link, 4 is active.
+        hardware: counters of the port itself.
     """
 
     device: str
@@ -82,6 +111,27 @@ class Port:
     rate_gbps: float
     link_layer: str
     state: int
+    hardware: tuple[HardwareCounter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PortPair:
+    """Two ports that processes of a host posted work requests between: their own and a remote one.
+
+    Attributes:
+        host: index into `Profile.hosts`.
+        device, port: of the host; the device is empty where it is not known.
+        lid, remote_lid: path bits included; None on Ethernet.
+        gid, remote_gid: as in `Port.gids`; empty where the path names none.
+    """
+
+    host: int
+    device: str
+    port: int
+    lid: int | None
+    gid: str
+    remote_lid: int | None
+    remote_gid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +147,14 @@ class Rank:
     """A process that was recorded.
 
     Attributes:
-        rank: in MPI_COMM_WORLD.
+        rank: in MPI_COMM_WORLD; a process that initialised no MPI has a number behind the last rank.
         host: index into `Profile.hosts`.
         stop_ns: Unix time of MPI_Finalize, None when the process did not get there.
         finalized: whether its counters are those of the whole run.
         lost_bytes, lost_messages: counted, but not by peer, for want of room.
         off_ns: time for which recording was switched off.
         marks_seen: marks passed, of which the first are in `Profile.marks`.
+        queue_pairs_unseen: that post past verbs, so that their bytes are in no transfer.
         notes: what this process could not see, a sentence each.
     """
 
@@ -120,6 +171,7 @@ class Rank:
     off_ns: int
     marks_seen: int
     notes: tuple[str, ...]
+    queue_pairs_unseen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +197,35 @@ class Counters:
     source: npt.NDArray[np.uint8]
     bytes: npt.NDArray[np.uint64]
     messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """What was posted to queue pairs, a row each; arrays of one length. Source: the verbs library.
+
+    These bytes are those of `Counters` seen further down, with headers of the layers between: never added to them. Rows
+    are in the order of rank, region, opcode, pair.
+
+    Attributes:
+        rank: int32, who posted.
+        region: int32, index into the Profile's names.
+        opcode: uint8, `Opcode`.
+        pair: int32, index into `Profile.pairs`.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    opcode: npt.NDArray[np.uint8]
+    pair: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+def no_transfers() -> Transfers:
+    """Give the transfers of a run in which nothing posted to a queue pair was seen."""
+    small, large = np.zeros(0, np.int32), np.zeros(0, np.uint64)
+    return Transfers(rank=small, region=small, opcode=np.zeros(0, np.uint8), pair=small, bytes=large, messages=large)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +287,14 @@ class Profile:
         mpi: the MPI library's own name and version.
         command: of rank 0, or of the first rank that was recorded.
         job: the launcher's name of the job.
-        world_size: ranks in MPI_COMM_WORLD, recorded or not.
+        world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the processes that were recorded.
         operations_asked: IBPROF as it was given; empty when all operations were recorded.
         hosts: machines that ranks were recorded on.
         ranks: recorded processes, by rank.
         regions, operations: names, each there once; regions of the same name on different ranks are one.
         marks: by rank, each rank's in the order in which they were made.
+        pairs: of ports; each there once.
+        transfers: between them.
     """
 
     name: str
@@ -228,9 +311,11 @@ class Profile:
     region_times: RegionTimes
     sizes: MessageSizes
     marks: tuple[Mark, ...]
+    pairs: tuple[PortPair, ...] = ()
+    transfers: Transfers = field(default_factory=no_transfers)
 
 
-Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes)
+Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers)
 
 COLUMN_TYPES: dict[str, type[np.generic]] = {
     "rank": np.int32,
@@ -240,6 +325,8 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
     "kind": np.uint8,
     "direction": np.uint8,
     "source": np.uint8,
+    "opcode": np.uint8,
+    "pair": np.int32,
     "bytes": np.uint64,
     "messages": np.uint64,
     "visits": np.uint64,
@@ -249,7 +336,7 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 """The type of each column of counters, region times and sizes."""
 
-_ROW_ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer")
+_ROW_ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer", "opcode", "pair")
 
 
 def order_rows(rows: Rows) -> Rows:

@@ -26,19 +26,23 @@ from ibprof.profile import (
     MarkKind,
     MessageSizes,
     Port,
+    PortPair,
     Profile,
     Rank,
     RegionTimes,
     Rows,
     Source,
+    Transfers,
     order_rows,
 )
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 from ibprof.recording_runs import Run, choose_run, list_runs
+from ibprof.recording_transfers import read_ports, read_transfers
 
 Indices = npt.NDArray[np.intp]
 
+NO_MPI = "is a process that initialised no MPI: only what it posted to queue pairs was seen"
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
 
@@ -68,12 +72,14 @@ def merge_run(path: Path, run: Run) -> Profile:
         InputError: a file is damaged.
         InconsistentError: files contradict one another.
     """
+    files = list(run.files)
+    world_size, numbers = _number_processes(files)
     # In the order of ranks, so that rank 0's names come first.
-    files = sorted(run.files, key=lambda file: int(min(file.processes["world_rank"], default=0)))
-    world_size = _check_world(files)
+    order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _Names()
-    parts = [_read_file(file, names) for file in files]
-    first = min((process for file in files for process in file.processes), key=lambda process: process["world_rank"])
+    parts = [_read_file(files[index], numbers[index], names) for index in order]
+    every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
+    _, first = min(every, key=lambda pair: int(pair[0]))
     return Profile(
         name=path.name or str(path),
         mpi=decode_text(first["mpi"]),
@@ -89,6 +95,8 @@ def merge_run(path: Path, run: Run) -> Profile:
         region_times=order_rows(_concatenate([part.region_times for part in parts])),
         sizes=order_rows(_concatenate([part.sizes for part in parts])),
         marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
+        pairs=tuple(names.pairs),
+        transfers=order_rows(_concatenate([part.transfers for part in parts])),
     )
 
 
@@ -99,6 +107,7 @@ class _Names:
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     hosts: dict[str, dict[tuple[str, int], Port]] = field(default_factory=dict)
+    pairs: dict[PortPair, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,39 +119,61 @@ class _Part:
     region_times: RegionTimes
     sizes: MessageSizes
     marks: list[Mark]
+    transfers: Transfers
+
+
+def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
+    """Number the processes of each file: ranks as they are, those without MPI behind them in the order of their start.
+
+    Returns:
+        The size of MPI_COMM_WORLD, in which each rank is there once, and the numbers; without any rank, the number of
+        processes.
+    """
+    without_mpi = [file.processes["world_size"] == 0 for file in files]
+    size = _check_world(files)
+    starts = [
+        (int(file.processes["start_ns"][process]), index, int(process))
+        for index, (file, without) in enumerate(zip(files, without_mpi, strict=True))
+        for process in np.flatnonzero(without)
+    ]
+    numbers = [file.processes["world_rank"].astype(np.int32) for file in files]
+    for number, (_, index, process) in enumerate(sorted(starts)):
+        numbers[index][process] = size + number
+    return size or len(starts), numbers
 
 
 def _check_world(files: Sequence[RecordingFile]) -> int:
-    """Give the size of MPI_COMM_WORLD, in which each rank is there once."""
+    """Give the size of MPI_COMM_WORLD, 0 where there is none."""
     seen: dict[int, RecordingFile] = {}
     sizes = set()
     for file in files:
         for rank, size in file.processes[["world_rank", "world_size"]].tolist():
+            if not size:
+                continue
             if rank >= size:
                 raise InputError(file.path, None, f"ranks below the {size} of MPI_COMM_WORLD", f"rank {rank}")
             if rank in seen:
                 raise InconsistentError(f"rank {rank} was recorded twice in one run: {seen[rank].path}, {file.path}")
             seen[rank] = file
             sizes.add(size)
-    if not sizes:
+    if not any(len(file.processes) for file in files):
         raise InputError(files[0].path, None, "a process that was recorded", "none: all ended before MPI_Init did")
     if len(sizes) > 1:
         raise InconsistentError(
             f"the processes of one run disagree on how many they are: {sorted(sizes)} ({files[0].path.parent})"
         )
-    return int(sizes.pop())
+    return int(max(sizes, default=0))
 
 
-def _read_file(file: RecordingFile, names: _Names) -> _Part:
+def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names) -> _Part:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
-    for port in _read_ports(file):
+    for port in read_ports(file):
         ports.setdefault((port.device, port.port), port)
     operation = np.array(
         [names.operations.setdefault(name, len(names.operations)) for name in file.operations], np.int32
     )
-    regions = _Regions(file, names)
-    world_rank = file.processes["world_rank"].astype(np.int32)
+    regions = _Regions(file, world_rank, names)
     counters, owner = file.counters()
     # A counter whose bytes went to a region that was closed stays behind, empty.
     kept = np.flatnonzero(counters["bytes"] | counters["messages"])
@@ -153,7 +184,10 @@ def _read_file(file: RecordingFile, names: _Names) -> _Part:
     sizes, sizes_owner = sizes[kept], sizes_owner[kept]
     _check_rows(file, sizes, sizes_owner)
     return _Part(
-        ranks=[_read_rank(file, process, host) for process in file.processes],
+        ranks=[
+            _read_rank(file, process, number, host)
+            for process, number in zip(file.processes, world_rank.tolist(), strict=True)
+        ],
         counters=Counters(
             rank=world_rank[owner],
             region=regions.translate(counters["region"], owner),
@@ -172,6 +206,7 @@ def _read_file(file: RecordingFile, names: _Names) -> _Part:
             **_columns(sizes, ("kind", "direction", "messages")),
         ),
         marks=_read_marks(file, regions, world_rank),
+        transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
     )
 
 
@@ -184,10 +219,10 @@ class _Regions:
         common: int32, number of each in the profile.
     """
 
-    def __init__(self, file: RecordingFile, names: _Names) -> None:
+    def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names) -> None:
         self._file = file
         self.records, self.owner = file.records("IBP_SEGMENT_REGIONS")
-        in_order_of_rank = np.argsort(file.processes["world_rank"][self.owner], kind="stable")
+        in_order_of_rank = np.argsort(world_rank[self.owner], kind="stable")
         # Most ranks have the same names: each is decoded once.
         found, first, which = np.unique(self.records["name"][in_order_of_rank], return_index=True, return_inverse=True)
         common = np.empty(len(found), np.int32)
@@ -220,7 +255,7 @@ def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
             raise InputError(file.path, None, f"{name} below {limits[name]}", found)
 
 
-def _read_rank(file: RecordingFile, process: np.void, host: int) -> Rank:
+def _read_rank(file: RecordingFile, process: np.void, number: int, host: int) -> Rank:
     if process["source"] >= len(Source):
         raise InputError(file.path, None, f"a source below {len(Source)}", str(process["source"]))
     notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
@@ -229,10 +264,17 @@ def _read_rank(file: RecordingFile, process: np.void, host: int) -> Rank:
             f"there was no room for more regions {process['regions_refused']} times: "
             "what they sent is in the region around them"
         )
+    if not process["world_size"]:
+        notes.append(NO_MPI)
+    if process["transfers_lost_messages"]:
+        notes.append(
+            f"there was no room for the ports of {process['transfers_lost_messages']} work requests of "
+            f"{process['transfers_lost_bytes']} bytes: they are in no transfer"
+        )
     if file.cut_short:
         notes.append(CUT_SHORT)
     return Rank(
-        rank=int(process["world_rank"]),
+        rank=number,
         host=host,
         pid=int(process["pid"]),
         start_ns=int(process["start_ns"]),
@@ -245,26 +287,8 @@ def _read_rank(file: RecordingFile, process: np.void, host: int) -> Rank:
         off_ns=int(process["off_ns"]),
         marks_seen=int(process["marks_seen"]),
         notes=tuple(notes),
+        queue_pairs_unseen=int(process["queue_pairs_unseen"]),
     )
-
-
-def _read_ports(file: RecordingFile) -> list[Port]:
-    records, _ = file.records("IBP_SEGMENT_PORTS")
-    return [
-        Port(
-            device=decode_text(record["device"]),
-            port=int(record["port"]),
-            lid=int(record["lid"]) or None,
-            lmc=int(record["lmc"]),
-            node_guid=f"{record['node_guid']:#018x}",
-            port_guid=f"{record['port_guid']:#018x}",
-            gids=tuple(text for text in map(decode_text, record["gids"]) if text),
-            rate_gbps=float(record["rate_gbps"]),
-            link_layer=decode_text(record["link_layer"]),
-            state=int(record["state"]),
-        )
-        for record in records
-    ]
 
 
 def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[np.int32]) -> list[Mark]:

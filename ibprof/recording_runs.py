@@ -98,10 +98,15 @@ def _belongs(file: RecordingFile, group: Sequence[RecordingFile]) -> bool:
         return False
     if file.run and file.job:
         return True
-    ranks = {int(rank) for other in group for rank in other.processes["world_rank"]}
+    ranks = {rank for other in group for rank in _ranks(other)}
     same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
     named = bool(file.run or file.job)
-    return named and same_time and ranks.isdisjoint(map(int, file.processes["world_rank"]))
+    return named and same_time and ranks.isdisjoint(_ranks(file))
+
+
+def _ranks(file: RecordingFile) -> list[int]:
+    """Give the ranks of a file; processes without MPI have none."""
+    return [rank for rank, size in file.processes[["world_rank", "world_size"]].tolist() if size]
 
 
 def _name_runs(groups: Iterable[Sequence[RecordingFile]]) -> list[Run]:

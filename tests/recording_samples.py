@@ -30,6 +30,9 @@ class Process:
     sizes: Sequence[Records] = ()
     marks: Sequence[Records] = ()
     ports: Sequence[Records] = ()
+    pairs: Sequence[Records] = ()
+    transfers: Sequence[Records] = ()
+    hardware: Sequence[Records] = ()
     started: bool = True
 
 
@@ -94,8 +97,10 @@ def make_recording(
         own = {"pid": 100 + process.rank, "world_rank": process.rank, "world_size": process.world_size, "source": 1}
         own |= {"flags": 1, "start_ns": start_ns, "stop_ns": start_ns + 50, "mpi": b"An MPI", "command": b"./app"}
         place = add(1, "process", [own | dict(process.fields)] if process.started else [])
+        parts: tuple[Any, ...]
         parts = (2, "port", process.ports), (3, "region", process.regions), (4, "counter", process.counters)
-        for kind, struct, segments in (*parts, (5, "sizes", process.sizes), (6, "mark", process.marks)):
+        parts += (5, "sizes", process.sizes), (6, "mark", process.marks), (7, "pair", process.pairs)
+        for kind, struct, segments in (*parts, (8, "transfer", process.transfers), (9, "hardware", process.hardware)):
             for records in segments:
                 add(kind, struct, records, place)
     start |= {"segments_offset": first, "end_bytes": first + len(body), "operation_count": len(operations)}

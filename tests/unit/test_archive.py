@@ -27,16 +27,20 @@ from ibprof.profile import (
     SIZE_BINS,
     Counters,
     Direction,
+    HardwareCounter,
     Host,
     Kind,
     Mark,
     MarkKind,
     MessageSizes,
+    Opcode,
     Port,
+    PortPair,
     Profile,
     Rank,
     RegionTimes,
     Source,
+    Transfers,
     order_rows,
 )
 
@@ -57,6 +61,7 @@ PORT = st.builds(
     rate_gbps=st.floats(allow_nan=False),
     link_layer=TEXT,
     state=SMALL,
+    hardware=st.lists(st.builds(HardwareCounter, TEXT, NUMBER, st.none() | NUMBER), max_size=2).map(tuple),
 )
 
 
@@ -86,7 +91,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     numbers = sorted(draw(st.sets(st.integers(0, size - 1), min_size=1)))
     rest = {"host": st.integers(0, len(hosts) - 1), "start_ns": TIME, "stop_ns": st.none() | TIME}
     rest |= {"notes": st.lists(TEXT, max_size=2).map(tuple), "source": st.sampled_from(Source)}
-    rest |= dict.fromkeys(("lost_bytes", "lost_messages", "off_ns", "marks_seen"), NUMBER)
+    rest |= dict.fromkeys(("lost_bytes", "lost_messages", "off_ns", "marks_seen", "queue_pairs_unseen"), NUMBER)
     ranks = [draw(st.builds(Rank, rank=st.just(number), pid=SMALL, thread_level=SMALL, **rest)) for number in numbers]
     rank = st.sampled_from(numbers)
     call = rank, st.integers(0, len(regions) - 1), st.integers(0, len(operations) - 1)
@@ -100,6 +105,11 @@ def profiles(draw: st.DrawFn) -> Profile:
     for row, found in enumerate(sizes.values()):
         messages[row, list(found)] = list(found.values())
     mark = st.builds(Mark, rank, TIME, st.sampled_from(MarkKind), call[1], NUMBER, NUMBER, NUMBER, NUMBER)
+    lid = st.none() | SMALL
+    pair = st.builds(PortPair, st.integers(0, len(hosts) - 1), TEXT, SMALL, lid, TEXT, lid, TEXT)
+    pairs = draw(st.lists(pair, max_size=3, unique=True))
+    moved = st.tuples(*call[:2], st.integers(0, len(Opcode) - 1), st.integers(0, max(len(pairs) - 1, 0)))
+    transfers = draw(st.dictionaries(moved, st.tuples(NUMBER, NUMBER), max_size=4 if pairs else 0))
     keys = ("rank", "region", "operation", "direction", "kind")
     return Profile(
         name=draw(TEXT),
@@ -123,6 +133,15 @@ def profiles(draw: st.DrawFn) -> Profile:
         ),
         sizes=order_rows(MessageSizes(**columns(list(sizes), keys), messages=messages)),
         marks=tuple(sorted(draw(st.lists(mark, max_size=5)), key=lambda mark: mark.rank)),
+        pairs=tuple(pairs),
+        transfers=order_rows(
+            Transfers(
+                **columns(
+                    [(*key, *value) for key, value in transfers.items()],
+                    ("rank", "region", "opcode", "pair", "bytes", "messages"),
+                )
+            )
+        ),
     )
 
 

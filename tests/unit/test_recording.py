@@ -7,6 +7,7 @@ import re
 import time
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from recording_samples import PAGE, Process, counter, header, make_recording
 
 from ibprof import profile
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof.profile import Mark, MarkKind, Profile
+from ibprof.profile import HardwareCounter, Mark, MarkKind, PortPair, Profile
 from ibprof.recording import CUT_SHORT, read_recording
 from ibprof.recording_layout import recording_layout
 
@@ -42,7 +43,7 @@ def test_numpy_types_have_the_layout_that_the_compiler_gives_the_structs() -> No
     assert {name: layout.types[name].itemsize for name in asserted} == {key: int(n) for key, n in asserted.items()}
 
 
-@pytest.mark.parametrize("name", ["Source", "Kind", "Direction", "MarkKind"])
+@pytest.mark.parametrize("name", ["Source", "Kind", "Direction", "MarkKind", "Opcode"])
 def test_enumerations_are_those_of_the_header(name: str) -> None:
     ours = {member.name: int(member) for member in getattr(profile, name)}
     c_name = {"MarkKind": "mark_kind"}.get(name, name.lower())
@@ -120,6 +121,96 @@ def test_all_else_that_a_process_tells(tmp_path: Path) -> None:
 def test_a_process_that_was_killed_before_it_began_is_not_there(tmp_path: Path) -> None:
     processes = [Process(0), Process(1, started=False), Process(2, fields={"start_ns": 0})]
     assert [rank.rank for rank in read_recording(make_recording(tmp_path, processes)).ranks] == [0]
+
+
+def lids(there: int) -> dict[str, Any]:
+    return {"device": b"mlx5_0", "port": 1, "lid": 5, "remote_lid": there}
+
+
+def test_transfers_are_told_apart_by_region_and_pair(tmp_path: Path) -> None:
+    everything, off = 0xFFFFFFFF, 0xFFFFFFFE
+    regions = [[{"name": b"main"}, {"name": b"halo"}, {"name": b"solve"}]]
+    transfers = [
+        {"pair": 0, "region": everything, "bytes": 100, "messages": 10, "opcode": 1, "writer": 1},
+        {"pair": 0, "region": everything, "bytes": 50, "messages": 5, "opcode": 1, "writer": 2},
+        {"pair": 0, "region": 1, "bytes": 30, "messages": 3, "opcode": 1},
+        {"pair": 0, "region": off, "bytes": 20, "messages": 2, "opcode": 1},
+        {"pair": 0, "region": 2, "bytes": 1, "messages": 1, "opcode": 1},
+        {"pair": 1, "region": everything, "bytes": 7, "messages": 1, "opcode": 2, "writer": 1},
+    ]
+    one = Process(
+        0,
+        regions=regions,
+        pairs=[[lids(6)], [lids(7)]],
+        transfers=[transfers[:2], transfers[2:]],
+        fields={"transfers_region": 2, "queue_pairs_unseen": 3},
+    )
+    two = Process(1, pairs=[[lids(7)]], transfers=[[{"region": everything, "bytes": 4, "messages": 4}]])
+    run = read_recording(make_recording(tmp_path, [one, two]))
+    moved = run.transfers
+    columns = (moved.rank, moved.region, moved.opcode, moved.pair, moved.bytes, moved.messages)
+    found = [
+        (rank, run.regions[region], opcode, run.pairs[pair].remote_lid, *amount)
+        for rank, region, opcode, pair, *amount in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    assert found == [
+        (0, "halo", 1, 6, 30, 3),
+        (0, "solve", 1, 6, 150 - 30 - 20, 15 - 3 - 2),
+        (0, "solve", 2, 7, 7, 1),
+        (1, "main", 0, 7, 4, 4),
+    ]
+    assert len(run.pairs) == 2
+    assert [rank.queue_pairs_unseen for rank in run.ranks] == [3, 0]
+
+
+def test_an_ethernet_pair_is_known_by_its_gids(tmp_path: Path) -> None:
+    pair = {
+        "device": b"rxe0",
+        "port": 1,
+        "gid": [0] * 10 + [255, 255, 10, 0, 0, 1],
+        "remote_gid": [254, 128] + [0] * 14,
+    }
+    run = read_recording(make_recording(tmp_path, [Process(0, pairs=[[pair]], transfers=[[{"region": 0xFFFFFFFF}]])]))
+    assert run.pairs == (
+        PortPair(
+            host=0,
+            device="rxe0",
+            port=1,
+            lid=None,
+            gid="0000:0000:0000:0000:0000:ffff:0a00:0001",
+            remote_lid=None,
+            remote_gid="fe80:0000:0000:0000:0000:0000:0000:0000",
+        ),
+    )
+    assert not len(run.transfers.rank)
+
+
+def test_hardware_counters_of_a_killed_host_have_no_end(tmp_path: Path) -> None:
+    port = {"device": b"mlx5_0", "port": 1, "state": 4}
+    of = {"device": b"mlx5_0", "port": 1}
+    hardware = [of | {"name": b"port_xmit_data", "before": 5, "after": 9, "read_again": 1}]
+    hardware += [of | {"name": b"port_rcv_data", "before": 6}, of | {"name": b"other", "port": 2}]
+    run = read_recording(make_recording(tmp_path, [Process(0, ports=[[port]], hardware=[hardware])]))
+    (found,) = run.hosts[0].ports
+    assert found.hardware == (HardwareCounter("port_xmit_data", 5, 9), HardwareCounter("port_rcv_data", 6, None))
+
+
+def test_processes_without_mpi_are_numbered_behind_the_ranks(tmp_path: Path) -> None:
+    moved = [[{"region": 0xFFFFFFFF, "bytes": 1, "messages": 1}]]
+    late, early = (
+        Process(0, 0, fields={"start_ns": start, "pid": start}, pairs=[[lids(6)]], transfers=moved) for start in (9, 8)
+    )
+    run = read_recording(make_recording(tmp_path / "beside", [late, early, Process(0, 2), Process(1, 2)]))
+    assert run.world_size == 2
+    assert [rank.rank for rank in run.ranks] == [0, 1, 2, 3]
+    assert [rank.pid for rank in run.ranks][2:] == [8, 9]
+    assert "initialised no MPI" in run.ranks[2].notes[0]
+    alone = tmp_path / "alone"
+    make_recording(alone, [late], host="a", run="r")
+    make_recording(alone, [early], host="b", run="r")
+    run = read_recording(alone)
+    assert (run.world_size, [rank.pid for rank in run.ranks]) == (2, [8, 9])
+    assert run.transfers.rank.tolist() == [0, 1]
 
 
 MINUTE = 60 * 10**9
@@ -204,6 +295,8 @@ def test_broken_headers_are_refused(fields: dict[str, int], message: str, tmp_pa
         (Process(0, counters=[[counter(1, 5, kind=3)]]), "expected kind below 3"),
         (Process(0, marks=[[{"kind": 99}]]), "kinds of marks below 7, found 99"),
         (Process(0, fields={"redo_from": 1, "redo_into": 5}), "redo log within 0 counters"),
+        (Process(0, transfers=[[{"pair": 1}]], pairs=[[{}]]), "a pair of ports below 1, found 1"),
+        (Process(0, transfers=[[{"opcode": 4}]], pairs=[[{}]]), "opcodes below 4, found 4"),
         (Process(5, 4), "ranks below the 4"),
         (Process(0, started=False), "a process that was recorded"),
     ],
