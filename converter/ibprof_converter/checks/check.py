@@ -79,7 +79,7 @@ def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lamb
     for number, files in enumerate(rails):
         progress(f"reading rail {number}")
         try:
-            subnet = read_rail(files)
+            subnet = read_rail(files, number)
         except InconsistentError as error:
             kind = Kind.LID_TWICE if isinstance(error, LidTwiceError) else Kind.CONTRADICTION
             findings.append(Finding(kind, number, str(error), ()))

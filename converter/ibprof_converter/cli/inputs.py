@@ -53,8 +53,8 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "inputs",
         nargs="+",
         metavar="LST... TRAFFIC",
-        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, or folders of them (several: rails); "
-        "last, what is sent over it",
+        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of one that is "
+        "made up (several: rails); last, what is sent over it",
     )
     parser.add_argument(
         "--fdbs",
@@ -94,7 +94,7 @@ def load_inputs(
     """
     *listings, traffic_name = arguments.inputs
     progress("reading the fabric")
-    subnets = tuple(read_rail(rail) for rail in find_rails(listings, arguments.fdbs))
+    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(find_rails(listings, arguments.fdbs)))
     check_rails(subnets)
     if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
         raise InconsistentError(f"--strict: {'; '.join(gaps)}")

@@ -26,6 +26,7 @@ from ibprof_converter.cli.inputs import (
 )
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
+from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.traffic.model import Traffic
 from ibprof_converter.traffic.read import KINDS
@@ -41,7 +42,8 @@ examples:
   ibprof-layout ibdiagnet.lst pattern:all-to-all --png capacity.png -o links.csv
   ibprof-layout --check rail1/ rail2/
 
-{KINDS}"""
+{KINDS}
+{FORMS}"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,6 +15,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.cli.inputs import add_input_arguments, load_inputs, show_stages
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
 from ibprof_converter.hotspots.text import print_report
+from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.traffic.model import RankTraffic
 from ibprof_converter.traffic.read import KINDS, read_traffic
 
@@ -31,7 +32,8 @@ examples:
   ibprof-report ibdiagnet.lst profile.otf2
   ibprof-report rail1.lst rail2.lst profile.otf2 --json > report.json
 
-{KINDS}"""
+{KINDS}
+{FORMS}"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

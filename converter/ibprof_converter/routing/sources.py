@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError
@@ -15,6 +15,7 @@ from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.names import natural_key
 from ibprof_converter.fabric.reader import LINK_FORMATS, find_link_format
 from ibprof_converter.routing.adaptive import looks_like_adaptive
+from ibprof_converter.routing.generated.spec import is_generated
 from ibprof_converter.routing.reader import find_fdbs, find_table_format
 
 _LOOKED_AT = 1000
@@ -40,6 +41,7 @@ class RailFiles:
         candidates: files beside it that have tables, of whatever fabric.
         lid_ranges: OpenSM's `guid2lid`; None: one of that name beside the list of links, if any.
         adaptive: ibdiagnet 2's `.ar` or `.far`, if any.
+        generated: the name of a fabric that is made up; then there are no files.
     """
 
     links: Path
@@ -47,9 +49,12 @@ class RailFiles:
     candidates: tuple[Path, ...] = ()
     lid_ranges: Path | None = None
     adaptive: Path | None = None
+    generated: str | None = None
 
     def all(self) -> Iterator[Path]:
         """Give every file that may be read."""
+        if self.generated:
+            return
         for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive):
             if path is not None:
                 yield path
@@ -60,7 +65,7 @@ def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | Path
 
     A folder is one rail: its best list of links, and the tables and other files that belong to it. A folder that has
     but folders of dumps is as many rails. Of single files the first with tables belongs to the first with links, and so
-    on; without any, tables are looked for beside the links.
+    on; without any, tables are looked for beside the links. A name as `xgft:..` is a fabric that is made up.
 
     Args:
         names: as the user gave them.
@@ -72,7 +77,11 @@ def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | Path
     """
     rails: list[RailFiles] = []
     named = _Named(tables=[Path(name) for name in tables])
-    for path in map(Path, names):
+    for name in names:
+        path = Path(name)
+        if is_generated(name):
+            rails.append(RailFiles(path, generated=fspath(name)))
+            continue
         if path.is_dir():
             rails.extend(_read_folder(path))
             continue
@@ -115,6 +124,8 @@ class _Named:
 
 def _complete(rail: RailFiles, named: _Named, number: int) -> RailFiles:
     """Give a rail the files that were named for it; else, for its tables, what lies beside its links."""
+    if rail.generated:
+        return rail
     tables = named.tables[number] if named.tables else rail.tables or find_fdbs(rail.links)
     candidates = () if tables or rail.candidates else tuple(_sort_folder(rail.links.parent).tables)
     return RailFiles(

@@ -16,6 +16,7 @@ from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.fabric.names import show_some
 from ibprof_converter.fabric.reader import read_fabric
 from ibprof_converter.routing.adaptive import AdaptiveRouting, read_adaptive
+from ibprof_converter.routing.generated.spec import generate
 from ibprof_converter.routing.network import NONE, Network, find_rows
 from ibprof_converter.routing.reader import read_tables
 from ibprof_converter.routing.routes import Routes
@@ -61,13 +62,21 @@ def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | 
     return read_rail(rail)
 
 
-def read_rail(files: RailFiles) -> Subnet:
-    """Read the files of one rail.
+def read_rail(files: RailFiles, number: int = 0) -> Subnet:
+    """Read the files of one rail, or make it up.
+
+    Args:
+        files: of the rail.
+        number: of the rail, which made-up ones are told apart by.
 
     Raises:
         InputError: a file is not what it should be, or there are no tables.
         InconsistentError: the files are not of one fabric.
+        UsageError: there can be no such fabric.
     """
+    if files.generated:
+        made = generate(files.generated, number)
+        return join_subnet(made.fabric, made.tables)
     fabric = read_fabric(files.links, files.lid_ranges)
     tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
     return join_subnet(fabric, tables, read_adaptive(files.adaptive) if files.adaptive else None)
