@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A matrix is read once, some columns (destinations) at a time: the rows (sources) on one leaf switch are added up as they
- * are read, and what each leaf sends then runs down the destination's in-tree. So the cost is that of reading the matrix
- * and of (leaves + the spines that are used) x destinations, not of pairs x hops.
+ * A matrix is read once, row by row (source by source), since memory is fastest that way; the rows of a leaf switch are added
+ * up meanwhile. What each leaf sends then runs down the in-tree of each destination. So the cost is that of reading the
+ * matrix and of (leaves + the spines that are used) x destinations, not of pairs x hops.
  */
 #include "routes.h"
 #include "workers.h"
@@ -13,8 +13,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { COLUMNS_AT_A_TIME = 128, ROWS_AHEAD = 4 };
+enum { COLUMNS_AT_A_TIME = 64, HUGE_PAGE = 1 << 21 };
 
 struct spreading {
     const struct ibp_routes *routes;
@@ -24,22 +25,24 @@ struct spreading {
     uint64_t *begin;    /* [leaves + 1], where a leaf's rows begin in of_leaf */
     int32_t *next_same; /* [row], another row of the same port, or IBP_NONE */
     int32_t *row_of;    /* [port], its first row, or IBP_NONE */
+    uint64_t *sum;      /* [leaf][column], what a leaf's rows send; [leaf] where they send the same to all columns */
+    atomic_uint next_leaf;
     atomic_ullong next_column;
     atomic_int status;
     pthread_mutex_t merging;
     uint64_t *load, *ended;
-    uint64_t any;       /* every bit that is set in any value */
+    uint64_t *sent; /* [row], what it puts on its own link; first what it sends, then without what never arrives */
+    uint64_t any; /* every bit that is set in any value */
 };
 
 /* What one thread adds up by itself. */
 struct worker {
     struct ibp_tree tree;
     uint64_t *entering; /* [column of the part][leaf] */
-    uint64_t *inflow;   /* [switch + 1], the last for what has arrived */
-    uint64_t *load;     /* [end] */
-    uint64_t *sent;     /* [row], by those of a leaf; what they put on their own links */
+    uint64_t *inflow; /* [switch + 1], the last for what has arrived */
+    uint64_t *load; /* [end] */
+    uint64_t *kept; /* [row], of what it sends, what is on no link */
     uint64_t ended[IBP_REASONS];
-    uint64_t any;
 };
 
 static uint64_t value(const struct ibp_matrix *matrix, uint64_t row, uint64_t column)
@@ -47,7 +50,28 @@ static uint64_t value(const struct ibp_matrix *matrix, uint64_t row, uint64_t co
     return matrix->bytes[row * matrix->row_step + column * matrix->column_step];
 }
 
-/* Add one row to the sums of its leaf; give the row's own sum. */
+/* Add four rows to the sums of their leaf, and give each row's own sum: four streams keep the memory busy. */
+static void add_rows(const uint64_t *const from[4], uint64_t *restrict sum, uint64_t columns, uint64_t sent[4],
+                     uint64_t *any)
+{
+    const uint64_t *a = from[0], *b = from[1], *c = from[2], *d = from[3];
+    uint64_t of_a = 0, of_b = 0, of_c = 0, of_d = 0, bits = 0;
+    for (uint64_t k = 0; k < columns; k++) {
+        uint64_t from_a = a[k], from_b = b[k], from_c = c[k], from_d = d[k];
+        sum[k] += from_a + from_b + from_c + from_d;
+        bits |= from_a | from_b | from_c | from_d;
+        of_a += from_a;
+        of_b += from_b;
+        of_c += from_c;
+        of_d += from_d;
+    }
+    sent[0] = of_a;
+    sent[1] = of_b;
+    sent[2] = of_c;
+    sent[3] = of_d;
+    *any |= bits;
+}
+
 static uint64_t add_row(const uint64_t *restrict from, uint64_t *restrict sum, uint64_t columns, uint64_t *any)
 {
     uint64_t sent = 0, bits = 0;
@@ -60,29 +84,60 @@ static uint64_t add_row(const uint64_t *restrict from, uint64_t *restrict sum, u
     return sent;
 }
 
-/* Add up the rows of each leaf for some columns. */
-static void enter(struct spreading *all, struct worker *worker, uint64_t first, uint64_t columns)
+/* Add up the rows of a leaf. */
+static uint64_t add_leaf(struct spreading *all, uint32_t leaf)
 {
     const struct ibp_matrix *matrix = all->matrix;
+    const uint64_t columns = matrix->columns, stop = all->begin[leaf + 1];
+    uint64_t *sum = all->sum + leaf * columns, any = 0, i = all->begin[leaf];
+    memset(sum, 0, columns * sizeof *sum);
+    for (; i + 4 <= stop; i += 4) {
+        const uint64_t *from[4];
+        uint64_t sent[4];
+        for (int k = 0; k < 4; k++) from[k] = matrix->bytes + all->of_leaf[i + k] * matrix->row_step;
+        add_rows(from, sum, columns, sent, &any);
+        for (int k = 0; k < 4; k++) all->sent[all->of_leaf[i + k]] = sent[k];
+    }
+    for (; i < stop; i++) {
+        const uint64_t *from = matrix->bytes + all->of_leaf[i] * matrix->row_step;
+        all->sent[all->of_leaf[i]] = add_row(from, sum, columns, &any);
+    }
+    return any;
+}
+
+/* Likewise where each row sends the same to all columns. */
+static void add_leaf_of_equals(struct spreading *all, uint32_t leaf)
+{
+    all->sum[leaf] = 0;
+    for (uint64_t i = all->begin[leaf]; i < all->begin[leaf + 1]; i++) {
+        uint64_t bytes = all->matrix->bytes[all->of_leaf[i] * all->matrix->row_step];
+        all->sent[all->of_leaf[i]] = bytes * all->matrix->columns;
+        all->sum[leaf] += bytes;
+    }
+}
+
+static void add_some_leaves(void *context)
+{
+    struct spreading *all = context;
+    uint64_t any = 0;
+    for (unsigned leaf; (leaf = atomic_fetch_add(&all->next_leaf, 1)) < all->routes->leaves;)
+        if (all->matrix->column_step)
+            any |= add_leaf(all, leaf);
+        else
+            add_leaf_of_equals(all, leaf);
+    pthread_mutex_lock(&all->merging);
+    all->any |= any;
+    pthread_mutex_unlock(&all->merging);
+}
+
+/* Turn the leaves' sums of some columns round, so that those of a column lie together. */
+static void enter(const struct spreading *all, struct worker *worker, uint64_t first, uint64_t columns)
+{
     const uint32_t leaves = all->routes->leaves;
-    uint64_t sum[COLUMNS_AT_A_TIME];
+    const uint64_t step = all->matrix->column_step;
     for (uint32_t leaf = 0; leaf < leaves; leaf++) {
-        memset(sum, 0, sizeof sum);
-        for (uint64_t i = all->begin[leaf]; i < all->begin[leaf + 1]; i++) {
-            uint32_t row = all->of_leaf[i];
-            const uint64_t *from = matrix->bytes + row * matrix->row_step;
-            if (matrix->column_step) {
-                if (i + ROWS_AHEAD < all->begin[leaves]) {
-                    const uint64_t *ahead = matrix->bytes + all->of_leaf[i + ROWS_AHEAD] * matrix->row_step + first;
-                    for (uint64_t k = 0; k < columns; k += 8) __builtin_prefetch(ahead + k, 0, 0);
-                }
-                worker->sent[row] += add_row(from + first, sum, columns, &worker->any);
-            } else {
-                worker->sent[row] += *from * columns;
-                for (uint64_t k = 0; k < columns; k++) sum[k] += *from;
-            }
-        }
-        for (uint64_t k = 0; k < columns; k++) worker->entering[k * leaves + leaf] = sum[k];
+        const uint64_t *sum = all->sum + (step ? leaf * all->matrix->columns + first : leaf);
+        for (uint64_t k = 0; k < columns; k++) worker->entering[k * leaves + leaf] = sum[k * step];
     }
 }
 
@@ -94,7 +149,7 @@ static void take_back_own(struct spreading *all, struct worker *worker, uint64_t
         uint64_t bytes = value(all->matrix, (uint64_t)row, column);
         const struct ibp_hop *first = &all->routes->first[port];
         entering[first->to] -= bytes;
-        worker->sent[row] -= bytes;
+        worker->kept[row] += bytes;
         worker->ended[IBP_SAME_PORT] += bytes;
     }
 }
@@ -110,7 +165,7 @@ static void take_back_lost(struct spreading *all, struct worker *worker, uint64_
             uint32_t row = all->of_leaf[i];
             uint64_t bytes = value(all->matrix, row, column);
             if (port != IBP_NONE && all->routes->lid_port[all->matrix->source_lid[row]] == port) continue;
-            worker->sent[row] -= bytes;
+            worker->kept[row] += bytes;
             worker->ended[reason] += bytes;
         }
         entering[leaf] = 0;
@@ -167,8 +222,8 @@ static int worker_init(struct worker *worker, const struct spreading *all)
     *worker = (struct worker){.entering = malloc(((size_t)routes->leaves * COLUMNS_AT_A_TIME + 1) * sizeof(uint64_t)),
                               .inflow = calloc((size_t)routes->switches + 1, sizeof(uint64_t)),
                               .load = calloc((size_t)routes->ends + 1, sizeof(uint64_t)),
-                              .sent = calloc(all->matrix->rows + 1, sizeof(uint64_t))};
-    if (!worker->entering || !worker->inflow || !worker->load || !worker->sent) return -ENOMEM;
+                              .kept = calloc(all->matrix->rows + 1, sizeof(uint64_t))};
+    if (!worker->entering || !worker->inflow || !worker->load || !worker->kept) return -ENOMEM;
     return ibp_tree_init(&worker->tree, routes);
 }
 
@@ -176,14 +231,8 @@ static void worker_merge(struct worker *worker, struct spreading *all)
 {
     pthread_mutex_lock(&all->merging);
     for (uint32_t end = 0; end < all->routes->ends; end++) all->load[end] += worker->load[end];
-    for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
-        uint32_t row = all->of_leaf[i];
-        int32_t source = all->routes->lid_port[all->matrix->source_lid[row]];
-        all->load[all->routes->first[source].end] += worker->sent[row];
-        all->ended[IBP_DELIVERED] += worker->sent[row];
-    }
+    for (uint64_t row = 0; row < all->matrix->rows; row++) all->sent[row] -= worker->kept[row];
     for (int reason = 0; reason < IBP_REASONS; reason++) all->ended[reason] += worker->ended[reason];
-    all->any |= worker->any;
     pthread_mutex_unlock(&all->merging);
 }
 
@@ -208,7 +257,7 @@ static void spread_some(void *context)
     free(worker.entering);
     free(worker.inflow);
     free(worker.load);
-    free(worker.sent);
+    free(worker.kept);
 }
 
 /* Sort rows by the leaf that they enter. Rows of other sources (switches, ports without a link, CAs cabled to one another)
@@ -235,6 +284,17 @@ static void sort_rows(struct spreading *all)
             all->row_of[port] = (int32_t)row;
         }
         for (uint32_t leaf = 2; !placing && leaf <= leaves + 1; leaf++) all->begin[leaf] += all->begin[leaf - 1];
+    }
+}
+
+/* What is left of each row has left by its own link, and has arrived. */
+static void load_first_links(struct spreading *all)
+{
+    for (uint64_t i = 0; i < all->begin[all->routes->leaves]; i++) {
+        uint32_t row = all->of_leaf[i];
+        int32_t source = all->routes->lid_port[all->matrix->source_lid[row]];
+        all->load[all->routes->first[source].end] += all->sent[row];
+        all->ended[IBP_DELIVERED] += all->sent[row];
     }
 }
 
@@ -287,6 +347,30 @@ static int check(const struct ibp_matrix *matrix)
     return 0;
 }
 
+/* Room that is written from end to end: in huge pages, a fault each 2 MiB. */
+static uint64_t *allocate_sums(uint64_t count)
+{
+    size_t bytes = (count * sizeof(uint64_t) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *room = NULL;
+    if (posix_memalign(&room, HUGE_PAGE, bytes ? bytes : HUGE_PAGE)) return NULL;
+    madvise(room, bytes, MADV_HUGEPAGE); /* no more than a wish */
+    return room;
+}
+
+static int spread_all(struct spreading *all, unsigned threads)
+{
+    sort_rows(all);
+    pthread_mutex_init(&all->merging, NULL);
+    ibp_run_workers(threads, add_some_leaves, all);
+    ibp_run_workers(threads, spread_some, all);
+    pthread_mutex_destroy(&all->merging);
+    if (all->status) return all->status;
+    load_first_links(all);
+    int status = spread_others(all);
+    if (status) return status;
+    return fits(all->matrix, all->any) ? 0 : -EOVERFLOW;
+}
+
 int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,
                       unsigned threads, uint64_t *load, uint64_t *ended)
 {
@@ -302,20 +386,16 @@ int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *t
                             .of_leaf = malloc(matrix->rows * sizeof *all.of_leaf),
                             .begin = malloc(((size_t)routes->leaves + 3) * sizeof *all.begin),
                             .next_same = malloc(matrix->rows * sizeof *all.next_same),
-                            .row_of = malloc(((size_t)routes->ports + 1) * sizeof *all.row_of)};
-    if (all.of_leaf && all.begin && all.next_same && all.row_of) {
-        sort_rows(&all);
-        pthread_mutex_init(&all.merging, NULL);
-        ibp_run_workers(threads, spread_some, &all);
-        pthread_mutex_destroy(&all.merging);
-        status = all.status ? all.status : spread_others(&all);
-        if (!status && !fits(matrix, all.any)) status = -EOVERFLOW;
-    } else {
-        status = -ENOMEM;
-    }
+                            .row_of = malloc(((size_t)routes->ports + 1) * sizeof *all.row_of),
+                            .sum = allocate_sums(routes->leaves * (matrix->column_step ? matrix->columns : 1)),
+                            .sent = calloc(matrix->rows, sizeof *all.sent)};
+    bool have_room = all.of_leaf && all.begin && all.next_same && all.row_of && all.sum && all.sent;
+    status = have_room ? spread_all(&all, threads) : -ENOMEM;
     free(all.of_leaf);
     free(all.begin);
     free(all.next_same);
     free(all.row_of);
+    free(all.sum);
+    free(all.sent);
     return status;
 }
