@@ -2,20 +2,23 @@
 """Write a profile as the files of an OTF2 archive, through OTF2's own calls.
 
 otf2's comfortable writer keeps every location open and stamps the archive with the time of writing; this one closes
-each rank behind it and keeps the times of the run.
+each rank behind it and keeps the times of the run. A rank's events are gathered as arrays, and a kernel writes them.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import _otf2
 import numpy as np
+import numpy.typing as npt
 import otf2
 
 from ibprof import archive_format as form
+from ibprof.archive_events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, event_type, write_events
 from ibprof.archive_properties import Value, to_properties
 from ibprof.profile import (
     Counters,
@@ -90,14 +93,44 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
 # -- events of a rank ------------------------------------------------------------------------------------------------
 
 
+class _Columns:
+    """Rows of a profile, so that those of one rank, and in it of one region and operation, are found at once.
+
+    Args:
+        rows: in their order.
+    """
+
+    def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers) -> None:
+        self._rows = rows
+        names = [name for name in ("rank", "region", "operation") if hasattr(self._rows, name)]
+        changes = [np.flatnonzero(np.diff(getattr(self._rows, name))) + 1 for name in names]
+        length = len(self._rows.rank)
+        ends = np.unique(np.concatenate([*changes, [length]]))[: length or None]
+        self._begins = np.concatenate([[0], ends[:-1]]) if length else np.empty(0, np.intp)
+        self._ends = ends if length else self._begins
+        self._keys = [getattr(self._rows, name)[self._begins] for name in names]
+
+    def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
+        """Give the rows of a rank by (region, operation), or by (region,) where there are no operations."""
+        first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
+        keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
+        bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
+        return {key: slice(*bound) for key, bound in zip(keys, bounds, strict=True)}
+
+    def take(self, name: str, rows: slice) -> npt.NDArray[Any]:
+        """Give some rows of a column."""
+        column: npt.NDArray[Any] = getattr(self._rows, name)[rows]
+        return column
+
+
 class _Rows:
-    """The rows of a profile, so that those of one rank are found at once."""
+    """The rows of a profile."""
 
     def __init__(self, run: Profile) -> None:
-        self._times = order_rows(run.region_times)
-        self._counters = order_rows(run.counters)
-        self._sizes = order_rows(run.sizes)
-        self._transfers = order_rows(run.transfers)
+        self.times = _Columns(order_rows(run.region_times))
+        self.counters = _Columns(order_rows(run.counters))
+        self.sizes = _Columns(order_rows(run.sizes))
+        self.transfers = _Columns(order_rows(run.transfers))
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
             self._marks.setdefault(mark.rank, []).append(mark)
@@ -106,48 +139,9 @@ class _Rows:
         """Give the marks of a rank."""
         return self._marks.get(rank, [])
 
-    def times(self, rank: int) -> dict[int, list[int]]:
-        """Give `archive_format.TIME_MEMBERS` by region."""
-        columns = _columns_of(self._times, rank, ("region", *form.TIME_MEMBERS))
-        return {region: numbers for region, *numbers in zip(*columns, strict=True)}
-
-    def counters(self, rank: int) -> _ByCall:
-        """Give (direction, kind, source, peer, bytes, messages) by region and operation."""
-        names = ("region", "operation", "direction", "kind", "source", "peer", "bytes", "messages")
-        return _by_call(_columns_of(self._counters, rank, names))
-
-    def sizes(self, rank: int) -> _ByCall:
-        """Give (direction, kind, messages of each size) by region and operation."""
-        names = ("region", "operation", "direction", "kind", "messages")
-        return _by_call(_columns_of(self._sizes, rank, names))
-
-    def transfers(self, rank: int) -> dict[int, list[list[int]]]:
-        """Give (opcode, pair, bytes, messages) by region."""
-        found: dict[int, list[list[int]]] = {}
-        names = ("region", "opcode", "pair", "bytes", "messages")
-        for region, *rest in zip(*_columns_of(self._transfers, rank, names), strict=True):
-            found.setdefault(region, []).append(rest)
-        return found
-
 
 _Call = tuple[Any, ...]
 """A function of OTF2's definition writer, and its arguments after the writer."""
-
-_ByCall = dict[tuple[int, int], list[list[Any]]]
-
-
-def _columns_of(
-    rows: Counters | RegionTimes | MessageSizes | Transfers, rank: int, names: Sequence[str]
-) -> list[list[Any]]:
-    begin, end = np.searchsorted(rows.rank, (rank, rank + 1))
-    return [getattr(rows, name)[begin:end].tolist() for name in names]
-
-
-def _by_call(columns: Sequence[Sequence[Any]]) -> _ByCall:
-    found: _ByCall = {}
-    for region, operation, *rest in zip(*columns, strict=True):
-        found.setdefault((region, operation), []).append(rest)
-    return found
 
 
 def _write_marks(location: _Location, regions: Sequence[str], marks: Iterable[Mark]) -> None:
@@ -160,46 +154,66 @@ def _write_marks(location: _Location, regions: Sequence[str], marks: Iterable[Ma
 
 def _write_totals(location: _Location, rows: _Rows, rank: int) -> None:
     """Write each region once, the operations in it, at the end of the rank: that is when its totals were these."""
-    times, counters, sizes, transfers = rows.times(rank), rows.counters(rank), rows.sizes(rank), rows.transfers(rank)
-    operations: dict[int, list[int]] = {region: [] for region in (*times, *transfers)}
+    times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
+    counters, sizes = rows.counters.of_rank(rank), rows.sizes.of_rank(rank)
+    operations: dict[int, list[int]] = {region: [] for (region,) in (*times, *transfers)}
     for region, operation in sorted({*counters, *sizes}):
         operations.setdefault(region, []).append(operation)
     for region in sorted(operations):
         location.enter_region(region)
-        if region in times:
-            location.metric(form.TIME_MEMBERS, times[region])
-        for opcode, pair, *amount in transfers.get(region, ()):
-            location.number_parameter(form.PAIR_PARAMETER, pair)
-            location.metric(form.transfer_members(Opcode(opcode)), amount)
+        if (visited := times.get((region,))) is not None:
+            for row in range(visited.start, visited.stop):
+                values = [rows.times.take(name, slice(row, row + 1)).item() for name in form.TIME_MEMBERS]
+                location.metric(form.TIME_MEMBERS, values)
+        if (posted := transfers.get((region,))) is not None:
+            _write_transfers(location, rows.transfers, posted)
         for operation in operations[region]:
             location.enter_operation(operation)
-            _write_counters(location, counters.get((region, operation), ()))
-            _write_sizes(location, sizes.get((region, operation), ()))
+            if (counted := counters.get((region, operation))) is not None:
+                _write_counters(location, rows.counters, counted)
+            if (sized := sizes.get((region, operation))) is not None:
+                _write_sizes(location, rows.sizes, sized)
             location.leave_operation(operation)
         location.leave_region(region)
 
 
-def _write_counters(location: _Location, counters: Iterable[Sequence[int]]) -> None:
-    for direction, kind, source, peer, amount, messages in counters:
-        location.number_parameter(form.PEER_PARAMETERS[Direction(direction)], peer)
-        location.metric(form.counter_members((Direction(direction), Kind(kind), Source(source))), (amount, messages))
+def _write_transfers(location: _Location, transfers: _Columns, rows: slice) -> None:
+    opcodes = transfers.take("opcode", rows)
+    numbers = np.stack([transfers.take(name, rows) for name in ("bytes", "messages")], axis=1)
+    for opcode in np.unique(opcodes).tolist():
+        chosen = opcodes == opcode
+        pairs = transfers.take("pair", rows)[chosen]
+        location.numbered_metrics(form.PAIR_PARAMETER, pairs, form.transfer_members(Opcode(opcode)), numbers[chosen])
 
 
-def _write_sizes(location: _Location, sizes: Iterable[Sequence[Any]]) -> None:
-    for direction, kind, messages in sizes:
+def _write_counters(location: _Location, counters: _Columns, rows: slice) -> None:
+    tags = np.stack([counters.take(name, rows) for name in ("direction", "kind", "source")], axis=1)
+    peers = counters.take("peer", rows)
+    numbers = np.stack([counters.take(name, rows) for name in ("bytes", "messages")], axis=1)
+    # In the order of rows, the tags come one after another.
+    bounds = [0, *(np.flatnonzero((tags[1:] != tags[:-1]).any(axis=1)) + 1).tolist(), len(tags)]
+    for begin, end in itertools.pairwise(bounds):
+        direction, kind, source = tags[begin].tolist()
+        members = form.counter_members((Direction(direction), Kind(kind), Source(source)))
+        parameter = form.PEER_PARAMETERS[Direction(direction)]
+        location.numbered_metrics(parameter, peers[begin:end], members, numbers[begin:end])
+
+
+def _write_sizes(location: _Location, sizes: _Columns, rows: slice) -> None:
+    tags = zip(sizes.take("direction", rows).tolist(), sizes.take("kind", rows).tolist(), strict=True)
+    for (direction, kind), messages in zip(tags, sizes.take("messages", rows), strict=True):
+        bins = np.flatnonzero(messages)
+        bounds = np.array([form.lower_bound(size_bin) for size_bin in bins.tolist()], np.uint64)
         member = form.size_member(Direction(direction), Kind(kind))
-        for size_bin, number in enumerate(messages):
-            if number:
-                location.number_parameter(form.SIZE_PARAMETER, form.lower_bound(size_bin))
-                location.metric((member,), (number,))
+        location.numbered_metrics(form.SIZE_PARAMETER, bounds, (member,), messages[bins, None])
 
 
 class _Location:
-    """Writes the events of one rank.
+    """Gathers the events of one rank, and writes them in the end.
 
     Attributes:
-        begin_ns, time_ns: of its first event, and of the one written last; times of an archive never decrease.
-        events: how many it has.
+        begin_ns, time_ns: of its first event, and of the last one so far; times of an archive never decrease.
+        events: how many were written.
     """
 
     def __init__(self, archive: Any, number: int, begin_ns: int, definitions: _Definitions) -> None:
@@ -207,6 +221,8 @@ class _Location:
         self._archive = archive
         self._local = _otf2.Archive_GetDefWriter(archive, number)
         self._writer = _otf2.Archive_GetEvtWriter(archive, number)
+        self._records: list[npt.NDArray[np.void]] = []
+        self._values: list[npt.NDArray[np.uint64]] = []
         self.begin_ns = self.time_ns = begin_ns
         self.events = 0
 
@@ -215,10 +231,10 @@ class _Location:
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
-        _otf2.EvtWriter_Enter(self._writer, None, self.time_ns, region)
+        self._add(ENTER, region)
 
     def leave_region(self, region: int) -> None:
-        _otf2.EvtWriter_Leave(self._writer, None, self.time_ns, region)
+        self._add(LEAVE, region)
 
     def enter_operation(self, operation: int) -> None:
         self.enter_region(self._definitions.operation(operation))
@@ -226,23 +242,45 @@ class _Location:
     def leave_operation(self, operation: int) -> None:
         self.leave_region(self._definitions.operation(operation))
 
-    def number_parameter(self, name: str, value: int) -> None:
-        parameter = self._definitions.parameter(name, otf2.ParameterType.UINT64)
-        _otf2.EvtWriter_ParameterUnsignedInt(self._writer, None, self.time_ns, parameter, value)
-
     def text_parameter(self, name: str, value: str) -> None:
         parameter = self._definitions.parameter(name, otf2.ParameterType.STRING)
-        _otf2.EvtWriter_ParameterString(self._writer, None, self.time_ns, parameter, self._definitions.text(value))
+        self._add(TEXT, parameter, [self._definitions.text(value)])
 
     def metric(self, members: Sequence[str], values: Sequence[int]) -> None:
-        metric = self._definitions.metric(members)
-        types = [otf2.Type.UINT64] * len(values)
-        numbers = [_otf2.MetricValue(unsigned_int=value) for value in values]
-        _otf2.EvtWriter_Metric(self._writer, None, self.time_ns, metric, types, numbers)
+        self._add(METRIC, self._definitions.metric(members), values)
+
+    def numbered_metrics(
+        self, name: str, parameters: npt.NDArray[Any], members: Sequence[str], numbers: npt.NDArray[np.uint64]
+    ) -> None:
+        """Add metrics, each behind a parameter.
+
+        Args:
+            name: of the parameters.
+            parameters: their values [metric].
+            members: names of a metric's numbers.
+            numbers: [metric, member].
+        """
+        records = np.empty((len(parameters), 2), event_type())
+        records["time_ns"] = self.time_ns
+        records["kind"] = NUMBER, METRIC
+        records["values"] = 1, len(members)
+        parameter = self._definitions.parameter(name, otf2.ParameterType.UINT64)
+        records["reference"] = parameter, self._definitions.metric(members)
+        self._records.append(records.ravel())
+        self._values.append(np.concatenate([parameters[:, None].astype(np.uint64), numbers], axis=1).ravel())
+
+    def _add(self, kind: int, reference: int, values: Sequence[int] = ()) -> None:
+        self._records.append(np.array([(self.time_ns, reference, kind, len(values))], event_type()))
+        self._values.append(np.array(values, np.uint64))
 
     def close(self) -> None:
-        """End the rank's events; nothing of them stays in memory."""
-        self.events = _otf2.EvtWriter_GetNumberOfEvents(self._writer)
+        """Write all events. The archive keeps no file of this location open."""
+        none = np.empty(0, event_type()), np.empty(0, np.uint64)
+        events = Events(np.concatenate([none[0], *self._records]), np.concatenate([none[1], *self._values]))
+        self._records.clear()
+        self._values.clear()
+        write_events(self._writer, events)
+        self.events = len(events.records)
         _otf2.Archive_CloseDefWriter(self._archive, self._local)
         _otf2.Archive_CloseEvtWriter(self._archive, self._writer)
 

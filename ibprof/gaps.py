@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ibprof.kernels import sum_exactly
 from ibprof.profile import Kind, Profile
 from ibprof.show import format_bytes, format_seconds
 
@@ -28,7 +29,7 @@ def describe_gaps(run: Profile) -> Iterator[str]:
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
-    if control := sum(run.counters.bytes[run.counters.kind == Kind.CONTROL].tolist()):
+    if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
     said: dict[str, list[int]] = {}
     for rank in run.ranks:

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.profile import ACTIVE, Direction, Kind, MarkKind, Profile, Source
+from ibprof.kernels import sum_exactly
+from ibprof.profile import ACTIVE, Direction, Host, Kind, MarkKind, Profile, Source
+from ibprof.sums import sum_by_key
 
 Flags = npt.NDArray[np.bool_]
+
+_COUNTERS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +41,31 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Bytes by pair, those that are not zero, in order.
+    """Bytes by pair, those that are not zero, in order of source and destination.
 
     Attributes:
-        rows: source, destination, bytes, messages.
+        names: of what sends and receives.
+        source, destination: int64 [pair], indices into the names.
+        bytes, messages: [pair], uint64, or Python's integers where these do not hold a sum.
         notes: what is not in the rows, a sentence each.
     """
 
-    rows: list[tuple[str, str, int, int]]
+    names: list[str]
+    source: npt.NDArray[np.int64]
+    destination: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
     notes: list[str]
+
+    def rows(self) -> Iterator[tuple[str, str, int, int]]:
+        """Give source, destination, bytes and messages of each pair."""
+        return chain.from_iterable(self._some_rows(begin) for begin in range(0, len(self.source), _ROWS_AT_ONCE))
+
+    def _some_rows(self, begin: int) -> Iterator[tuple[str, str, int, int]]:
+        some = slice(begin, begin + _ROWS_AT_ONCE)
+        source = map(self.names.__getitem__, self.source[some].tolist())
+        destination = map(self.names.__getitem__, self.destination[some].tolist())
+        return zip(source, destination, self.bytes[some].tolist(), self.messages[some].tolist(), strict=True)
 
 
 def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
@@ -59,35 +81,31 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     """
     chosen = _choose(run, selection)
     counters = run.counters
-    notes = []
+    notes: list[str] = []
     sources = np.unique(counters.source[chosen])
     if len(sources) > 1:
         # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
         chosen &= counters.source == sources[0]
         notes.append(f"bytes are those seen by {Source(sources[0]).name.lower()}")
-    names = _name_ranks(run, by)
-    known = np.zeros(run.world_size + 1, bool)
-    known[list(names)] = True
-    peer = np.minimum(counters.peer, run.world_size).astype(np.int64)
-    nowhere = chosen & ~(known[peer] & known[counters.rank])
-    if lost := sum(counters.bytes[nowhere].tolist()):
+    names, place = _name_ranks(run, by)
+    lost = 0
+    parts = []
+    for begin in range(0, max(len(chosen), 1), _COUNTERS_AT_ONCE):
+        rows = np.flatnonzero(chosen[begin : begin + _COUNTERS_AT_ONCE]) + begin
+        mine, theirs = place[counters.rank[rows]], place[np.minimum(counters.peer[rows], run.world_size)]
+        nowhere = (mine < 0) | (theirs < 0)
+        lost += sum_exactly(counters.bytes[rows[nowhere]])
+        rows, mine, theirs = rows[~nowhere], mine[~nowhere], theirs[~nowhere]
+        outward = counters.direction[rows] == Direction.SENT
+        pair = np.where(outward, mine, theirs) * len(names) + np.where(outward, theirs, mine)
+        parts.append(sum_by_key(pair, counters.bytes[rows], counters.messages[rows]))
+    if lost:
         notes.append(f"{lost} bytes are left out: the {by} at the other end is not known")
-    rows = np.flatnonzero(chosen & ~nowhere)
-    mine, theirs = counters.rank[rows].astype(np.int64), peer[rows]
-    outward = counters.direction[rows] == Direction.SENT
-    pair = np.where(outward, mine, theirs) * run.world_size + np.where(outward, theirs, mine)
-    sums: dict[tuple[str, str], tuple[int, int]] = {}
-    for number, amount, messages in zip(
-        pair.tolist(), counters.bytes[rows].tolist(), counters.messages[rows].tolist(), strict=True
-    ):
-        ends = names[number // run.world_size], names[number % run.world_size]
-        before = sums.get(ends, (0, 0))
-        sums[ends] = before[0] + amount, before[1] + messages
-    if by == "port":
-        # What stays on a host does not touch its port.
-        sums = {ends: total for ends, total in sums.items() if ends[0] != ends[1]}
-    order = sorted(sums, key=lambda ends: (int(ends[0]), int(ends[1]))) if by == "rank" else sorted(sums)
-    return Matrix([(*ends, *sums[ends]) for ends in order if any(sums[ends])], notes)
+    found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    source, destination = np.divmod(found, len(names))
+    # What stays on a host does not touch its port.
+    kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
+    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes)
 
 
 def _choose(run: Profile, selection: Selection) -> Flags:
@@ -128,19 +146,30 @@ def _closed_until(run: Profile, region: int) -> Flags:
     return included[run.counters.rank, run.counters.region]
 
 
-def _name_ranks(run: Profile, by: str) -> dict[int, str]:
-    """Name the row of each rank; ranks whose host was not recorded have none, unless it is by rank."""
+def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Name the rows of a matrix.
+
+    Returns:
+        The names, in the order of the rows; and the row of each rank, -1 where its host was not recorded, then -1 for
+        a peer that is none.
+    """
+    place = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
-        return {rank: str(rank) for rank in range(run.world_size)}
-    if by == "host":
-        return {rank.rank: run.hosts[rank.host].name for rank in run.ranks}
-    ports = []
-    for host in run.hosts:
-        active = [port for port in host.ports if port.state == ACTIVE]
-        if len(active) != 1:
-            raise UsageError(
-                f"host {host.name} has {len(active)} active ports, and which one carried the bytes was not measured: "
-                "use --by host"
-            )
-        ports.append(active[0].port_guid)
-    return {rank.rank: ports[rank.host] for rank in run.ranks}
+        place[:-1] = np.arange(run.world_size)
+        return [str(rank) for rank in range(run.world_size)], place
+    of_host = [host.name for host in run.hosts] if by == "host" else [_only_port(host) for host in run.hosts]
+    names = sorted(set(of_host))
+    number = {name: row for row, name in enumerate(names)}
+    for rank in (rank for rank in run.ranks if rank.rank < run.world_size):
+        place[rank.rank] = number[of_host[rank.host]]
+    return names, place
+
+
+def _only_port(host: Host) -> str:
+    active = [port for port in host.ports if port.state == ACTIVE]
+    if len(active) != 1:
+        raise UsageError(
+            f"host {host.name} has {len(active)} active ports, and which one carried the bytes was not measured: "
+            "use --by host"
+        )
+    return active[0].port_guid

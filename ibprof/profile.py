@@ -6,9 +6,11 @@ A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import TypeVar
+from math import prod
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -317,6 +319,9 @@ class Profile:
 
 Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers)
 
+Columns = dict[str, npt.NDArray[Any]]
+"""Arrays of one length by the names of the attributes that they become."""
+
 COLUMN_TYPES: dict[str, type[np.generic]] = {
     "rank": np.int32,
     "region": np.int32,
@@ -341,7 +346,51 @@ _ROW_ORDER = ("rank", "region", "operation", "direction", "kind", "source", "pee
 
 def order_rows(rows: Rows) -> Rows:
     """Bring rows into the order that their type promises; rows that are equal in it stay as they are."""
-    names = [column.name for column in fields(rows)]
-    keys = [getattr(rows, name) for name in _ROW_ORDER if name in names]
-    order = np.lexsort(keys[::-1])
-    return type(rows)(**{name: getattr(rows, name)[order] for name in names})
+    columns = {column.name: getattr(rows, column.name) for column in fields(rows)}
+    order = _find_order(columns)
+    return rows if order is None else type(rows)(**{name: column[order] for name, column in columns.items()})
+
+
+def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
+    """Make ordered rows of the columns of several parts.
+
+    The parts are empty in the end: millions of rows are not to be in memory twice.
+
+    Args:
+        made: type of the rows.
+        parts: arrays by the names of its attributes.
+    """
+    columns = {}
+    for name in (column.name for column in fields(made)):
+        pieces = [part.pop(name) for part in parts] or [np.empty(0)]
+        columns[name] = np.concatenate(pieces).astype(COLUMN_TYPES[name], copy=False)
+        pieces.clear()
+    order = _find_order(columns)
+    if order is not None:
+        for name in columns:
+            columns[name] = columns[name][order]
+    return made(**columns)
+
+
+def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
+    """Find the order of rows by `_ROW_ORDER`; None when they are in it."""
+    keys = [columns[name] for name in _ROW_ORDER if name in columns]
+    ranges = [_range(key) for key in keys]
+    if prod(ranges) >= 1 << 64:
+        return np.lexsort(keys[::-1])
+    # All keys in one number are sorted several times as fast as one after the other.
+    whole = np.zeros(len(keys[0]), np.uint64)
+    for key, count in zip(keys, ranges, strict=True):
+        whole *= np.uint64(count)
+        # Signed numbers, none of which is below 0, would be added as floats.
+        digits = key.view(f"u{key.itemsize}")
+        whole += np.minimum(digits, digits.dtype.type(count - 1))
+    return None if (whole[1:] >= whole[:-1]).all() else np.argsort(whole, kind="stable")
+
+
+def _range(key: npt.NDArray[Any]) -> int:
+    """Give a number above all of a key's, `UNKNOWN_PEER` taken as the one behind the highest other."""
+    highest = int(key.max(initial=0))
+    if highest == UNKNOWN_PEER:
+        highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1
+    return highest + 1

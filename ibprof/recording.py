@@ -8,9 +8,8 @@ the order in which the lowest ranks have them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, InputError
 from ibprof.profile import (
     COLUMN_TYPES,
+    Columns,
     Counters,
     Direction,
     Host,
@@ -30,10 +30,9 @@ from ibprof.profile import (
     Profile,
     Rank,
     RegionTimes,
-    Rows,
     Source,
     Transfers,
-    order_rows,
+    join_rows,
 )
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
@@ -91,12 +90,12 @@ def merge_run(path: Path, run: Run) -> Profile:
         ranks=tuple(sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)),
         regions=tuple(names.regions),
         operations=tuple(names.operations),
-        counters=order_rows(_concatenate([part.counters for part in parts])),
-        region_times=order_rows(_concatenate([part.region_times for part in parts])),
-        sizes=order_rows(_concatenate([part.sizes for part in parts])),
+        counters=join_rows(Counters, [part.counters for part in parts]),
+        region_times=join_rows(RegionTimes, [part.region_times for part in parts]),
+        sizes=join_rows(MessageSizes, [part.sizes for part in parts]),
         marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
         pairs=tuple(names.pairs),
-        transfers=order_rows(_concatenate([part.transfers for part in parts])),
+        transfers=join_rows(Transfers, [part.transfers for part in parts]),
     )
 
 
@@ -115,11 +114,11 @@ class _Part:
     """What one file adds to a profile, with common numbers."""
 
     ranks: list[Rank]
-    counters: Counters
-    region_times: RegionTimes
-    sizes: MessageSizes
+    counters: Columns
+    region_times: Columns
+    sizes: Columns
     marks: list[Mark]
-    transfers: Transfers
+    transfers: Columns
 
 
 def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
@@ -183,23 +182,23 @@ def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _N
     kept = np.flatnonzero(sizes["messages"].any(axis=1))
     sizes, sizes_owner = sizes[kept], sizes_owner[kept]
     _check_rows(file, sizes, sizes_owner)
-    return _Part(
+    part = _Part(
         ranks=[
             _read_rank(file, process, number, host)
             for process, number in zip(file.processes, world_rank.tolist(), strict=True)
         ],
-        counters=Counters(
+        counters=dict(
             rank=world_rank[owner],
             region=regions.translate(counters["region"], owner),
             operation=operation[counters["operation"]],
             **_columns(counters, ("peer", "kind", "direction", "source", "bytes", "messages")),
         ),
-        region_times=RegionTimes(
+        region_times=dict(
             rank=world_rank[regions.owner],
             region=regions.common,
             **_columns(regions.records, ("visits", "wall_ns", "first_ns", "last_ns")),
         ),
-        sizes=MessageSizes(
+        sizes=dict(
             rank=world_rank[sizes_owner],
             region=regions.translate(sizes["region"], sizes_owner),
             operation=operation[sizes["operation"]],
@@ -208,6 +207,8 @@ def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _N
         marks=_read_marks(file, regions, world_rank),
         transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
     )
+    file.release()
+    return part
 
 
 class _Regions:
@@ -308,10 +309,5 @@ def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[
     ]
 
 
-def _columns(records: Records, names: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+def _columns(records: Records, names: Sequence[str]) -> Columns:
     return {name: records[name].astype(COLUMN_TYPES[name]) for name in names}
-
-
-def _concatenate(parts: Sequence[Rows]) -> Rows:
-    columns = [column.name for column in fields(parts[0])]
-    return type(parts[0])(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns})

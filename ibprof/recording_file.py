@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +43,7 @@ class RecordingFile:
     operations: tuple[str, ...]
     cut_short: bool
     processes: Records
+    _map: mmap.mmap = field(repr=False)
     _bytes: npt.NDArray[np.uint8] = field(repr=False)
     _segments: Records = field(repr=False)
     _owner: npt.NDArray[np.intp] = field(repr=False)
@@ -66,6 +68,10 @@ class RecordingFile:
             return np.empty(0, record), np.empty(0, np.intp)
         return np.concatenate(parts), np.repeat(self._owner[chosen], [len(part) for part in parts])
 
+    def release(self) -> None:
+        """Give the memory of what was read back; it is read from disk again when it is asked for."""
+        self._map.madvise(mmap.MADV_DONTNEED)
+
     def counters(self) -> tuple[Records, npt.NDArray[np.intp]]:
         """Read the counters as `records` does, those that were just changing hands put right."""
         counters, owner = self.records("IBP_SEGMENT_COUNTERS")
@@ -87,7 +93,8 @@ def open_recording_file(path: Path) -> RecordingFile:
     Raises:
         InputError: it is no recording, of another version or byte order, or damaged.
     """
-    data = _map_file(path)
+    whole = _map_file(path)
+    data = np.frombuffer(whole, np.uint8)
     header = _read_header(path, data)
     layout = recording_layout()
     names = layout.constants["IBP_OPERATION_NAME_BYTES"]
@@ -104,6 +111,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         operations=tuple(decode_text(name) for name in operations),
         cut_short=int(header["end_bytes"]) > len(data),
         processes=processes,
+        _map=whole,
         _bytes=data,
         _segments=segments,
         _owner=owner,
@@ -115,7 +123,7 @@ def decode_text(raw: bytes) -> str:
     return bytes(raw).partition(b"\0")[0].decode("utf-8", "backslashreplace")
 
 
-def _map_file(path: Path) -> npt.NDArray[np.uint8]:
+def _map_file(path: Path) -> mmap.mmap:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -125,7 +133,8 @@ def _map_file(path: Path) -> npt.NDArray[np.uint8]:
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
         # Mapped: most pages of a large recording are read once, and none is copied before it is needed.
-        return np.asarray(np.memmap(path, np.uint8, "r"))
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise InputError(path, None, "a readable file", (error.strerror or str(error)).lower()) from error
 

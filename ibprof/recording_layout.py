@@ -54,18 +54,18 @@ def recording_layout() -> Layout:
     library = ffi.dlopen(None)
     constants = {name: int(getattr(library, name)) for name in dir(library)}
     _, structs, _ = ffi.list_types()
-    types = {name.removeprefix("ibp_"): _numpy_type(ffi, ffi.typeof(f"struct {name}")) for name in structs}
+    types = {name.removeprefix("ibp_"): numpy_type(ffi, ffi.typeof(f"struct {name}")) for name in structs}
     return Layout(constants, types, {constants[kind]: name for kind, name in _RECORDS.items()})
 
 
-def _numpy_type(ffi: FFI, ctype: Any) -> np.dtype[Any]:
+def numpy_type(ffi: FFI, ctype: Any) -> np.dtype[Any]:
     """Give the numpy type with the same bytes as a C type."""
     if ctype.kind == "struct":
         fields = ctype.fields
         return np.dtype(
             {
                 "names": [name for name, _ in fields],
-                "formats": [_numpy_type(ffi, field.type) for _, field in fields],
+                "formats": [numpy_type(ffi, field.type) for _, field in fields],
                 "offsets": [field.offset for _, field in fields],
                 "itemsize": ffi.sizeof(ctype),
             }
@@ -73,6 +73,6 @@ def _numpy_type(ffi: FFI, ctype: Any) -> np.dtype[Any]:
     if ctype.kind == "array":
         if ctype.item.cname == "char":
             return np.dtype(f"S{ctype.length}")
-        return np.dtype((_numpy_type(ffi, ctype.item), (ctype.length,)))
+        return np.dtype((numpy_type(ffi, ctype.item), (ctype.length,)))
     family = "f" if ctype.cname == "double" else "u" if ctype.cname.startswith("u") else "i"
     return np.dtype(f"{family}{ffi.sizeof(ctype)}")

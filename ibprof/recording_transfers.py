@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.profile import HardwareCounter, Opcode, Port, PortPair, Transfers
+from ibprof.profile import Columns, HardwareCounter, Opcode, Port, PortPair
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 
@@ -53,7 +53,7 @@ def read_transfers(
     ranks: npt.NDArray[np.int32],
     pairs: dict[PortPair, int],
     translate_regions: Callable[[npt.NDArray[np.uint32], Indices], npt.NDArray[np.int32]],
-) -> Transfers:
+) -> Columns:
     """Read what the processes of a host posted.
 
     Args:
@@ -62,6 +62,9 @@ def read_transfers(
         ranks: of the file's processes.
         pairs: numbers of pairs of ports in the profile; grows.
         translate_regions: gives the profile's numbers of regions of processes.
+
+    Returns:
+        The columns of `Transfers`.
 
     Raises:
         InputError: a record refers to nothing.
@@ -79,14 +82,14 @@ def read_transfers(
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
     found, sums = found[kept], sums[kept]
-    return Transfers(
-        rank=ranks[found[:, 0]],
-        region=translate_regions(found[:, 1].astype(np.uint32), found[:, 0].astype(np.intp)),
-        opcode=found[:, 2].astype(np.uint8),
-        pair=found[:, 3].astype(np.int32),
-        bytes=sums[:, 0],
-        messages=sums[:, 1],
-    )
+    return {
+        "rank": ranks[found[:, 0]],
+        "region": translate_regions(found[:, 1].astype(np.uint32), found[:, 0].astype(np.intp)),
+        "opcode": found[:, 2].astype(np.uint8),
+        "pair": found[:, 3].astype(np.int32),
+        "bytes": sums[:, 0],
+        "messages": sums[:, 1],
+    }
 
 
 def _give_to_regions(

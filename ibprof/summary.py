@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.gaps import describe_gaps
+from ibprof.kernels import sum_exactly
 from ibprof.profile import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile
 from ibprof.show import format_bytes
+from ibprof.sums import sum_by_group
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
 
@@ -59,15 +61,17 @@ def _is_sent(counters: Counters) -> npt.NDArray[np.bool_]:
 
 
 def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    # Python's integers: numpy's wrap around.
-    return sum(counters.bytes[chosen].tolist()), sum(counters.messages[chosen].tolist())
+    return sum_exactly(counters.bytes[chosen]), sum_exactly(counters.messages[chosen])
 
 
 def _hosts(run: Profile) -> list[dict[str, Any]]:
+    ranks: list[list[int]] = [[] for _ in run.hosts]
+    for rank in run.ranks:
+        ranks[rank.host].append(rank.rank)
     return [
         {
             "name": host.name,
-            "ranks": [rank.rank for rank in run.ranks if rank.host == number],
+            "ranks": ranks[number],
             "ports": [
                 {
                     "device": port.device,
@@ -88,27 +92,35 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
 
 def _regions(run: Profile) -> list[dict[str, Any]]:
     """Describe the regions that were visited or sent something; times are of the rank that spent most."""
-    found = []
-    times = run.region_times
-    for number, name in enumerate(run.regions):
-        here = times.region == number
-        total, messages = _sum(run.counters, _is_sent(run.counters) & (run.counters.region == number))
-        visits = sum(times.visits[here].tolist())
-        if visits or messages:
-            longest = int(times.wall_ns[here].max(initial=0))
-            found.append(
-                {"name": name, "visits": visits, "wall_ns_longest": longest, "bytes": total, "messages": messages}
-            )
-    return found
+    times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
+    count = len(run.regions)
+    totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])
+    messages = sum_by_group(counters.region[sent], count, counters.messages[sent])
+    visits = sum_by_group(times.region, count, times.visits)
+    longest = np.zeros(count, np.uint64)
+    np.maximum.at(longest, times.region, times.wall_ns)
+    return [
+        {
+            "name": name,
+            "visits": visits[number],
+            "wall_ns_longest": int(longest[number]),
+            "bytes": totals[number],
+            "messages": messages[number],
+        }
+        for number, name in enumerate(run.regions)
+        if visits[number] or messages[number]
+    ]
 
 
 def _operations(run: Profile) -> list[dict[str, Any]]:
-    found = []
-    sent = _is_sent(run.counters)
-    for number in np.unique(run.counters.operation[sent]).tolist():
-        total, messages = _sum(run.counters, sent & (run.counters.operation == number))
-        found.append({"name": run.operations[number], "bytes": total, "messages": messages})
-    return found
+    counters, sent = run.counters, np.flatnonzero(_is_sent(run.counters))
+    operation, count = counters.operation[sent], len(run.operations)
+    totals = sum_by_group(operation, count, counters.bytes[sent])
+    messages = sum_by_group(operation, count, counters.messages[sent])
+    return [
+        {"name": run.operations[number], "bytes": totals[number], "messages": messages[number]}
+        for number in np.unique(operation).tolist()
+    ]
 
 
 def _mark(run: Profile, mark: Mark) -> dict[str, Any]:

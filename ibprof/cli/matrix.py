@@ -48,7 +48,7 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
     with output as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)
-        rows.writerows(matrix.rows)
+        rows.writerows(matrix.rows())
 
 
 def _parser() -> argparse.ArgumentParser:

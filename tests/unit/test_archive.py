@@ -17,8 +17,10 @@ import numpy as np
 import otf2
 import pytest
 from hypothesis import given, settings
+from lab.made_up_recording import write_recording
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
+from ibprof import archive_read
 from ibprof.archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
@@ -43,6 +45,7 @@ from ibprof.profile import (
     Transfers,
     order_rows,
 )
+from ibprof.recording import read_recording
 
 # What the C library under OTF2 takes: any text without NUL.
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
@@ -290,3 +293,13 @@ def test_a_damaged_archive_is_refused(part: str, tmp_path: Path) -> None:
     (tmp_path / part).unlink()
     with pytest.raises(InputError):
         read_archive(path)
+
+
+def test_a_recording_as_a_large_job_leaves_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several hosts, segments and batches; each rank's peers in no order."""
+    sent = write_recording(tmp_path / "r.ibprof", ranks=40, destinations=30, regions=3, ranks_a_host=16)
+    run = read_recording(tmp_path / "r.ibprof")
+    assert (len(run.counters.bytes), sum(run.counters.bytes.tolist())) == (40 * 30 * 3, sent)
+    write_archive(run, tmp_path / "r.otf2")
+    monkeypatch.setattr(archive_read, "_BATCH_EVENTS", 500)
+    assert_same(run, read_archive(tmp_path / "r.otf2"))

@@ -34,7 +34,7 @@ RUN = make_profile(
 
 
 def rows(run: Profile, by: str = "rank", **selection: object) -> list[tuple[str, str, int, int]]:
-    return build_matrix(run, by, Selection(**selection)).rows  # type: ignore[arg-type]
+    return list(build_matrix(run, by, Selection(**selection)).rows())  # type: ignore[arg-type]
 
 
 def test_by_rank_fetched_bytes_come_from_their_owner_and_sums_are_exact() -> None:

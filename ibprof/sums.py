@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of counters that are exact, whatever their size; numpy's own wrap around silently at 2**64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.kernels import sum_exactly
+
+_PIECE_BITS = 22
+"""2**31 pieces of so many bits add up to what a float64 still holds exactly."""
+
+Keys = npt.NDArray[np.int64]
+Counts = npt.NDArray[Any]
+
+
+def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, Counts]:
+    """Add up two columns over the rows of each key.
+
+    Args:
+        key, first, second: arrays of one length.
+
+    Returns:
+        The keys that there are, ascending, and the sums of each: uint64, or Python's integers where needed.
+    """
+    if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
+        first, second = first.astype(object), second.astype(object)
+    if (key[1:] < key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, first, second = key[order], first[order], second[order]
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    if not len(starts):
+        return key, first, second
+    return key[starts], np.add.reduceat(first, starts), np.add.reduceat(second, starts)
+
+
+def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) -> list[int]:
+    """Add up values over the rows of each group, exactly.
+
+    Args:
+        group: number of each row's group, below `groups`.
+        groups: how many there are.
+        values: of the rows.
+    """
+    sums = [0] * groups
+    for shift in range(0, 64, _PIECE_BITS):
+        pieces = (values >> np.uint64(shift)) & np.uint64((1 << _PIECE_BITS) - 1)
+        part = np.bincount(group, weights=pieces, minlength=groups)
+        sums = [total + (int(more) << shift) for total, more in zip(sums, part.tolist(), strict=True)]
+    return sums
