@@ -121,6 +121,66 @@ struct ibp_matrix {
  * -EOVERFLOW: the bytes add up to more than 64 bits. -EINVAL: another column_step. -ENOMEM. */
 int ibp_spread_matrix(const struct ibp_routes *routes, const struct ibp_trees *trees, const struct ibp_matrix *matrix,
                       unsigned threads, uint64_t *load, uint64_t *ended);
+/* -- placements (placement.c) -- */
+
+/* Ranks, the seats that hosts have for them, and what their traffic puts on link ends. Ranks that send to each other are
+ * neighbours. Bytes between two hosts depend on the set of rails that both are on, of which each that occurs has a row. */
+struct ibp_placement_problem {
+    uint32_t ranks;
+    uint32_t seats; /* at least as many; those of a group of hosts have successive numbers */
+    uint32_t sites; /* hosts */
+    uint32_t rails; /* at most 8 */
+    uint32_t rows;
+    uint32_t gates;                  /* switches that hosts are cabled to, on the rail that has most of them */
+    uint32_t ends;                   /* link ends that count; the last stands for paths that do not arrive */
+    const uint64_t *first;           /* [ranks + 1] where the neighbours of each rank begin */
+    const uint32_t *neighbour;       /* the other rank; each of the two lists the other */
+    const int64_t *sent;             /* [neighbour][row][rail] bytes from the rank to its neighbour */
+    const int64_t *received;         /* [neighbour][row][rail] the other way */
+    const uint32_t *site_of_seat;    /* [seats] */
+    const uint8_t *rails_of_site;    /* [sites] a bit a rail */
+    const int32_t *row_of_rails;     /* [256] */
+    const uint32_t *group_of_site;   /* [sites] hosts close to each other are a group */
+    const uint32_t *group_first;     /* [groups + 1] its seats */
+    const uint32_t *gate_of_site;    /* [rails][sites] */
+    const uint64_t *path_first;      /* [rails][gates][sites] + 1; where the path from a gate to a site begins */
+    const uint32_t *path;            /* link ends */
+    const double *seconds_per_byte;  /* [ends] */
+};
+
+/* A search for a better placement: it swaps ranks, or moves one to a free seat, and keeps what lowers the energy, the sum
+ * over link ends of (seconds / scale) ^ (2 ^ doublings); at first also some that raise it. */
+struct ibp_placement_search {
+    uint32_t *seat_of_rank; /* [ranks] as it is now */
+    int32_t *rank_of_seat;  /* [seats] -1 for a free one */
+    int64_t *load;          /* [ends] bytes */
+    int64_t *change;        /* [ends] all 0 between calls, as is is_touched */
+    uint8_t *is_touched;    /* [ends] */
+    uint32_t *touched;      /* [ends] */
+    uint32_t *best;         /* [ranks] seats of the best placement met */
+    int64_t best_lost;      /* its bytes that do not arrive */
+    double best_max;        /* its largest seconds of a link end */
+    double best_squares;    /* its sum of squared seconds */
+    double energy;
+    double looked_at; /* the least energy whose largest time was looked at */
+    double scale;
+    uint32_t doublings;
+    double hottest; /* temperatures, relative to the energy: at the beginning, and when all work is done */
+    double coldest;
+    double temperature;
+    uint64_t random; /* state of the generator */
+    uint64_t work;   /* link ends visited */
+    uint64_t all_work;
+    uint64_t proposals;
+    uint64_t accepted;
+};
+
+/* Add up what a placement puts on link ends: load[ends] is overwritten. */
+void ibp_placement_load(const struct ibp_placement_problem *problem, const uint32_t *seat_of_rank, int64_t *load);
+
+/* Search on until `work` is at `until` or at `all_work`. How the work is cut into calls does not change the result. */
+void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
+                          uint64_t until);
 
 /* -- events of an OTF2 archive (otf2_events.c) -- */
 

@@ -78,6 +78,26 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
     )
 
 
+def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] = lambda _: None) -> tuple[Subnet, ...]:
+    """Read the fabrics and their tables.
+
+    Args:
+        arguments: of `add_input_arguments`, with at least one LST.
+        progress: is told what begins.
+
+    Raises:
+        IbprofError: of any kind; `InconsistentError` also, with `--strict`, for fabrics that lack what their tables
+            lead to.
+    """
+    progress("reading the fabric")
+    rails_files = find_rails(arguments.inputs[:-1], arguments.fdbs)
+    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(rails_files))
+    check_rails(subnets)
+    if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
+        raise InconsistentError(f"--strict: {'; '.join(gaps)}")
+    return subnets
+
+
 def load_inputs(
     arguments: argparse.Namespace, by: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
 ) -> Loaded:
@@ -92,12 +112,8 @@ def load_inputs(
         IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
             fabrics that lack what their tables lead to.
     """
-    *listings, traffic_name = arguments.inputs
-    progress("reading the fabric")
-    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(find_rails(listings, arguments.fdbs)))
-    check_rails(subnets)
-    if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
-        raise InconsistentError(f"--strict: {'; '.join(gaps)}")
+    traffic_name = arguments.inputs[-1]
+    subnets = read_subnets(arguments, progress)
     fabrics = [subnet.fabric for subnet in subnets]
     layouts = tuple(lay_out(fabrics))
     progress("reading the traffic")

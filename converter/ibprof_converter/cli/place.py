@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-place`: a better placement of the ranks, on this fabric with its real tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.cli.command import run_command
+from ibprof.errors import UsageError
+from ibprof.show import format_seconds, printable
+from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_stages
+from ibprof_converter.placement import free_hosts, launchers
+from ibprof_converter.placement.bound import bound_max_seconds
+from ibprof_converter.placement.compare import LIMITS, Comparison, Judge, Row
+from ibprof_converter.placement.orders import aware_orders, packed_order, spread_order
+from ibprof_converter.placement.paths import Paths, find_paths
+from ibprof_converter.placement.problem import Problem, Seats, find_neighbours
+from ibprof_converter.placement.search import search
+from ibprof_converter.placement.sites import Sites, make_sites, seat_on_hosts
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic import rails
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.model import RankTraffic
+from ibprof_converter.traffic.placement import place_as_recorded, place_by_rule
+from ibprof_converter.traffic.read import KINDS, read_traffic
+
+NAME = "ibprof-place"
+
+_TIME_S = 5.0
+
+_SEEDS = 1 << 32
+
+_EXAMPLE = f"""\
+examples:
+  ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv
+  ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 10
+  ibprof-place ibdiagnet.lst profile.otf2 --hosts own --seed 3 --json
+
+The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
+
+{KINDS}"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-place`."""
+    return run_command(NAME, _place, argv)
+
+
+def _place(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_intermixed_args(argv)
+    _check(arguments)
+    with show_stages() as progress:
+        subnets = read_subnets(arguments, progress)
+        progress("reading the traffic")
+        hosts = find_hosts([subnet.fabric for subnet in subnets])
+        demand = read_traffic(arguments.inputs[-1], hosts)
+        if not isinstance(demand, RankTraffic):
+            raise UsageError(f"{arguments.inputs[-1]}: only a traffic between ranks can be placed anew")
+        progress("following the tables")
+        given = _given_hosts(arguments, demand, hosts, subnets)
+        sites, notes = _find_sites(arguments, hosts, given, demand.ranks)
+        problem = _make_problem(demand, arguments.rails, sites, subnets)
+    comparison = _compare(arguments, problem, subnets, _Given(given, hosts, demand), notes)
+    _write_files(arguments, comparison.hosts)
+    if arguments.json:
+        json.dump(comparison.as_json(), sys.stdout, indent=2)
+        print()
+    elif arguments.output != Path("-"):
+        _print_table(comparison)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if len(arguments.inputs) < 2:
+        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
+    if arguments.json and arguments.output == Path("-"):
+        raise UsageError("-o - and --json: both go to stdout")
+    free_hosts.check_slots(arguments.slots)
+    if not 0 <= arguments.seed < _SEEDS:
+        raise UsageError(f"--seed {arguments.seed}: expected a number from 0 to {_SEEDS - 1}")
+    if not 0 < arguments.time < 1e6:
+        raise UsageError(f"--time {arguments.time:g}: expected seconds, more than 0")
+
+
+class _Given:
+    """The placement that the ranks have now, if any."""
+
+    def __init__(self, host: npt.NDArray[np.int32] | None, hosts: Hosts, demand: RankTraffic) -> None:
+        self.host, self.hosts, self.demand = host, hosts, demand
+
+
+def _given_hosts(
+    arguments: argparse.Namespace, demand: RankTraffic, hosts: Hosts, subnets: Sequence[Subnet]
+) -> npt.NDArray[np.int32] | None:
+    """Find where the ranks are: as --placement says, else as they were recorded; None where neither tells."""
+    fabrics = [subnet.fabric for subnet in subnets]
+    if arguments.placement is not None:
+        placement = place_by_rule(arguments.placement, hosts, fabrics, demand.ranks)
+    elif demand.profile is not None:
+        placement = place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
+    else:
+        return None
+    return free_hosts.host_of_ranks(placement, hosts, fabrics)
+
+
+def _find_sites(
+    arguments: argparse.Namespace, hosts: Hosts, given: npt.NDArray[np.int32] | None, ranks: int
+) -> tuple[Sites, tuple[str, ...]]:
+    notes: tuple[str, ...] = ()
+    if arguments.hosts is None:
+        slots, notes = free_hosts.all_hosts(hosts, arguments.slots or 1, ranks)
+    elif arguments.hosts == free_hosts.OWN:
+        if given is None:
+            raise UsageError("--hosts own: it is not known which hosts the ranks are on; --placement can tell")
+        slots = free_hosts.own_hosts(given, arguments.slots)
+    else:
+        slots = free_hosts.read_free_hosts(Path(arguments.hosts), hosts, arguments.slots or 1)
+    return make_sites(hosts, slots, ranks), notes
+
+
+def _make_problem(demand: RankTraffic, policy: str | None, sites: Sites, subnets: Sequence[Subnet]) -> Problem:
+    paths: Paths = find_paths(subnets, sites.lid)
+    return Problem(find_neighbours(demand, policy or rails.SPLIT, sites.rails, len(subnets)), sites, paths)
+
+
+def _compare(
+    arguments: argparse.Namespace,
+    problem: Problem,
+    subnets: Sequence[Subnet],
+    given: _Given,
+    notes: tuple[str, ...],
+) -> Comparison:
+    sites, ranks = problem.sites, problem.ranks
+    rules = {"packed": packed_order(sites, ranks), "spread": spread_order(sites, ranks)}
+    starts: list[Seats] = [*rules.values(), *aware_orders(problem.neighbours, sites, problem.paths).values()]
+    judge = Judge(problem, subnets)
+    rows = [judge.row(name, seats) for name, seats in rules.items()]
+    if given.host is not None:
+        seats = seat_on_hosts(sites, given.host)
+        if seats is not None:
+            starts.insert(0, seats)
+            rows.insert(0, judge.row("given", seats))
+        else:
+            rows.insert(0, _row_elsewhere(arguments, given, subnets))
+            notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
+    bound = bound_max_seconds(problem)
+    with _show_search() as progress:
+        found = search(problem, starts, arguments.seed, arguments.time, bound, progress=progress)
+    if found.cut:
+        notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
+    best = judge.row("best", found.seats, found.score)
+    return Comparison(
+        rows=(best, *rows, *judge.random_rows()),
+        bound_seconds=bound,
+        found=found,
+        hosts=tuple(sites.name[site] for site in sites.of_seat[found.seats].tolist()),
+        free_hosts=len(sites.host),
+        seats=sites.seats,
+        notes=(*notes, *problem.paths.notes),
+    )
+
+
+def _row_elsewhere(arguments: argparse.Namespace, given: _Given, subnets: Sequence[Subnet]) -> Row:
+    """Judge the placement that the ranks have now, on the hosts that it is on."""
+    assert given.host is not None
+    sites = make_sites(given.hosts, free_hosts.own_hosts(given.host, None), len(given.host))
+    seats = seat_on_hosts(sites, given.host)
+    assert seats is not None
+    problem = _make_problem(given.demand, arguments.rails, sites, subnets)
+    return Judge(problem, subnets).row("given", seats)
+
+
+@contextmanager
+def _show_search() -> Iterator[Callable[[float, float], None]]:
+    if not sys.stderr.isatty():
+        yield lambda _share, _best: None
+        return
+    from rich.console import Console  # noqa: PLC0415  (only who watches waits for it)
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("searching", total=1.0)
+
+        def tell(share: float, best: float) -> None:
+            bar.update(task, completed=share, description=f"searching; busiest link {format_seconds(best)}")
+
+        yield tell
+
+
+def _write_files(arguments: argparse.Namespace, hosts: tuple[str, ...]) -> None:
+    outputs = (
+        (arguments.output, launchers.placement_csv),
+        (arguments.rankfile, launchers.open_mpi_rankfile),
+        (arguments.hostfile, launchers.open_mpi_hostfile),
+        (arguments.host_a_rank, launchers.host_a_rank),
+        (arguments.mpich_hosts, lambda names: launchers.mpich_hosts(names) + "\n"),
+    )
+    for path, write in outputs:
+        if path == Path("-"):
+            sys.stdout.write(write(hosts))
+        elif path is not None:
+            path.write_text(write(hosts), encoding="utf-8")
+
+
+_ROW_NAMES = {
+    "best": "best found",
+    "given": "as it is",
+    "random": "random, median of 20",
+    "random_best": "random, best of 20",
+}
+
+
+def _print_table(comparison: Comparison) -> None:
+    from rich.console import Console  # noqa: PLC0415  (slow to import)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
+    best = comparison.rows[0].max_link_seconds
+    table = Table(box=None, pad_edge=False)
+    for column in ("placement", "busiest link between switches", "best is less by", "busiest link of a host"):
+        table.add_column(column, justify="left" if column == "placement" else "right")
+    for row in comparison.rows:
+        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f} %" if row.max_link_seconds and row.name != "best" else ""
+        table.add_row(
+            _ROW_NAMES.get(row.name, row.name),
+            format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
+            gain,
+            format_seconds(row.host_link_seconds),
+        )
+    table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
+    console.print(
+        Text(f"{len(comparison.hosts)} ranks, {comparison.seats} seats on {comparison.free_hosts} hosts to choose from")
+    )
+    console.print(table)
+    found = comparison.found
+    said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
+    if comparison.bound_seconds > 0:
+        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f} % better"
+    console.print(Text(said))
+    for note in (*comparison.notes, LIMITS):
+        console.print(Text(f"note: {printable(note)}"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description="Find a placement of the ranks that loads the busiest link between switches less, and compare it "
+        "with others. Both rails count at once; a host takes one rank unless --slots says more.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_input_arguments(parser, fabric_needed=True)
+    what = parser.add_argument_group("what to choose from")
+    what.add_argument(
+        "--hosts",
+        metavar="FILE",
+        help="hosts to choose from, one a line, with slots=N or :N; `own`: those that the ranks are on (default: all)",
+    )
+    what.add_argument("--slots", metavar="N", type=int, help="ranks that a host takes (default: 1)")
+    what.add_argument("--seed", metavar="S", type=int, default=1, help="of the random choices (default: 1)")
+    what.add_argument(
+        "--time", metavar="SECONDS", type=float, default=_TIME_S, help=f"for the search (default: {_TIME_S:g})"
+    )
+    outputs = parser.add_argument_group("outputs")
+    outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")
+    outputs.add_argument("--rankfile", metavar="FILE", type=Path, help="for Open MPI: mpirun --rankfile FILE")
+    outputs.add_argument(
+        "--hostfile", metavar="FILE", type=Path, help="for Open MPI, beside it: mpirun --hostfile FILE"
+    )
+    outputs.add_argument("--mpich-hosts", metavar="FILE", type=Path, help="for MPICH: mpiexec -hosts $(cat FILE)")
+    outputs.add_argument(
+        "--host-a-rank",
+        metavar="FILE",
+        type=Path,
+        help="for Slurm: SLURM_HOSTFILE=FILE srun --distribution=arbitrary; for Open MPI: --map-by seq",
+    )
+    outputs.add_argument("--json", action="store_true", help="the comparison for programs, on stdout")
+    return parser

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A placement in the words of those who start jobs: Open MPI, MPICH, Slurm."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from itertools import groupby
+
+
+def placement_csv(hosts: Sequence[str]) -> str:
+    """Write `rank,host`, as `--placement` reads it."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([("rank", "host"), *enumerate(hosts)])
+    return text.getvalue()
+
+
+def open_mpi_rankfile(hosts: Sequence[str]) -> str:
+    """Write a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn."""
+    taken: dict[str, int] = {}
+    lines = []
+    for rank, host in enumerate(hosts):
+        lines.append(f"rank {rank}={host} slot={taken.get(host, 0)}\n")
+        taken[host] = taken.get(host, 0) + 1
+    return "".join(lines)
+
+
+def open_mpi_hostfile(hosts: Sequence[str]) -> str:
+    """Write the hosts and how many ranks each takes, for `mpirun --hostfile`, beside a rank file."""
+    return "".join(f"{host} slots={hosts.count(host)}\n" for host in dict.fromkeys(hosts))
+
+
+def host_a_rank(hosts: Sequence[str]) -> str:
+    """Write a line a rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
+    return "".join(f"{host}\n" for host in hosts)
+
+
+def mpich_hosts(hosts: Sequence[str]) -> str:
+    """Write the value of hydra's `-hosts`, which takes ranks in turn: HOST for one rank, HOST:N for N that follow."""
+    runs = [(host, len(list(same))) for host, same in groupby(hosts)]
+    return ",".join(host if count == 1 else f"{host}:{count}" for host, count in runs)

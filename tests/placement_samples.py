@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic of programs whose ranks can be placed better, and problems made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.placement.paths import find_paths
+from ibprof_converter.placement.problem import Problem, find_neighbours
+from ibprof_converter.placement.sites import make_sites
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.model import ALL, RankTraffic
+
+Integers = npt.NDArray[np.integer]
+
+
+def make_demand(source: Integers, destination: Integers, amount: Integers, ranks: int) -> RankTraffic:
+    """Make a traffic between ranks of rows; those from a rank to itself are left out."""
+    other = source != destination
+    nothing = np.zeros(int(other.sum()), np.int32)
+    return RankTraffic(
+        source=source[other].astype(np.int32),
+        destination=destination[other].astype(np.int32),
+        bytes=np.broadcast_to(amount, source.shape)[other].astype(np.uint64),
+        messages=np.ones(len(nothing), np.uint64),
+        region=nothing,
+        operation=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        ranks=ranks,
+        unplaced={},
+        origin="made up",
+    )
+
+
+def samplesort(ranks: int, seed: int) -> RankTraffic:
+    """All to all; each rank receives a bucket, and buckets differ in size."""
+    generator = np.random.default_rng(seed)
+    bucket = generator.dirichlet(np.full(ranks, 30.0))
+    source, destination = np.divmod(np.arange(ranks * ranks), ranks)
+    jitter = 1 + 0.05 * generator.standard_normal(ranks * ranks)
+    return make_demand(source, destination, (bucket[destination] * jitter * 1e9 / ranks).astype(np.int64), ranks)
+
+
+def shuffled_halo(sides: Sequence[int], seed: int) -> RankTraffic:
+    """Exchange with the six neighbours in a periodic grid whose ranks are numbered at random."""
+    ranks = int(np.prod(sides))
+    number = np.random.default_rng(seed).permutation(ranks)
+    grid = np.arange(ranks).reshape(sides)
+    moved = [(axis, step) for axis in range(len(sides)) for step in (-1, 1)]
+    source = np.concatenate([grid.ravel()] * len(moved))
+    destination = np.concatenate([np.roll(grid, step, axis).ravel() for axis, step in moved])
+    return make_demand(number[source], number[destination], np.array(1_000_000), ranks)
+
+
+def transpose(ranks: int, communicators: int) -> RankTraffic:
+    """All to all in sub-communicators, each of every n-th rank."""
+    source, destination = np.divmod(np.arange(ranks * ranks), ranks)
+    together = source % communicators == destination % communicators
+    return make_demand(source[together], destination[together], np.array(1_000_000), ranks)
+
+
+def hosts_on_all_rails(subnets: Sequence[Subnet]) -> tuple[Hosts, list[int]]:
+    """Find the hosts of rails, and those of them that are on each."""
+    hosts = find_hosts([subnet.fabric for subnet in subnets])
+    return hosts, np.flatnonzero((hosts.lid > 0).all(axis=1)).tolist()
+
+
+def make_problem(
+    demand: RankTraffic, subnets: Sequence[Subnet], chosen: Sequence[int], slots: int = 1, policy: str = "split"
+) -> Problem:
+    """Make a problem of a traffic and the hosts to choose from."""
+    sites = make_sites(find_hosts([subnet.fabric for subnet in subnets]), dict.fromkeys(chosen, slots), demand.ranks)
+    neighbours = find_neighbours(demand, policy, sites.rails, len(subnets))
+    return Problem(neighbours, sites, find_paths(subnets, sites.lid))
