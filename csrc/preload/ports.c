@@ -125,14 +125,11 @@ static void record_counter(const char *device, unsigned port, const char *name, 
 /* Reads a counter of a port's network interface. */
 static bool read_interface(const char *device, unsigned port, const char *name, char *into, size_t bytes)
 {
-    char interface[64], attribute[128];
+    char interface[64], path[1024];
 
     if (!read_attribute(device, port, "gid_attrs/ndevs/0", interface, sizeof interface)) return false;
-    snprintf(attribute, sizeof attribute, "device/net/%s/statistics/%s", interface, name);
-    if (read_attribute(device, 0, attribute, into, bytes)) return true;
-    /* A device of software is no child of the interface's. */
-    snprintf(attribute, sizeof attribute, "../../net/%s/statistics/%s", interface, name);
-    return read_attribute(device, 0, attribute, into, bytes);
+    snprintf(path, sizeof path, "%s/../net/%s/statistics/%s", devices_folder(), interface, name);
+    return ibp_text_read_file(path, into, bytes) > 0;
 }
 
 static void record_counters(const char *device, unsigned port)

@@ -154,7 +154,9 @@ void ibp_verbs_attach(struct ibp_verbs_context *context)
     struct ibp_verbs_extended *extended;
     struct device *device;
 
-    if (ibp_wiped_open() || context->post_send == ibp_verbs_post || !context->post_send) return;
+    if (ibp_wiped_open() || !context->post_send || context->post_send == ibp_verbs_post ||
+        context->post_send == ibp_verbs_post_first)
+        return;
     ibp_verbs_lock();
     device = find_device(context);
     if (!device && device_count < DEVICES_MAX) {
@@ -164,7 +166,7 @@ void ibp_verbs_attach(struct ibp_verbs_context *context)
     }
     if (device) {
         device->post_send = context->post_send;
-        context->post_send = ibp_verbs_post;
+        context->post_send = ibp_verbs_post_first;
         extended = extended_of(context);
         if (extended && extended->create_qp_ex) {
             device->create_qp_ex = extended->create_qp_ex;

@@ -15,8 +15,10 @@ void ibp_verbs_attach(struct ibp_verbs_context *context);
 /* Whether a device was opened. */
 bool ibp_verbs_attached(void);
 
-/* The hook in place of a device's post_send. */
+/* The hook in place of a device's post_send, and the one before it: that opens the recording, so that the hardware's counters
+ * are read before anything is posted. */
 int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
+int ibp_verbs_post_first(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 
 /* The route of a queue pair, made if it has none; NULL when there is no memory. */
 struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp);

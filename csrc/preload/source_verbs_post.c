@@ -6,6 +6,7 @@
  */
 #include "system.h"
 #include "source_verbs.h"
+#include "lifecycle.h"
 #include "verbs_lock.h"
 #include "verbs_tally.h"
 
@@ -117,6 +118,13 @@ int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, str
     return result;
 }
 
+int ibp_verbs_post_first(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
+{
+    (void)ibp_record_process();
+    __atomic_store_n(&qp->context->post_send, ibp_verbs_post, __ATOMIC_RELAXED);
+    return ibp_verbs_post(qp, requests, refused);
+}
+
 /* -- requests that are built piece by piece: the wr_ functions -------------------------------------------------------------- */
 
 /* Between start and complete one thread alone builds; the provider has its queue pair locked, or the program has it. */
@@ -153,6 +161,7 @@ static void hook_start(struct ibp_verbs_qp_ex *qp)
 {
     struct ibp_builder *builder = builder_of(qp);
 
+    if (IBP_UNLIKELY(!ibp_is_recorded())) (void)ibp_record_process();
     builder->original.start(qp);
     ibp_tally_start(&builder->tally);
     builder->opcode = NOTHING;

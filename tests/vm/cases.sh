@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is run in the guest, all in one: each case leaves CASE.ibprof, CASE.out and, before and after it, what the wires carried.
+#
+#     cases.sh LIBRARY TRAFFIC STRIPE [full]
+set -eu
+library=$1 traffic=$2 stripe=$3 kind=${4:-}
+here=$PWD
+
+# Where memory can be mapped and shared; the folder that is this machine's is reached over a network file system.
+mkdir /tmp/recorded
+cd /tmp/recorded
+
+wires() { # the bytes that each end of each wire has sent
+    for end in 0a 0b 1a 1b; do printf '%s %s\n' $end "$(cat /sys/class/net/eth$end/statistics/tx_bytes)"; done
+}
+
+case_of() { # CASE COMMAND...
+    name=$1
+    shift
+    wires >"$name.before"
+    status=0
+    IBPROF_OUTPUT=$PWD/$name.ibprof "$@" >"$name.out" 2>"$name.err" || status=$?
+    echo $status >"$name.status"
+    wires >"$name.after"
+}
+
+preloaded() { LD_PRELOAD=$library "$@"; }
+
+# Two ranks, the first with a's adapters and the second with b's; Open MPI's own transports are left to UCX.
+ranks() { # TRANSPORTS DEVICES-OF-A DEVICES-OF-B COMMAND...
+    transports=$1 a=$2 b=$3
+    shift 3
+    UCX_TLS=$transports,self UCX_MAX_RNDV_RAILS=2 mpirun --oversubscribe --bind-to none --mca pml ucx --mca osc ucx \
+        -x LD_PRELOAD="$library" -x UCX_NET_DEVICES="$a" -n 1 "$@" : \
+        -x LD_PRELOAD="$library" -x UCX_NET_DEVICES="$b" -n 1 "$@"
+}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_WARN_UNUSED_ENV_VARS=n
+# Soft-RoCE has its IPv4 address as GID 1, and does not say which kind of packet a datagram came in.
+export UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n
+
+for mode in plain built datagrams shared; do case_of $mode preloaded "$traffic" rail0a rail0b $mode; done
+case_of other_rail preloaded "$traffic" rail1b rail1a plain
+case_of one_rail ranks rc_verbs,ud_verbs rail0a:1 rail0b:1 "$stripe" 5 1000000
+case_of two_rails ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 4 5000000
+case_of ud_one_rail ranks ud_verbs rail0a:1 rail0b:1 "$stripe" 5 100000
+if [ -n "$kind" ]; then
+    case_of small ranks rc_verbs,ud_verbs rail0a:1 rail0b:1 "$stripe" 50 1000
+    case_of ud_two_rails ranks ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 5 500000
+    case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000
+fi
+cp -r . "$here/recorded"

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real verbs: what was recorded of work requests against what was posted, and against what the wires carried.
+
+All cases run in one guest (tests/vm/guest.py). A program of ours says what it posts, which must be recorded to the
+byte; of MPI's traffic the payload is known, which is the lower bound, and the wires' own counters are the upper one:
+each packet has headers, and there are acknowledgements.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from guest import run_in_guest
+
+from ibprof.archive import read_archive, write_archive
+from ibprof.load import load_profile
+from ibprof.profile import Opcode, Profile
+
+PROGRAMS = Path(__file__).parent / "programs"
+CASES = Path(__file__).parent / "cases.sh"
+
+HEADERS = 1.07
+"""A packet of 1,024 bytes has 58 of headers (Ethernet, IP, UDP, BTH, ICRC), and a READ answers with 4 more."""
+
+GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one case left: its folder and name; each is read when it is asked for."""
+
+    folder: Path
+    name: str
+
+    def profile(self) -> Profile:
+        status = int((self.folder / f"{self.name}.status").read_text())
+        assert status == 0, (self.folder / f"{self.name}.err").read_text()
+        assert "ibprof" not in (self.folder / f"{self.name}.err").read_text()
+        return load_profile(self.folder / f"{self.name}.ibprof")
+
+    def posted(self) -> Counter[str]:
+        sums: Counter[str] = Counter()
+        for line in (self.folder / f"{self.name}.out").read_text().splitlines():
+            opcode, amount, messages = line.split()
+            sums[opcode] += int(amount)
+            sums[f"{opcode} messages"] += int(messages)
+        return sums
+
+    def carried(self, end: str) -> int:
+        """Bytes that one end of a wire sent during the case, such as `0a`."""
+        before, after = (
+            dict(line.split() for line in (self.folder / f"{self.name}.{when}").read_text().splitlines())
+            for when in ("before", "after")
+        )
+        return int(after[end]) - int(before[end])
+
+
+def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """(device, end of the remote GID, opcode) -> bytes, messages."""
+    sums: dict[tuple[str, str, str], tuple[int, int]] = {}
+    moved = run.transfers
+    for pair_number, opcode, amount, messages in zip(
+        *(column.tolist() for column in (moved.pair, moved.opcode, moved.bytes, moved.messages)), strict=True
+    ):
+        pair = run.pairs[pair_number]
+        assert pair.port == 1
+        assert pair.gid.endswith(GID_OF[pair.device]), pair
+        assert pair.remote_lid is None, "RoCE has no LIDs, whatever an address handle says"
+        key = pair.device, pair.remote_gid[-9:], Opcode(opcode).name
+        before = sums.get(key, (0, 0))
+        sums[key] = before[0] + amount, before[1] + messages
+    return sums
+
+
+def sent_from(run: Profile, device: str) -> int:
+    """Bytes that left a device for the other end of its wire, whoever asked for them."""
+    other = device[:-1] + ("b" if device.endswith("a") else "a")
+    sums = recorded(run)
+    out = sum(sums.get((device, GID_OF[other], name), (0, 0))[0] for name in ("SEND", "WRITE"))
+    return out + sum(sums.get((other, GID_OF[device], name), (0, 0))[0] for name in ("READ", "ATOMIC"))
+
+
+def run_cases(folder: Path, kind: str = "") -> Path:
+    """Build the programs here, run all cases in a guest, and give the folder of what they left."""
+    traffic, stripe = folder / "traffic", folder / "stripe"
+    mpicc = os.environ.get("IBPROF_TEST_MPICC", "mpicc.openmpi")
+    subprocess.run(["cc", "-Wall", "-O1", "-o", traffic, PROGRAMS / "traffic.c", "-libverbs"], check=True)
+    subprocess.run([mpicc, "-O1", "-o", stripe, PROGRAMS / "stripe.c"], check=True)
+    library = os.environ.get("IBPROF_LIBRARY", str(files("ibprof") / "lib" / "libibprof.so"))
+    done = run_in_guest(["bash", str(CASES), library, str(traffic), str(stripe), *([kind] if kind else [])], folder)
+    assert done.status == 0, done.stderr
+    return folder / "recorded"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_cases(tmp_path_factory.mktemp("guest"))
+
+
+@pytest.mark.parametrize("mode", ["plain", "built", "datagrams", "shared"])
+def test_what_a_program_without_mpi_posts_is_recorded_to_the_byte(guest: Path, mode: str) -> None:
+    case = Case(guest, mode)
+    run, posted = case.profile(), case.posted()
+    opcodes = {name for name in posted if "messages" not in name}
+    assert opcodes == ({"SEND"} if mode == "datagrams" else {"SEND", "WRITE", "READ", "ATOMIC"})
+    there = GID_OF["rail0b"]
+    assert recorded(run) == {
+        ("rail0a", there, name): (posted[name], posted[f"{name} messages"]) for name in sorted(opcodes)
+    }
+    (rank,) = run.ranks
+    assert rank.finalized, "the end of a process without MPI is its exit"
+    assert "initialised no MPI" in rank.notes[0]
+
+
+def test_rails_are_told_apart(guest: Path) -> None:
+    run, posted = Case(guest, "other_rail").profile(), Case(guest, "other_rail").posted()
+    assert {key[:2] for key in recorded(run)} == {("rail1b", GID_OF["rail1a"])}
+    assert sent_from(run, "rail1b") == posted["SEND"] + posted["WRITE"]
+    assert sent_from(run, "rail1a") == posted["READ"] + posted["ATOMIC"]
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"), [("plain", 0), ("datagrams", 0), ("one_rail", 5_000_000), ("ud_one_rail", 500_000)]
+)
+def test_the_wire_carries_what_was_counted_and_headers(guest: Path, name: str, payload: int) -> None:
+    case = Case(guest, name)
+    run = case.profile()
+    counted = sent_from(run, "rail0a")
+    assert payload <= counted <= case.carried("0a")
+    # Nothing of any size is missed: beyond headers there are only acknowledgements and address resolution.
+    assert case.carried("0a") <= counted * HEADERS + 5_000
+    assert sent_from(run, "rail1a") == 0
+
+
+def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) -> None:
+    case = Case(guest, "two_rails")
+    run = case.profile()
+    rails = [recorded(run)[f"rail{rail}b", GID_OF[f"rail{rail}a"], "READ"][0] for rail in (0, 1)]
+    assert sum(rails) == 20_000_000, "the receiver fetches all, and each byte once"
+    assert min(rails) > 0.4 * sum(rails)
+    for rail in (0, 1):
+        counted = sent_from(run, f"rail{rail}a")
+        assert counted <= case.carried(f"{rail}a") <= counted * HEADERS + 5_000
+    # The ranks' own view is there too, and apart.
+    assert sum(run.counters.bytes[run.counters.direction == 0].tolist()) == 20_000_000
+
+
+def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -> None:
+    run = Case(guest, "two_rails").profile()
+    (host,) = run.hosts
+    ports = {port.device: port for port in host.ports}
+    assert set(ports) == set(GID_OF)
+    for name, port in ports.items():
+        assert (port.link_layer, port.lid, port.state, port.lmc) == ("Ethernet", None, 4, 0)
+        assert port.gids[1].endswith(GID_OF[name])
+        assert port.rate_gbps > 0
+        assert int(port.port_guid, 16) != 0
+    grown = {
+        name: {counter.name: (counter.after or 0) - counter.before for counter in port.hardware}
+        for name, port in ports.items()
+    }
+    # rxe counts packets, of at most 4,096 bytes here; its network interface counts bytes.
+    assert grown["rail0a"]["tx_bytes"] >= sent_from(run, "rail0a")
+    assert grown["rail0b"]["sent_pkts"] > 0
+    assert grown["rail1a"]["tx_bytes"] >= sent_from(run, "rail1a")
+    write_archive(run, tmp_path / "profile.otf2")
+    again = read_archive(tmp_path / "profile.otf2")
+    assert (again.hosts, again.pairs, again.ranks) == (run.hosts, run.pairs, run.ranks)
+    assert again.transfers.bytes.tolist() == run.transfers.bytes.tolist()
+
+
+@pytest.mark.full
+def test_the_long_forms(tmp_path: Path) -> None:
+    folder = run_cases(tmp_path, "full")
+    for name, payload, rails in (("small", 50_000, 1), ("ud_two_rails", 2_500_000, 2), ("many", 120_000_000, 2)):
+        case = Case(folder, name)
+        run = case.profile()
+        counted = [sent_from(run, f"rail{rail}a") for rail in (0, 1)]
+        assert payload <= sum(counted) <= 1.02 * payload + 5_000
+        assert all(counted[:rails])
+        for rail in (0, 1):
+            assert counted[rail] <= case.carried(f"{rail}a")
