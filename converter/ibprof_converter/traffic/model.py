@@ -109,6 +109,15 @@ class PortCounters:
     notes: tuple[str, ...] = ()
 
 
+Rows = slice | npt.NDArray[np.intp]
+"""Some rows of a table; all of them are a slice, which takes no copy of columns that may be very long."""
+
+
+def choose_rows(chosen: npt.NDArray[np.bool_]) -> Rows:
+    """Give the rows where `chosen` is true."""
+    return slice(None) if chosen.all() else np.flatnonzero(chosen)
+
+
 def total_bytes(values: npt.NDArray[np.uint64]) -> int:
     """Add up bytes exactly: numpy alone wraps around silently at 2**64."""
     low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))

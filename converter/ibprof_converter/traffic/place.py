@@ -12,7 +12,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.model import NO_LID, RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.model import NO_LID, RankTraffic, Traffic, choose_rows, total_bytes
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.placement import FORMS, Placement, place_as_recorded, place_by_rule
 
@@ -44,7 +44,7 @@ def place_traffic(
         if amount := total_bytes(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
-    on_link = np.flatnonzero(usable.any(axis=1))
+    on_link = choose_rows(np.logical_or.reduce(usable, axis=1))
     policy = policy or rails.SPLIT
     shares = rails.share_out(
         policy,
@@ -58,7 +58,7 @@ def place_traffic(
         notes.append(
             f"{incomplete} flow(s) have an end that is not on all rails; they take the rails that join both ends"
         )
-    flow = on_link[shares.flow]
+    flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination = demand.source[flow], demand.destination[flow]
     return Traffic(
         rail=shares.rail,

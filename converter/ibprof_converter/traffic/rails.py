@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_converter.traffic.model import Rows, choose_rows
 
 SPLIT = "split"
 ROUND_ROBIN = "round-robin"
@@ -26,12 +27,12 @@ class RailShares:
     """Flows split up by rail; arrays of one length, a row a share of a flow. Shares of 0 bytes are left out.
 
     Attributes:
-        flow: intp, row of the flow.
+        flow: rows of the flows.
         rail: int32.
         bytes: uint64.
     """
 
-    flow: npt.NDArray[np.intp]
+    flow: Rows
     rail: npt.NDArray[np.int32]
     bytes: npt.NDArray[np.uint64]
 
@@ -67,6 +68,9 @@ def share_out(
     rails = usable.shape[1]
     if policy == SECOND and rails < 2:
         raise UsageError("--rails second: only one fabric is given")
+    if rails == 1:
+        flow = choose_rows(bytes > 0)
+        return RailShares(flow, np.zeros(np.count_nonzero(bytes), np.int32), bytes[flow])
     if policy in (FIRST, SECOND):
         wanted = (FIRST, SECOND).index(policy)
         chosen = np.where(usable[:, wanted], wanted, np.argmax(usable, axis=1))

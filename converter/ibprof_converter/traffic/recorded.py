@@ -7,7 +7,7 @@ import numpy as np
 
 from ibprof.errors import InputError
 from ibprof.profile import Direction, Kind, Profile, Source
-from ibprof_converter.traffic.model import ALL, RANK_LIMIT, RankTraffic, total_bytes
+from ibprof_converter.traffic.model import ALL, RANK_LIMIT, RankTraffic, choose_rows, total_bytes
 
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
@@ -28,7 +28,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
         raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
     counters = run.counters
     chosen = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED) & (counters.bytes > 0)
-    sources = np.unique(counters.source[chosen])
+    sources = np.flatnonzero(np.bincount(counters.source[chosen]))
     origin = f"profile {name or run.name}"
     if len(sources):
         # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
@@ -36,15 +36,18 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
         origin += f", bytes seen by {Source(sources[0]).name.lower()}"
     known = chosen & (counters.peer < run.world_size)
     unknown = total_bytes(counters.bytes[chosen & ~known])
-    rank, peer = counters.rank[known], counters.peer[known].astype(np.int32)
-    fetched = counters.direction[known] == Direction.FETCHED
+    rows = choose_rows(known)
+    source, destination = counters.rank[rows], counters.peer[rows].view(np.int32)
+    fetched = counters.direction[rows] == Direction.FETCHED
+    if fetched.any():
+        source, destination = np.where(fetched, destination, source), np.where(fetched, source, destination)
     return RankTraffic(
-        source=np.where(fetched, peer, rank).astype(np.int32),
-        destination=np.where(fetched, rank, peer).astype(np.int32),
-        bytes=counters.bytes[known],
-        messages=counters.messages[known],
-        region=counters.region[known],
-        operation=counters.operation[known],
+        source=source,
+        destination=destination,
+        bytes=counters.bytes[rows],
+        messages=counters.messages[rows],
+        region=counters.region[rows],
+        operation=counters.operation[rows],
         regions=run.regions or (ALL,),
         operations=run.operations or (ALL,),
         ranks=run.world_size,
