@@ -12,10 +12,13 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof.kernels import sum_exactly
-from ibprof.profile import ACTIVE, Direction, Host, Kind, MarkKind, Profile, Source
+from ibprof.ports import PortIndex, describe_unmeasured
+from ibprof.profile import ACTIVE, OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
 from ibprof.sums import sum_by_key
 
 Flags = npt.NDArray[np.bool_]
+
+_NO_REGION = "--since-start needs the --region until whose end bytes are meant"
 
 _COUNTERS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
@@ -44,7 +47,8 @@ class Matrix:
     """Bytes by pair, those that are not zero, in order of source and destination.
 
     Attributes:
-        names: of what sends and receives.
+        names: of what sends and receives; ports by their GUID.
+        labels: of ports, the host, device and number of each name where they are known; else empty.
         source, destination: int64 [pair], indices into the names.
         bytes, messages: [pair], uint64, or Python's integers where these do not hold a sum.
         notes: what is not in the rows, a sentence each.
@@ -56,6 +60,7 @@ class Matrix:
     bytes: npt.NDArray[np.uint64]
     messages: npt.NDArray[np.uint64]
     notes: list[str]
+    labels: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
         """Give source, destination, bytes and messages of each pair."""
@@ -71,6 +76,10 @@ class Matrix:
 def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     """Add up what ranks, hosts or ports sent one another.
 
+    Ports are those that work requests were posted between, where that was seen, with all headers above the network's.
+    What one operation sent, or receivers saw, only the source tells that is next to the MPI calls: then a host must
+    have one port.
+
     Args:
         run: the profile.
         by: "rank", "host" or "port".
@@ -79,6 +88,8 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     Raises:
         UsageError: there is no such operation or region, or ports cannot be told.
     """
+    if by == "port" and len(run.transfers.bytes) and _is_of_wire(selection):
+        return _build_measured(run, selection)
     chosen = _choose(run, selection)
     counters = run.counters
     notes: list[str] = []
@@ -88,6 +99,8 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         chosen &= counters.source == sources[0]
         notes.append(f"bytes are those seen by {Source(sources[0]).name.lower()}")
     names, place = _name_ranks(run, by)
+    if by == "port":
+        notes.append("ports were not measured: each host has one, which carries what its ranks send to others")
     lost = 0
     parts = []
     for begin in range(0, max(len(chosen), 1), _COUNTERS_AT_ONCE):
@@ -105,7 +118,49 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     source, destination = np.divmod(found, len(names))
     # What stays on a host does not touch its port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
-    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes)
+    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
+
+
+def _is_of_wire(selection: Selection) -> bool:
+    """Tell whether work requests can say what is asked for: they know no operations, and headers from data no more."""
+    return selection.operation is None and selection.kind == Kind.USER and not selection.received
+
+
+def _build_measured(run: Profile, selection: Selection) -> Matrix:
+    """Add up what work requests carried from port to port."""
+    transfers = run.transfers
+    notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
+    if why := describe_unmeasured(run):
+        notes.append(f"they are not all: {why}")
+    rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
+    if selection.region is not None:
+        region = _find("region", selection.region, run.regions, run.regions)
+        included = _closed_until(run, region) if selection.since_start else _only_region(run, region)
+        rows = np.flatnonzero(included[transfers.rank, transfers.region])
+    elif selection.since_start:
+        raise UsageError(_NO_REGION)
+    index = PortIndex(run)
+    ends = [index.ends(pair) for pair in run.pairs]
+    labels = {end.name: end.label for both in ends for end in both if end.label}
+    names = sorted({end.name for both in ends for end in both})
+    number = {name: row for row, name in enumerate(names)}
+    place = np.array([[number[end.name] for end in both] for both in ends], np.int64)[transfers.pair[rows]]
+    outward = np.isin(transfers.opcode[rows], OUTWARD_OPCODES)
+    source, destination = np.where(outward, place.T, place.T[::-1])
+    key = source * len(names) + destination
+    found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
+    source, destination = np.divmod(found, max(len(names), 1))
+    # Nothing on the wire.
+    kept = source != destination
+    label = tuple(labels.get(name, "") for name in names)
+    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, label)
+
+
+def _label(run: Profile, by: str, names: Sequence[str]) -> tuple[str, ...]:
+    if by != "port":
+        return ()
+    known = {port.port_guid: f"{host.name} {port.device}/{port.port}" for host in run.hosts for port in host.ports}
+    return tuple(known.get(name, "") for name in names)
 
 
 def _choose(run: Profile, selection: Selection) -> Flags:
@@ -118,9 +173,12 @@ def _choose(run: Profile, selection: Selection) -> Flags:
         chosen &= counters.operation == _find("operation", name, run.operations, used)
     if selection.region is not None:
         region = _find("region", selection.region, run.regions, run.regions)
-        chosen &= _closed_until(run, region) if selection.since_start else counters.region == region
+        if selection.since_start:
+            chosen &= _closed_until(run, region)[counters.rank, counters.region]
+        else:
+            chosen &= counters.region == region
     elif selection.since_start:
-        raise UsageError("--since-start needs the --region until whose end bytes are meant")
+        raise UsageError(_NO_REGION)
     return chosen
 
 
@@ -131,19 +189,30 @@ def _find(what: str, name: str, names: Sequence[str], known: Collection[str]) ->
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Choose the counters of the regions that each rank closed until it closed this one for the last time."""
+    """Choose the regions [process, region] that each rank closed until it closed this one for the last time."""
     closed: dict[int, list[int]] = {}
     for mark in run.marks:
         if mark.kind == MarkKind.CLOSE:
             closed.setdefault(mark.rank, []).append(mark.region)
-    included = np.zeros((run.world_size, len(run.regions)), bool)
+    included = np.zeros((_processes(run), len(run.regions)), bool)
     for rank, regions in closed.items():
         if region in regions:
             last = len(regions) - regions[::-1].index(region)
             included[rank, regions[:last]] = True
     if not included.any():
         raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, so it has no bytes since the start")
-    return included[run.counters.rank, run.counters.region]
+    return included
+
+
+def _only_region(run: Profile, region: int) -> Flags:
+    included = np.zeros((_processes(run), len(run.regions)), bool)
+    included[:, region] = True
+    return included
+
+
+def _processes(run: Profile) -> int:
+    """Give the size of an array by rank; processes without MPI are numbered behind the ranks."""
+    return max([run.world_size, *(1 + rank.rank for rank in run.ranks)])
 
 
 def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:

@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from ibprof.profile import (
+    COLUMN_TYPES,
     Counters,
     Direction,
     Host,
     Kind,
     MessageSizes,
+    Opcode,
     Port,
+    PortPair,
     Profile,
     Rank,
     RegionTimes,
     Source,
+    Transfers,
 )
 
 
@@ -36,6 +40,31 @@ class Count:
     kind: Kind = Kind.USER
     direction: Direction = Direction.SENT
     source: Source = Source.OPENMPI
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What `rank` posted between a pair of ports."""
+
+    rank: int
+    pair: int
+    bytes: int
+    messages: int = 1
+    region: int = 0
+    opcode: Opcode = Opcode.WRITE
+
+
+def make_transfers(posted: Sequence[Posted]) -> Transfers:
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(each, name) for each in posted], COLUMN_TYPES[name])
+
+    return Transfers(**{field.name: column(field.name) for field in fields(Transfers)})
+
+
+def make_pair(
+    host: int, lid: int | None, remote_lid: int | None, device: str = "mlx5_0", gid: str = "", remote_gid: str = ""
+) -> PortPair:
+    return PortPair(host, device, 1, lid, gid, remote_lid, remote_gid)
 
 
 def make_host(name: str, *ports: Port) -> Host:

@@ -13,11 +13,13 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 
 COLUMNS = ("src", "dst", "bytes", "messages")
+PORT_COLUMNS = ("src_port", "dst_port")
 
 EXAMPLES = """\
 examples:
   ibprof matrix profile.otf2 --by rank -o matrix.csv
   ibprof matrix profile.otf2 --by host --operation ALLTOALL
+  ibprof matrix profile.otf2 --by port
   ibprof matrix profile.otf2 --by rank --region app.c:120 --since-start
 """
 
@@ -47,14 +49,21 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
     output = wanted.output.open("w", newline="", encoding="utf-8") if wanted.output else nullcontext(sys.stdout)
     with output as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows(matrix.rows())
+        if matrix.labels:
+            label = dict(zip(matrix.names, matrix.labels, strict=True))
+            rows.writerow(COLUMNS + PORT_COLUMNS)
+            rows.writerows((*row, label[row[0]], label[row[1]]) for row in matrix.rows())
+        else:
+            rows.writerow(COLUMNS)
+            rows.writerows(matrix.rows())
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ibprof matrix",
-        description="Print who sent how much to whom, as CSV: src,dst,bytes,messages, without pairs of no traffic.",
+        description="Print who sent how much to whom, as CSV: src,dst,bytes,messages, without pairs of no traffic. By "
+        "port there are the columns src_port,dst_port too: host, device and number; bytes are then those that were "
+        "posted to queue pairs, where these were seen.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
