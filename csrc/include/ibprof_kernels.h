@@ -244,6 +244,102 @@ struct ibp_events {
 /* Read the events of one location, OTF2_EvtReader `reader` of OTF2_Reader `archive`, behind those that are in `into`.
  * Returns 0, OTF2's error, -E2BIG when there is no room for all of them, or -ENOMEM. */
 int ibp_otf2_read(const struct ibp_otf2_reader *otf2, void *archive, void *reader, struct ibp_events *into);
+/* -- packets (simulation.c, simulation_queues.c, simulation_clients.c) -- */
+
+/* Time is counted in ticks, of a length that the caller chooses. A link end is what a node sends on a link. Nodes are the
+ * hosts, 0 .. hosts - 1, and then the switches. */
+struct ibp_sim_network {
+    uint32_t hosts, switches, ends, width; /* width: ports of a switch, at most 256 */
+    const uint32_t *end_to;                /* [end], the node it leads to */
+    const uint64_t *end_byte_ticks;        /* [end], ticks for a byte, times 2^32 */
+    const uint32_t *end_delay; /* [end], ticks from the last bit's leaving until the next node acts on it; > 0 */
+    const uint32_t *end_capacity; /* [end], bytes that each of its virtual lanes holds; at least a packet */
+    const int32_t *host_end; /* [host], the end it sends on, or IBP_NONE */
+    const int32_t *port_end; /* [switch][width], or IBP_NONE */
+    const uint8_t *egress; /* [switch][host], the port towards a host, 255 for none */
+    const uint64_t *minimal; /* [switch][leaf], ports on shortest ways to a switch, a bit each; NULL: static */
+    const uint32_t *host_leaf; /* [host], the switch (from 0) that it is at */
+    const uint8_t *lane; /* [switch][switch], virtual lane from leaf to leaf; NULL: 0 */
+    uint32_t lanes; /* virtual lanes, 1 to 16 */
+    uint32_t packet_bytes; /* the largest packet */
+};
+
+/* A step of a client: a message to a host, and there to a client or (UINT32_MAX) none. It starts when so many messages have
+ * come to the client that sends it in this round. */
+struct ibp_sim_step {
+    uint32_t host, client;
+    uint32_t awaits;
+    uint64_t bytes;
+};
+
+/* What all clients of a job have in common. */
+struct ibp_sim_job {
+    uint64_t interval; /* ticks from the completion of a step to the start of the next */
+    uint64_t window; /* ticks from start to start at least; 0: none */
+    uint32_t jitter; /* both vary evenly by up to this many parts in 65536 */
+    uint32_t warm_up; /* steps of a client that are not sampled */
+    uint64_t limit; /* steps of a client in all; 0: no end */
+    uint32_t sampled; /* whether its steps are written to the samples */
+    uint32_t reads; /* 0: bytes go to the host; else bytes of a request to it, which the host answers with the bytes */
+};
+
+/* A process that goes through its steps again and again, one message at a time. Once through them all is a round. */
+struct ibp_sim_client {
+    uint32_t host, job;
+    uint64_t first_step;
+    uint32_t steps; /* its part of the steps */
+    uint32_t next; /* the step to begin with, from 0; must be 0 where steps await messages */
+    uint32_t arrivals; /* messages that come to it in a round */
+    uint64_t start; /* ticks */
+};
+
+struct ibp_sim_sample {
+    uint32_t client, host; /* who waited for it; the other end */
+    uint64_t start, ticks;
+    uint64_t bytes;
+};
+
+enum ibp_sim_stop {
+    IBP_SIM_TIME = 0,
+    IBP_SIM_SAMPLES = 1,
+    IBP_SIM_DONE = 2,
+    IBP_SIM_DEADLOCK = 3,
+    IBP_SIM_UNROUTED = 4
+};
+
+struct ibp_sim_state {
+    uint64_t now, packet_hops, packets, steps; /* steps completed */
+    uint64_t bytes_sent, bytes_arrived; /* by hosts, at hosts */
+    uint64_t in_flight; /* packets */
+    uint32_t stopped; /* enum ibp_sim_stop */
+    uint32_t switch_without_route, host_without_route; /* where IBP_SIM_UNROUTED */
+};
+
+struct ibp_sim;
+
+/* Set up a simulation. What the network points to must outlive it; the rest is copied. NULL when memory is short or a
+ * number is out of range. */
+struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
+                            const struct ibp_sim_client *client, uint32_t clients, const struct ibp_sim_step *step,
+                            uint64_t steps, uint64_t seed);
+void ibp_sim_free(struct ibp_sim *sim);
+
+/* Go on until the given tick, until `capacity` samples are written, or until nothing is left to do. Gives the number of
+ * samples, negative errno when memory runs short. */
+int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
+
+void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
+
+/* Per link end, since the beginning: bytes[end][job] that it admitted and the ticks that sending them takes; bytes that lie in
+ * its queues now, and the most that did. */
+void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
+
+/* Per client: steps completed, the tick at which the last one was, and whether one is under way. */
+void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *last, uint8_t *busy);
+
+/* Who waits for whom: packets that came over holds[i] wait for room at wants[i], both (end * lanes + lane). Gives how many
+ * there are; fills in the first `capacity`. */
+uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity);
 
 /* -- cffi ends -- */
 

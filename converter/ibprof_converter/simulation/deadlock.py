@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether packets can block each other in a circle, and virtual lanes that keep them from it.
+
+A packet at one link end waits for room at the next. Where these dependencies of the routes close a circle, buffers can
+fill up so that nothing moves any more.
+
+Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
+Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
+routing in irregular system area networks", IPDPS 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.routing.network import NONE
+from ibprof_converter.simulation.network import SimulatedNetwork
+
+Ints = npt.NDArray[np.int64]
+
+LANES = 15
+"""Virtual lanes of InfiniBand that carry data."""
+
+
+def find_cycle(network: SimulatedNetwork) -> list[int]:
+    """Find link ends that wait for each other in a circle, by the tables; empty when there are none."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    ends = len(network.end_to)
+    here, there = np.divmod(_find_dependencies(network), ends)
+    graph = coo_array((np.ones(len(here), np.uint8), (here, there)), shape=(ends, ends))
+    _, component = connected_components(graph, connection="strong")
+    inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
+    if not inside.any():
+        return []
+    circles = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
+    return [int(end) for end, _ in nx.find_cycle(circles)]
+
+
+def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
+    """Spread pairs of leaves over as few virtual lanes as it takes that none has a circle.
+
+    Returns:
+        uint8 [switch, switch], the lane from leaf to leaf; None when one lane is enough.
+
+    Raises:
+        InconsistentError: `most` lanes are not enough.
+    """
+    cycle = find_cycle(network)
+    if not cycle:
+        return None
+    lanes = np.zeros((network.switches, network.switches), np.uint8)
+    layers: list[nx.DiGraph] = []
+    for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
+        for lane in range(most):
+            if lane == len(layers):
+                layers.append(nx.DiGraph())
+            if _add_without_circle(layers[lane], steps):
+                lanes[source, destination] = lane
+                break
+        else:
+            raise InconsistentError(
+                f"routes can deadlock: {describe_cycle(network, cycle)}; {most} virtual lanes cannot keep them apart"
+            )
+    return lanes
+
+
+def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
+    """Name the link ends of a circle, by the nodes that send on them."""
+    fabric = network.subnet.fabric
+    names = [fabric.node_name[int(fabric.link_node[end // 2, end % 2])] for end in cycle]
+    ports = [int(fabric.link_port[end // 2, end % 2]) for end in cycle]
+    return " -> ".join(f"{name!r} port {port}" for name, port in zip(names, ports, strict=True)) + " -> the first"
+
+
+def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
+    """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link ends.
+
+    Ends between switches alone. Loops are cut after as many hops as there are switches.
+    """
+    leaf = np.unique(network.host_leaf).astype(np.int64)
+    at = leaf
+    for _ in range(network.switches):
+        port = network.egress[at, host].astype(np.int64)
+        width = network.port_end.shape[1]
+        end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)
+        between = (end != NONE) & (network.end_to[end] >= network.hosts)
+        leaf, end = leaf[between], end[between].astype(np.int64)
+        if not len(leaf):
+            return
+        yield leaf, end
+        at = network.end_to[end].astype(np.int64) - network.hosts
+
+
+def _find_dependencies(network: SimulatedNetwork) -> Ints:
+    """Find pairs of link ends that follow each other on a route: int64 [pair], first * ends + second."""
+    ends = len(network.end_to)
+    found: Ints = np.zeros(0, np.int64)
+    for host in range(network.hosts):
+        before = np.full(network.switches, NONE, np.int64)  # [leaf], the end over which its packet came
+        pairs = []
+        for leaf, end in _follow(network, host):
+            came = before[leaf]
+            pairs.append(np.unique(came[came != NONE] * ends + end[came != NONE]))
+            before[leaf] = end
+        found = np.union1d(found, np.concatenate(pairs)) if pairs else found
+    return found
+
+
+def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
+    """Find pairs of link ends that follow each other on the ways from leaf to leaf, to whichever of its hosts."""
+    steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for host in range(network.hosts):
+        destination = int(network.host_leaf[host])
+        before: dict[int, int] = {}
+        for leaves, ends in _follow(network, host):
+            for leaf, end in zip(leaves.tolist(), ends.tolist(), strict=True):
+                of_pair = steps.setdefault((leaf, destination), set())
+                if leaf in before:
+                    of_pair.add((before[leaf], end))
+                before[leaf] = end
+    return steps
+
+
+def _add_without_circle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
+    added = [step for step in sorted(steps) if not layer.has_edge(*step)]
+    for here, there in added:
+        layer.add_edge(here, there)
+    if all(not _reaches(layer, there, here) for here, there in added):
+        return True
+    layer.remove_edges_from(added)
+    return False
+
+
+def _reaches(layer: nx.DiGraph, start: int, goal: int) -> bool:
+    return goal in layer and start in layer and nx.has_path(layer, start, goal)

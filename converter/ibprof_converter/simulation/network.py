@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fabric with its tables as the packet engine wants it: hosts and switches by number, times in ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.subnet import Subnet
+
+_ADAPTIVE_PORTS = 64
+"""Ports of a switch that adaptive routing can choose among: a bit each."""
+
+_BITS_A_TICK = 64
+"""A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What dumps of a fabric do not say.
+
+    Attributes:
+        packet_bytes: the largest packet.
+        lane_bytes: room of each virtual lane at each link end.
+        switch_ns: from a packet's last bit until its next link can take it up.
+        wire_ns: on the way of a link.
+        gbps: speed of all links, in Gb/s; None: each has its own, as the fabric says.
+        tick_ns: None for the time of 8 bytes on the fastest link.
+    """
+
+    packet_bytes: int = 4096
+    lane_bytes: int = 65536
+    switch_ns: float = 90.0
+    wire_ns: float = 0.0
+    gbps: float | None = None
+    tick_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedNetwork:
+    """Hosts are CA ports with a LID and a link, in the order of the fabric's ports; switches as in `Network`.
+
+    Attributes:
+        subnet: what it is made of.
+        hardware: what was assumed.
+        tick_ns: length of a tick.
+        host_port: int32 [host], index into the fabric's ports.
+        host_end: int32 [host], the link end that it sends on.
+        host_leaf: uint32 [host], the switch at its link.
+        end_to: uint32 [link end], a host, or hosts + a switch.
+        end_byte_ticks: uint64 [link end], ticks a byte takes, times 2**32.
+        end_delay: uint32 [link end], ticks.
+        port_end: int32 [switch, port], the link end by which the port sends.
+        egress: uint8 [switch, host], port towards it, 255 for none.
+    """
+
+    subnet: Subnet
+    hardware: Hardware
+    tick_ns: float
+    host_port: npt.NDArray[np.int32]
+    host_end: npt.NDArray[np.int32]
+    host_leaf: npt.NDArray[np.uint32]
+    end_to: npt.NDArray[np.uint32]
+    end_byte_ticks: npt.NDArray[np.uint64]
+    end_delay: npt.NDArray[np.uint32]
+    port_end: npt.NDArray[np.int32]
+    egress: npt.NDArray[np.uint8]
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.host_port)
+
+    @property
+    def switches(self) -> int:
+        """Number of switches."""
+        return len(self.port_end)
+
+    @property
+    def host_names(self) -> list[str]:
+        """Node descriptions of the hosts: untrusted text."""
+        fabric = self.subnet.fabric
+        return [fabric.node_name[fabric.port_node[port]] for port in self.host_port]
+
+    def ticks(self, nanoseconds: float) -> int:
+        """Give a time in ticks, rounded."""
+        return round(nanoseconds / self.tick_ns)
+
+    def to_ns(self, ticks: float) -> float:
+        """Give a time in nanoseconds."""
+        return ticks * self.tick_ns
+
+
+def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
+    """Number a fabric's hosts and switches.
+
+    Raises:
+        InconsistentError: a link's speed is not known and none was given, or there are no hosts.
+    """
+    fabric = subnet.fabric
+    network = Network.index(fabric, subnet.tables)
+    gbps = np.repeat(fabric.link_gbps if hardware.gbps is None else np.full(fabric.links, hardware.gbps), 2)
+    if np.isnan(gbps).any():
+        raise InconsistentError(f"{fabric.name}: the speed of {int(np.isnan(gbps).sum() // 2)} links is not known")
+    ports = np.arange(len(fabric.port_node))
+    end = network.end_at[fabric.port_node, fabric.port_number]
+    is_host = (fabric.node_kind[fabric.port_node] != NodeKind.SWITCH) & (end != NONE) & (fabric.port_lid > 0)
+    leaf = network.switch_of[network.next_node[end]]
+    host_port = ports[is_host & (leaf != NONE)]
+    if not len(host_port):
+        raise InconsistentError(f"{fabric.name}: no host has a link to a switch")
+    host_of = np.full(len(ports) + 1, NONE, np.int64)
+    host_of[host_port] = np.arange(len(host_port))
+    hosts = len(host_port)
+    ends = 2 * fabric.links
+    switch = network.switch_of[network.next_node[:ends]].astype(np.int64)
+    host = host_of[network.arrives_at[:ends]]
+    # An end that leads to neither (a port without a LID) is never taken; any node will do.
+    end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
+    tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
+    byte_ticks = np.rint(8 / gbps / tick_ns * 2**32).astype(np.uint64)
+    delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
+    tables = subnet.tables.port
+    lid = fabric.port_lid[host_port]
+    known = (network.row != NONE)[:, None] & (lid < tables.shape[1])[None, :]
+    egress = np.where(known, tables[np.maximum(network.row, 0)[:, None], np.minimum(lid, tables.shape[1] - 1)], 255)
+    return SimulatedNetwork(
+        subnet=subnet,
+        hardware=hardware,
+        tick_ns=tick_ns,
+        host_port=host_port.astype(np.int32),
+        host_end=end[host_port].astype(np.int32),
+        host_leaf=leaf[host_port].astype(np.uint32),
+        end_to=end_to.astype(np.uint32),
+        end_byte_ticks=byte_ticks,
+        end_delay=np.maximum(np.rint(delay / tick_ns), 1).astype(np.uint32),
+        port_end=np.ascontiguousarray(network.end_at[network.switch_node]),
+        egress=np.ascontiguousarray(egress, np.uint8),
+    )
+
+
+def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
+    """Find the ports of each switch that lie on shortest ways to each switch: uint64 [switch, switch], a bit a port.
+
+    Raises:
+        InconsistentError: a switch has more ports than can be chosen among.
+    """
+    ends = network.port_end
+    used = np.flatnonzero((ends != NONE).any(axis=0))
+    if len(used) and used[-1] >= _ADAPTIVE_PORTS:
+        raise InconsistentError(f"adaptive routing chooses among {_ADAPTIVE_PORTS} ports, a switch has {used[-1]}")
+    switches, hosts = network.switches, network.hosts
+    leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)
+    far = np.iinfo(np.int32).max
+    minimal = np.zeros((switches, switches), np.uint64)
+    inward: list[list[tuple[int, int]]] = [[] for _ in range(switches)]
+    for at, port in zip(*np.nonzero(leads_to >= 0), strict=True):
+        inward[int(leads_to[at, port])].append((int(at), int(port)))
+    for leaf in np.unique(network.host_leaf):
+        distance = np.full(switches, far)
+        distance[leaf] = 0
+        front = [int(leaf)]
+        while front:
+            following = []
+            for here in front:
+                for before, port in inward[here]:
+                    if distance[before] == far:
+                        distance[before] = distance[here] + 1
+                        following.append(before)
+                    if distance[before] == distance[here] + 1:
+                        minimal[before, leaf] |= np.uint64(1) << np.uint64(port)
+            front = following
+    return minimal

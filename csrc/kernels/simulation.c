@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * A simulation's beginning and end, and its time: a wheel of buckets for what happens soon, one a tick, which is nearly all;
+ * a heap for the rest.
+ */
+#include "simulation.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MASK = IBP_SIM_WHEEL - 1, WORDS = IBP_SIM_WHEEL / 64, LANES_MAX = 16 };
+
+/* -- later ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_before(const struct ibp_sim_later *a, const struct ibp_sim_later *b)
+{
+    return a->when != b->when ? a->when < b->when : a->order < b->order;
+}
+
+static void push_later(struct ibp_sim *sim, uint64_t when, uint32_t what, bool is_packet)
+{
+    const struct ibp_sim_later made = {.when = when, .order = sim->order++, .what = what, .is_packet = is_packet};
+    uint64_t at;
+
+    assert(when > sim->state.now || !sim->state.steps);
+    if (sim->laters == sim->later_room) {
+        const uint64_t room = 2 * sim->later_room + 1024;
+        struct ibp_sim_later *larger = realloc(sim->later, room * sizeof *larger);
+
+        if (!larger) {
+            sim->failed = -ENOMEM;
+            return;
+        }
+        sim->later = larger;
+        sim->later_room = room;
+    }
+    for (at = sim->laters++; at; at = (at - 1) / 2) {
+        if (!is_before(&made, &sim->later[(at - 1) / 2])) break;
+        sim->later[at] = sim->later[(at - 1) / 2];
+    }
+    sim->later[at] = made;
+}
+
+static struct ibp_sim_later pop_later(struct ibp_sim *sim)
+{
+    const struct ibp_sim_later first = sim->later[0], last = sim->later[--sim->laters];
+    uint64_t at = 0;
+
+    for (;;) {
+        uint64_t child = 2 * at + 1;
+
+        if (child >= sim->laters) break;
+        if (child + 1 < sim->laters && is_before(&sim->later[child + 1], &sim->later[child])) child++;
+        if (!is_before(&sim->later[child], &last)) break;
+        sim->later[at] = sim->later[child];
+        at = child;
+    }
+    sim->later[at] = last;
+    return first;
+}
+
+void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t process)
+{
+    push_later(sim, when, process, false);
+}
+
+/* -- soon ------------------------------------------------------------------------------------------------------------- */
+
+static void put_in_bucket(struct ibp_sim *sim, uint64_t when, uint32_t packet)
+{
+    const uint32_t bucket = (uint32_t)when & MASK;
+
+    sim->packet[packet].next = IBP_SIM_NOTHING;
+    if (sim->bucket_first[bucket] == IBP_SIM_NOTHING) {
+        sim->bucket_first[bucket] = packet;
+        sim->bucket_used[bucket / 64] |= UINT64_C(1) << (bucket % 64);
+    } else {
+        sim->packet[sim->bucket_last[bucket]].next = packet;
+    }
+    sim->bucket_last[bucket] = packet;
+    sim->in_wheel++;
+}
+
+void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet)
+{
+    assert(when > sim->state.now);
+    if (when - sim->state.now < IBP_SIM_WHEEL)
+        put_in_bucket(sim, when, packet);
+    else
+        push_later(sim, when, packet, true);
+}
+
+/* The tick of the next bucket that has anything; the wheel is not empty. */
+static uint64_t next_bucket(const struct ibp_sim *sim)
+{
+    const uint64_t now = sim->state.now;
+    uint32_t word = ((uint32_t)now & MASK) / 64;
+    uint64_t bits = sim->bucket_used[word] >> (now % 64), passed = 64 - now % 64;
+
+    if (bits) return now + (uint64_t)__builtin_ctzll(bits);
+    for (;;) {
+        word = (word + 1) % WORDS;
+        bits = sim->bucket_used[word];
+        if (bits) return now + passed + (uint64_t)__builtin_ctzll(bits);
+        passed += 64;
+    }
+}
+
+static uint32_t empty_bucket(struct ibp_sim *sim)
+{
+    const uint32_t bucket = (uint32_t)sim->state.now & MASK;
+    const uint32_t first = sim->bucket_first[bucket];
+
+    sim->bucket_first[bucket] = IBP_SIM_NOTHING;
+    sim->bucket_used[bucket / 64] &= ~(UINT64_C(1) << (bucket % 64));
+    return first;
+}
+
+/* -- running ---------------------------------------------------------------------------------------------------------- */
+
+static void do_laters(struct ibp_sim *sim)
+{
+    while (sim->laters && sim->later[0].when <= sim->state.now) {
+        const struct ibp_sim_later later = pop_later(sim);
+
+        if (later.is_packet)
+            ibp_sim_arrive(sim, later.what);
+        else
+            ibp_sim_act(sim, later.what);
+    }
+}
+
+static void do_bucket(struct ibp_sim *sim)
+{
+    uint32_t packet = empty_bucket(sim);
+
+    while (packet != IBP_SIM_NOTHING) {
+        const uint32_t next = sim->packet[packet].next;
+
+        sim->in_wheel--;
+        ibp_sim_arrive(sim, packet);
+        packet = next;
+    }
+}
+
+int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity)
+{
+    struct ibp_sim_state *state = &sim->state;
+
+    sim->sample = sample;
+    sim->samples = 0;
+    /* A tick may complete one step of each client, and is finished once begun. */
+    sim->sample_room = capacity;
+    state->stopped = IBP_SIM_TIME;
+    while (!sim->failed) {
+        uint64_t next = UINT64_MAX;
+
+        if (state->stopped == IBP_SIM_UNROUTED) break;
+        if (capacity && sim->samples + sim->clients > capacity) {
+            state->stopped = IBP_SIM_SAMPLES;
+            break;
+        }
+        if (sim->in_wheel) next = next_bucket(sim);
+        if (sim->laters && sim->later[0].when < next) next = sim->later[0].when;
+        if (next == UINT64_MAX) {
+            state->stopped = state->in_flight ? IBP_SIM_DEADLOCK : IBP_SIM_DONE;
+            break;
+        }
+        if (next > until) {
+            /* What is due within the wheel's reach keeps its bucket, so time may only go as far as the next of it. */
+            state->now = until > state->now ? until : state->now;
+            break;
+        }
+        state->now = next;
+        do_laters(sim);
+        do_bucket(sim);
+    }
+    if (!sim->failed) assert(state->bytes_sent >= state->bytes_arrived);
+    return sim->failed ? sim->failed : (int64_t)sim->samples;
+}
+
+/* -- beginning and end ------------------------------------------------------------------------------------------------ */
+
+static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
+                     const struct ibp_sim_client *client, uint32_t clients, const struct ibp_sim_step *step,
+                     uint64_t steps)
+{
+    if (!network->hosts || network->width > 256 || !network->packet_bytes || jobs > UINT16_MAX || !jobs) return false;
+    if (!network->lanes || network->lanes > LANES_MAX) return false;
+    for (uint32_t end = 0; end < network->ends; end++)
+        if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
+            network->end_to[end] >= network->hosts + network->switches)
+            return false;
+    for (uint32_t i = 0; i < clients; i++)
+        if (client[i].host >= network->hosts || client[i].job >= jobs || !client[i].steps ||
+            client[i].first_step + client[i].steps > steps || client[i].next >= client[i].steps ||
+            network->host_end[client[i].host] == IBP_NONE)
+            return false;
+    for (uint64_t i = 0; i < steps; i++)
+        if (step[i].host >= network->hosts || network->host_end[step[i].host] == IBP_NONE ||
+            (step[i].client != UINT32_MAX && step[i].client >= clients))
+            return false;
+    for (uint32_t i = 0; i < jobs; i++)
+        if (job[i].jitter > 65536) return false;
+    return true;
+}
+
+static void *copy(const void *from, uint64_t count, size_t size)
+{
+    void *made = calloc(count ? count : 1, size);
+
+    if (made && count) memcpy(made, from, count * size);
+    return made;
+}
+
+static void set_up_ends(struct ibp_sim *sim)
+{
+    const struct ibp_sim_network *network = &sim->network;
+
+    for (uint32_t i = 0; i < network->ends; i++)
+        sim->end[i] = (struct ibp_sim_end){
+            .byte_ticks = network->end_byte_ticks[i],
+            .delay = network->end_delay[i],
+            .to = network->end_to[i],
+            .capacity = network->end_capacity[i],
+            .from_host = IBP_SIM_NOTHING,
+        };
+    for (uint64_t i = 0; i < (uint64_t)network->ends * network->lanes; i++)
+        sim->lane[i].first = sim->lane[i].last = IBP_SIM_NOTHING;
+    for (uint32_t host = 0; host < network->hosts; host++) {
+        sim->outbox[host].last = IBP_SIM_NOTHING;
+        if (network->host_end[host] != IBP_NONE) sim->end[network->host_end[host]].from_host = host;
+    }
+    for (uint32_t i = 0; i < IBP_SIM_WHEEL; i++) sim->bucket_first[i] = IBP_SIM_NOTHING;
+}
+
+struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
+                            const struct ibp_sim_client *client, uint32_t clients, const struct ibp_sim_step *step,
+                            uint64_t steps, uint64_t seed)
+{
+    struct ibp_sim *sim;
+
+    if (!is_sound(network, job, jobs, client, clients, step, steps)) return NULL;
+    sim = calloc(1, sizeof *sim);
+    if (!sim) return NULL;
+    sim->network = *network;
+    sim->jobs = jobs;
+    sim->clients = clients;
+    sim->free_packet = IBP_SIM_NOTHING;
+    sim->random = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x2545f4914f6cdd1d);
+    if (!sim->random) sim->random = 1;
+    sim->end = calloc(network->ends + 1, sizeof *sim->end);
+    sim->lane = calloc((size_t)network->ends * network->lanes + 1, sizeof *sim->lane);
+    sim->end_bytes = calloc((size_t)network->ends * jobs + 1, sizeof *sim->end_bytes);
+    sim->outbox = calloc(network->hosts, sizeof *sim->outbox);
+    sim->bucket_first = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_first);
+    sim->bucket_last = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_last);
+    sim->bucket_used = calloc(WORDS, sizeof *sim->bucket_used);
+    sim->job = copy(job, jobs, sizeof *job);
+    sim->step = copy(step, steps, sizeof *step);
+    sim->process = calloc(clients + 1, sizeof *sim->process);
+    if (!sim->end || !sim->lane || !sim->end_bytes || !sim->outbox || !sim->bucket_first || !sim->bucket_last ||
+        !sim->bucket_used || !sim->job || !sim->step || !sim->process) {
+        ibp_sim_free(sim);
+        return NULL;
+    }
+    set_up_ends(sim);
+    for (uint32_t i = 0; i < clients; i++) {
+        sim->process[i].client = client[i];
+        sim->process[i].position = client[i].next;
+        ibp_sim_schedule_process(sim, client[i].start, i);
+    }
+    if (sim->failed) {
+        ibp_sim_free(sim);
+        return NULL;
+    }
+    return sim;
+}
+
+void ibp_sim_free(struct ibp_sim *sim)
+{
+    if (!sim) return;
+    free(sim->end);
+    free(sim->lane);
+    free(sim->end_bytes);
+    free(sim->packet);
+    free(sim->outbox);
+    free(sim->bucket_first);
+    free(sim->bucket_last);
+    free(sim->bucket_used);
+    free(sim->later);
+    free(sim->job);
+    free(sim->step);
+    free(sim->process);
+    free(sim->freed);
+    free(sim);
+}
+
+/* -- looking ---------------------------------------------------------------------------------------------------------- */
+
+void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state)
+{
+    *state = sim->state;
+}
+
+void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued)
+{
+    memcpy(bytes, sim->end_bytes, (size_t)sim->network.ends * sim->jobs * sizeof *bytes);
+    for (uint32_t i = 0; i < sim->network.ends; i++) {
+        busy[i] = sim->end[i].busy;
+        most_queued[i] = sim->end[i].most_queued;
+        queued[i] = 0;
+        for (uint32_t lane = 0; lane < sim->network.lanes; lane++) {
+            const struct ibp_sim_lane *at = &sim->lane[(uint64_t)i * sim->network.lanes + lane];
+
+            queued[i] += at->taken + at->waiting;
+        }
+    }
+}
+
+void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *last, uint8_t *busy)
+{
+    for (uint32_t i = 0; i < sim->clients; i++) {
+        steps[i] = sim->process[i].done;
+        last[i] = sim->process[i].last;
+        busy[i] = sim->process[i].under_way || sim->process[i].waits_for_messages;
+    }
+}
+
+uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity)
+{
+    const uint32_t lanes = sim->network.lanes;
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < (uint64_t)sim->network.ends * lanes; i++)
+        for (uint32_t at = sim->lane[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next, count++)
+            if (count < capacity) {
+                holds[count] = sim->packet[at].end * lanes + sim->packet[at].lane;
+                wants[count] = (uint32_t)i;
+            }
+    return count;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The state of a simulation, and what its parts offer each other.
+ *
+ * A packet takes room at a link end (in one of its virtual lanes) from when it is admitted to the end's queue until the next
+ * end on its way admits it, or its host has it: that is how credits are counted. An end sends in the order of admission, so
+ * the moment at which a packet arrives at the next node is known when it is admitted: one event for each packet and hop.
+ */
+#ifndef IBP_SIMULATION_H
+#define IBP_SIMULATION_H
+
+#include "ibprof_kernels.h"
+
+#include <stdbool.h>
+
+#define IBP_SIM_NOTHING UINT32_MAX /* no packet, no client */
+
+enum {
+    IBP_SIM_WHEEL_BITS = 15,
+    IBP_SIM_WHEEL = 1
+        << IBP_SIM_WHEEL_BITS /* ticks ahead of now that the wheel reaches; what is farther lies in the heap */
+};
+
+struct ibp_sim_packet {
+    uint32_t next; /* in a bucket of the wheel, in a queue of those that wait, or free */
+    uint32_t client;
+    uint32_t end; /* over which it comes, and whose room it takes */
+    uint32_t host; /* that it is for */
+    uint32_t bytes;
+    uint8_t lane;
+    uint16_t job;
+};
+
+/* The room of one virtual lane of an end, and the packets that wait for it. */
+struct ibp_sim_lane {
+    uint32_t taken, waiting; /* bytes */
+    uint32_t first, last;
+};
+
+struct ibp_sim_end {
+    uint64_t free_at; /* when all that it has admitted is sent */
+    uint64_t byte_ticks;
+    uint32_t delay, to, capacity;
+    uint32_t most_queued;
+    uint32_t from_host; /* IBP_SIM_NOTHING where a switch sends */
+    uint64_t busy;
+};
+
+struct ibp_sim_process {
+    struct ibp_sim_client client;
+    uint32_t position;    /* its next step, from 0 */
+    bool under_way;       /* a message of its own is */
+    bool waits_for_messages;
+    bool answering;       /* its request has arrived, the answer is under way */
+    uint64_t arrived;     /* messages that have come to it */
+    uint64_t started, last, done;
+    uint64_t to_inject, to_arrive; /* bytes of its message */
+    uint32_t next_at_host;
+};
+
+/* What a host has to send: a ring of processes, each in turn by a packet. */
+struct ibp_sim_outbox {
+    uint32_t last; /* of the ring, whose next one is the first; IBP_SIM_NOTHING: empty */
+};
+
+struct ibp_sim_later {
+    uint64_t when, order; /* order: of two at one tick, the one that was put in first */
+    uint32_t what;
+    bool is_packet;
+};
+
+struct ibp_sim {
+    struct ibp_sim_network network;
+    struct ibp_sim_end *end;
+    struct ibp_sim_lane *lane; /* [end][lane] */
+    uint64_t *end_bytes;       /* [end][job] */
+    struct ibp_sim_packet *packet;
+    uint32_t packets, packet_room, free_packet;
+    uint32_t *bucket_first, *bucket_last; /* of the wheel */
+    uint64_t *bucket_used;                /* a bit for each bucket */
+    uint64_t in_wheel;
+    struct ibp_sim_later *later; /* a heap */
+    uint64_t laters, later_room, order;
+    struct ibp_sim_job *job;
+    struct ibp_sim_process *process;
+    struct ibp_sim_step *step;
+    struct ibp_sim_outbox *outbox; /* [host] */
+    uint32_t *freed;           /* lanes whose room grew and whose waiting packets have not been looked at */
+    uint64_t freed_count, freed_room;
+    uint32_t jobs, clients;
+    uint64_t random;
+    struct ibp_sim_state state;
+    struct ibp_sim_sample *sample;
+    uint64_t samples, sample_room;
+    int failed; /* negative errno */
+};
+
+/* A number that is different every time, all equally likely. */
+static inline uint64_t ibp_sim_random(struct ibp_sim *sim)
+{
+    uint64_t x = sim->random;
+
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    sim->random = x;
+    return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static inline const struct ibp_sim_step *ibp_sim_step_of(const struct ibp_sim *sim,
+                                                         const struct ibp_sim_process *process)
+{
+    return &sim->step[process->client.first_step + process->position];
+}
+
+/* -- simulation.c: time -- */
+
+/* Have a packet arrive, or a process act, at a later tick. */
+void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet);
+void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t process);
+
+/* -- simulation_queues.c: packets -- */
+
+/* Put as many packets of a host's messages on its link as there is room for. */
+void ibp_sim_inject(struct ibp_sim *sim, uint32_t host);
+
+/* A packet has come to the node that its end leads to. */
+void ibp_sim_arrive(struct ibp_sim *sim, uint32_t packet);
+
+/* -- simulation_clients.c: processes -- */
+
+/* A process starts its next step, if what it awaits has arrived. */
+void ibp_sim_act(struct ibp_sim *sim, uint32_t process);
+
+/* Bytes of a process's message have arrived at a host. */
+void ibp_sim_deliver(struct ibp_sim *sim, uint32_t process, uint32_t host, uint32_t bytes);
+
+#endif

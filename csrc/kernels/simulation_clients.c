@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Processes: when they send, what they wait for, and how long it took.
+ */
+#include "simulation.h"
+
+#include <assert.h>
+
+static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
+{
+    struct ibp_sim_outbox *outbox = &sim->outbox[host];
+    struct ibp_sim_process *process = &sim->process[number];
+
+    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is a packet too */
+    if (outbox->last == IBP_SIM_NOTHING) {
+        process->next_at_host = number;
+    } else {
+        process->next_at_host = sim->process[outbox->last].next_at_host;
+        sim->process[outbox->last].next_at_host = number;
+    }
+    outbox->last = number;
+    ibp_sim_inject(sim, host);
+}
+
+/* A time that varies evenly about its mean. */
+static uint64_t vary(struct ibp_sim *sim, uint64_t ticks, uint32_t jitter)
+{
+    const uint64_t width = (uint64_t)((double)ticks * jitter / 65536);
+
+    return width ? ticks - width + ibp_sim_random(sim) % (2 * width + 1) : ticks;
+}
+
+static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_sim_step *step)
+{
+    const struct ibp_sim_process *process = &sim->process[number];
+
+    if (sim->samples == sim->sample_room) return; /* the run ends before there can be more */
+    sim->sample[sim->samples++] = (struct ibp_sim_sample){
+        .client = number,
+        .host = step->host,
+        .start = process->started,
+        .ticks = sim->state.now - process->started,
+        .bytes = step->bytes,
+    };
+}
+
+static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_process *process)
+{
+    const uint64_t rounds = process->done / process->client.steps;
+
+    return process->arrived >= rounds * process->client.arrivals + ibp_sim_step_of(sim, process)->awaits;
+}
+
+static void notify(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_process *process = &sim->process[number];
+
+    process->arrived++;
+    if (!process->waits_for_messages || !has_what_it_awaits(sim, process)) return;
+    process->waits_for_messages = false;
+    ibp_sim_schedule_process(sim, sim->state.now + 1, number);
+}
+
+static void complete(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_process *process = &sim->process[number];
+    const struct ibp_sim_job *job = &sim->job[process->client.job];
+    const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
+    const uint64_t now = sim->state.now;
+    uint64_t next = now + vary(sim, job->interval, job->jitter);
+
+    process->done++;
+    process->last = now;
+    process->under_way = process->answering = false;
+    sim->state.steps++;
+    if (job->sampled && process->done > job->warm_up) write_sample(sim, number, step);
+    if (job->window) {
+        const uint64_t window = process->started + vary(sim, job->window, job->jitter);
+
+        if (next < window) next = window;
+    }
+    process->position = (process->position + 1) % process->client.steps;
+    if (!job->limit || process->done < job->limit) ibp_sim_schedule_process(sim, next > now ? next : now + 1, number);
+    if (step->client != UINT32_MAX) notify(sim, step->client);
+}
+
+void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
+{
+    struct ibp_sim_process *process = &sim->process[number];
+    const struct ibp_sim_job *job = &sim->job[process->client.job];
+    const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
+
+    if (process->under_way) { /* only a message within a host is: it has arrived */
+        complete(sim, number);
+        return;
+    }
+    if (!has_what_it_awaits(sim, process)) {
+        process->waits_for_messages = true;
+        return;
+    }
+    process->started = sim->state.now;
+    process->under_way = true;
+    if (step->host == process->client.host)
+        ibp_sim_schedule_process(sim, sim->state.now + 1, number);
+    else
+        put_in_outbox(sim, process->client.host, number, job->reads ? job->reads : step->bytes);
+}
+
+void ibp_sim_deliver(struct ibp_sim *sim, uint32_t number, uint32_t host, uint32_t bytes)
+{
+    struct ibp_sim_process *process = &sim->process[number];
+
+    assert(process->under_way && process->to_arrive >= bytes);
+    process->to_arrive -= bytes;
+    if (process->to_arrive) return;
+    if (sim->job[process->client.job].reads && !process->answering) {
+        process->answering = true;
+        put_in_outbox(sim, host, number, ibp_sim_step_of(sim, process)->bytes);
+        return;
+    }
+    complete(sim, number);
+}
