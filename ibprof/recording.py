@@ -34,6 +34,7 @@ from ibprof.profile import (
     Transfers,
     join_rows,
 )
+from ibprof.recording_addresses import find_owners, resolve_peers
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 from ibprof.recording_runs import Run, choose_run, list_runs
@@ -76,7 +77,8 @@ def merge_run(path: Path, run: Run) -> Profile:
     # In the order of ranks, so that rank 0's names come first.
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
     names = _Names()
-    parts = [_read_file(files[index], numbers[index], names) for index in order]
+    owners = find_owners(files, numbers)
+    parts = [_read_file(files[index], numbers[index], names, owners) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
     return Profile(
@@ -164,7 +166,7 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
     return int(max(sizes, default=0))
 
 
-def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names) -> _Part:
+def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names, owners: dict[bytes, int]) -> _Part:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
     for port in read_ports(file):
@@ -178,6 +180,7 @@ def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _N
     kept = np.flatnonzero(counters["bytes"] | counters["messages"])
     counters, owner = counters[kept], owner[kept]
     _check_rows(file, counters, owner)
+    counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)
     sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
     kept = np.flatnonzero(sizes["messages"].any(axis=1))
     sizes, sizes_owner = sizes[kept], sizes_owner[kept]

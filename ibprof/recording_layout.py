@@ -23,6 +23,7 @@ _RECORDS = {
     "IBP_SEGMENT_PAIRS": "pair",
     "IBP_SEGMENT_TRANSFERS": "transfer",
     "IBP_SEGMENT_HARDWARE": "hardware",
+    "IBP_SEGMENT_ADDRESSES": "address",
     "IBP_SEGMENT_SNAPSHOTS": "snapshot",
 }
 

@@ -37,6 +37,8 @@
 #define IBP_PEER_UNKNOWN 0xffffffff
 #define IBP_PATH_BYTES 1024
 #define IBP_SNAPSHOT_GROUPS 32
+#define IBP_PEER_ADDRESS 0x80000000 /* and more: the number of an ibp_address of the process, plus this */
+#define IBP_ADDRESS_BYTES 56
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
 #define IBP_REGION_ALL 0xffffffff
@@ -52,6 +54,7 @@ enum ibp_segment_kind {
     IBP_SEGMENT_PAIRS = 7,
     IBP_SEGMENT_TRANSFERS = 8,
     IBP_SEGMENT_HARDWARE = 9,
+    IBP_SEGMENT_ADDRESSES = 10,
     IBP_SEGMENT_SNAPSHOTS = 11
 };
 
@@ -195,10 +198,18 @@ struct ibp_counter {
     uint16_t operation; /* index into the operation names of the file */
     uint8_t kind; /* enum ibp_kind */
     uint8_t direction; /* enum ibp_direction */
-    uint32_t peer; /* rank in MPI_COMM_WORLD, or IBP_PEER_UNKNOWN */
+    uint32_t peer; /* rank in MPI_COMM_WORLD, an address (IBP_PEER_ADDRESS), or IBP_PEER_UNKNOWN */
     uint32_t source; /* enum ibp_source */
     uint64_t bytes;
     uint64_t messages;
+};
+
+/* An address on the network, where a source knows peers by it: of this process, or of one that it sent to. It is the rank of
+ * the process, in this file or another host's, that has the same one as its own. */
+struct ibp_address {
+    uint32_t own; /* 1 for one of this process */
+    uint32_t bytes; /* of the address; what does not fit ends in a hash of the whole */
+    uint8_t address[IBP_ADDRESS_BYTES];
 };
 
 /* Messages sent by size: bin 0 is empty ones, bin k those of 2^(k-1) to 2^k - 1 bytes. */
@@ -270,6 +281,7 @@ struct ibp_snapshot {
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_counter) == 32, "a counter is half a cache line");
+IBP_STATIC_ASSERT(sizeof(struct ibp_address) == 64, "an address has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache line");

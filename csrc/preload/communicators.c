@@ -128,6 +128,18 @@ static struct ibp_communicator *enter(ibp_handle handle)
     return &table.place[place];
 }
 
+struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator)
+{
+    return enter(communicator);
+}
+
+const struct ibp_communicator *ibp_communicator_at(size_t *place)
+{
+    for (; table.place && *place <= table.mask; ++*place)
+        if (table.place[*place].handle && table.place[*place].handle != FREED) return &table.place[*place];
+    return NULL;
+}
+
 static struct ibp_communicator *find(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_communicator *))
 {
     struct ibp_communicator *entry = enter(handle);

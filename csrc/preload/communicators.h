@@ -9,6 +9,7 @@
 #include "libmpi.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Internal tags whose operation is remembered, until as many later ones were taken on the communicator. */
@@ -28,11 +29,18 @@ struct ibp_communicator {
     bool described;       /* the two above are known */
     bool carries_windows; /* made for a window: its messages are one-sided traffic in disguise */
     bool is_duplicated;   /* MPI_Comm_idup was called on it, which sends under tags that it takes later */
+    uint32_t tags_taken;  /* by nonblocking calls, where the library does not show it */
     struct ibp_tag_memory *tags;
 };
 
 /* What is known of a communicator; looked up when it is met first. NULL when there is no memory. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
+
+/* The same, without asking MPI about it: for what a caller keeps there itself. */
+struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator);
+
+/* The next one that is known, from place `*place` on, which is moved to it; NULL when there are no more. */
+const struct ibp_communicator *ibp_communicator_at(size_t *place);
 
 /* The same without looking it up: for a communicator that may have been freed. NULL when it is not known. */
 const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator);

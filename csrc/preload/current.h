@@ -19,7 +19,9 @@ enum ibp_call_kind {
     IBP_CALL_NONBLOCKING,
     IBP_CALL_DUPLICATING,
     IBP_CALL_PERSISTENT,
-    IBP_CALL_WINDOW
+    IBP_CALL_WINDOW,
+    IBP_CALL_FREEING,
+    IBP_CALL_SENDING
 };
 
 struct ibp_current {

@@ -12,7 +12,7 @@
 
 struct ibp_mpi ibp_mpi;
 
-static bool is_mpi_library(const char *path)
+bool ibp_is_mpi_library(const char *path)
 {
     static const char *const names[] = {"libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_cray.so", "libmpi_gnu"};
     const char *slash = strrchr(path, '/');
@@ -44,7 +44,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *unused)
     (void)unused;
     if (!info->dlpi_name) return 0;
     if (!ibp_mpi.program_data.end) ibp_mpi.program_data = writable_data(info); /* the program comes first */
-    if (!is_mpi_library(info->dlpi_name)) return 0;
+    if (!ibp_is_mpi_library(info->dlpi_name)) return 0;
     library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (!library || !dlsym(library, "PMPI_Init")) return 0;
     ibp_mpi.library = library;
@@ -150,16 +150,40 @@ static void ask_thread_level(void)
     if (query_thread) query_thread(&ibp_mpi.thread_level);
 }
 
+void *ibp_mpi_dependency(const char *name)
+{
+    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : NULL;
+}
+
+int ibp_mpi_find(void)
+{
+    if (!dlsym) return -ENOSYS;
+    find_library();
+    if (!own_function("PMPI_Init")) return -ENOSYS;
+    find_abi();
+    return 0;
+}
+
 int ibp_mpi_open(void)
 {
-    find_library();
-    if (!dlsym || find_functions()) return -ENOSYS;
-    find_abi();
+    if (ibp_mpi_find() || find_functions()) return -ENOSYS;
     ask_version();
     ask_thread_level();
     if (ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size))
         return -EPROTO;
     return 0;
+}
+
+unsigned ibp_mpi_largest_tag(void)
+{
+    int (*get_attribute)(ibp_handle, int, void *, int *) = NULL;
+    void *function = own_function("PMPI_Comm_get_attr");
+    const int key = ibp_mpi.abi == IBP_ABI_MPICH ? 0x64400001 : 501; /* MPI_TAG_UB */
+    int *value = NULL, found = 0;
+
+    memcpy(&get_attribute, &function, sizeof function);
+    if (!get_attribute || ibp_mpi.abi == IBP_ABI_OPENMPI || get_attribute(ibp_mpi.world, key, &value, &found)) return 0;
+    return found && value ? (unsigned)*value : 0;
 }
 
 struct ibp_known_type ibp_known_type;
@@ -169,15 +193,28 @@ static bool is_within(struct ibp_span span, ibp_handle handle)
     return (uintptr_t)handle - span.begin < span.end - span.begin;
 }
 
+/* Open MPI's are objects in the library's data or a copy in the program's; the others' are numbers of their own. */
+static bool is_predefined(ibp_handle datatype)
+{
+    switch (ibp_mpi.abi) {
+    case IBP_ABI_MPICH:
+        return (datatype & 0xff000000) == 0x4c000000;
+    case IBP_ABI_STANDARD:
+        return datatype > 0 && datatype < 1024;
+    default:
+        return is_within(ibp_mpi.library_data, datatype) || is_within(ibp_mpi.program_data, datatype);
+    }
+}
+
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype)
 {
     int64_t size = 0;
 
     if (!count) return 0;
+    datatype = IBP_HANDLE(datatype);
     ibp_mpi.type_size(datatype, &size);
     /* Two words cannot be replaced at once, so with several threads in MPI nothing is kept. */
-    if ((is_within(ibp_mpi.library_data, datatype) || is_within(ibp_mpi.program_data, datatype)) &&
-        ibp_mpi.thread_level < 3) {
+    if (is_predefined(datatype) && ibp_mpi.thread_level < 3) {
         ibp_known_type.size = (uint64_t)size;
         ibp_known_type.datatype = datatype;
     }

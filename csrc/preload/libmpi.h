@@ -9,9 +9,13 @@
 
 #include "system.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef intptr_t ibp_handle;
+
+/* A handle as an argument: an integer in a register leaves the register's other half undefined. */
+#define IBP_HANDLE(argument) (ibp_mpi.abi == IBP_ABI_MPICH ? (ibp_handle)(int)(argument) : (ibp_handle)(argument))
 
 enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
 
@@ -46,6 +50,12 @@ struct ibp_mpi {
 
 extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
 
+/* Finds the library, before it is initialised, and which of its kind it is. Returns 0, or a negative errno. */
+int ibp_mpi_find(void);
+
+/* Whether a file is an MPI library, by its name. */
+bool ibp_is_mpi_library(const char *path);
+
 /* Finds the library and asks it about this process; MPI must be initialised. Returns 0, or a negative errno. */
 int ibp_mpi_open(void);
 
@@ -54,6 +64,23 @@ void *ibp_mpi_next(const char *name);
 
 /* A symbol of the MPI library, wherever the program sees it. */
 void *ibp_mpi_symbol(const char *name);
+
+/* MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it cannot be told. */
+unsigned ibp_mpi_largest_tag(void);
+
+/* A function of a library that the MPI library is linked with. */
+void *ibp_mpi_dependency(const char *name);
+
+/* One of an array of requests, which are integers in MPICH's ABI. */
+static inline void *ibp_mpi_request(void *const *requests, size_t i)
+{
+    return ibp_mpi.abi == IBP_ABI_MPICH ? (void *)(intptr_t)((const int *)requests)[i] : requests[i];
+}
+
+static inline void **ibp_mpi_requests_from(void **requests, size_t i)
+{
+    return ibp_mpi.abi == IBP_ABI_MPICH ? (void **)((int *)requests + i) : requests + i;
+}
 
 /* Bytes of `count` items of a datatype. The size of the predefined one that was used last is kept: it never changes, while a
  * derived one's address may come to be another type's. */

@@ -6,6 +6,7 @@
  */
 #include "system.h"
 #include "lifecycle.h"
+#include "addresses.h"
 #include "counters.h"
 #include "current.h"
 #include "libmpi.h"
@@ -28,7 +29,8 @@ static const bool never;
 const bool *ibp_active = &never;
 bool ibp_counting = true;
 ibp_handle ibp_plain_world, ibp_plain_world_outside;
-const struct ibp_source_operations *ibp_source;
+
+bool ibp_labels_sends;
 
 static struct ibp_process *process;
 
@@ -61,17 +63,6 @@ static void select_operations(void)
     ibp_operations_list(known, sizeof known);
     ibp_say("IBPROF names unknown operations: %s%s; known are %s", unknown,
             ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
-}
-
-static const struct ibp_source_operations *choose_source(char *why, size_t why_bytes)
-{
-    if (ibp_mpi.abi == IBP_ABI_OPENMPI) {
-        if (!ibp_source_openmpi.attach(why, why_bytes)) return &ibp_source_openmpi;
-    } else {
-        snprintf(why, why_bytes, "this MPI (%s) has no place that is known yet where bytes can be seen",
-                 ibp_mpi.version);
-    }
-    return NULL;
 }
 
 /* argv as the kernel keeps it, with blanks between. */
@@ -147,6 +138,16 @@ bool ibp_record_process(void)
     return __atomic_load_n(&ibp_wiped->recorded, __ATOMIC_ACQUIRE);
 }
 
+void ibp_prepare(void)
+{
+    static bool prepared;
+
+    if (prepared) return;
+    prepared = true;
+    ibp_verbosity = (int)ibp_text_number(environment("IBPROF_VERBOSE"));
+    if (!ibp_mpi_find()) ibp_sources_prepare();
+}
+
 void ibp_start(void)
 {
     static bool started;
@@ -154,13 +155,12 @@ void ibp_start(void)
 
     if (started) return;
     started = true;
-    ibp_verbosity = (int)ibp_text_number(environment("IBPROF_VERBOSE"));
     if (ibp_mpi_open()) {
         ibp_log(1, "nothing is recorded: the MPI library's functions cannot be found");
         return;
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
-    ibp_source = choose_source(why, sizeof why);
+    ibp_source = ibp_sources_choose(why, sizeof why);
     if (!ibp_source && !ibp_verbs_attached()) {
         say_once("nothing is recorded", why);
         return;
@@ -173,9 +173,11 @@ void ibp_start(void)
     select_operations();
     describe_rank(why);
     if (!ibp_source) return;
+    ibp_addresses_record();
     ibp_counters.source = ibp_source->source;
     ibp_active = &ibp_wiped->active;
     ibp_wiped->active = true;
+    ibp_labels_sends = ibp_source->labels_sends;
     set_plain_world();
 }
 
@@ -194,6 +196,7 @@ void ibp_stop(void)
     if (!ibp_is_recorded()) return;
     finish();
     ibp_wiped->active = false;
+    ibp_labels_sends = false;
     set_plain_world();
     if (!ibp_source) return;
     describe_gaps();
@@ -235,6 +238,7 @@ void ibp_set_counting(bool on)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
+        ibp_prepare();                                                                                                 \
         result = next(argc, argv);                                                                                     \
         if (!result) ibp_start();                                                                                      \
         return result;                                                                                                 \
@@ -249,6 +253,7 @@ INIT(PMPI_Init)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
+        ibp_prepare();                                                                                                 \
         result = next(argc, argv, required, provided);                                                                 \
         if (!result) ibp_start();                                                                                      \
         return result;                                                                                                 \

@@ -33,7 +33,11 @@ bool ibp_record_process(void);
 
 void ibp_set_counting(bool on);
 
-/* Called when MPI is ready, and before it ends. */
+/* Whether the calls that send have to say which they are: the source cannot tell. */
+extern IBP_INTERNAL bool ibp_labels_sends;
+
+/* Called before MPI is initialised, when it is ready, and before it ends. */
+void ibp_prepare(void);
 void ibp_start(void);
 void ibp_stop(void);
 

@@ -9,6 +9,8 @@
  * integer or a pointer takes one register or one slot of the stack, whichever it is.
  */
 #include "system.h"
+#include "communicators.h"
+#include "counters.h"
 #include "current.h"
 #include "lifecycle.h"
 #include "next.h"
@@ -53,14 +55,26 @@ static inline bool takes_tag(enum ibp_call_kind kind)
     return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
 }
 
-static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator)
+/* The handle may come to be another one's. */
+static void forget(long address)
+{
+    const ibp_handle handle = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
+
+    ibp_lock();
+    ibp_communicator_forget(handle);
+    ibp_unlock();
+    if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
+}
+
+static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator, long first_argument)
 {
     ibp_enter((struct ibp_current){
         .operation = (uint16_t)operation,
         .kind = (uint8_t)kind,
-        .communicator = communicator,
+        .communicator = IBP_HANDLE(communicator),
     });
     if (takes_tag(kind)) ibp_source->before_tag();
+    if (kind == IBP_CALL_FREEING) forget(first_argument);
 }
 
 static inline void leave(int result, enum ibp_call_kind kind, long last_argument)
@@ -69,7 +83,8 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
 
     if (takes_tag(kind)) ibp_source->after_tag(result == 0);
     ibp_leave();
-    if (kind == IBP_CALL_PERSISTENT && !result) ibp_source->remember_collective(*(void **)last_argument, operation);
+    if (kind == IBP_CALL_PERSISTENT && !result)
+        ibp_source->remember_operation(ibp_mpi_request((void **)last_argument, 0), operation);
 }
 
 #define WRAPPER(exported, name, count, call_kind, position)                                                            \
@@ -82,15 +97,44 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (!ibp_is_active() || ibp_current.operation) return next(ARGUMENTS_##count);                                 \
         enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
-              (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)]);                         \
+              (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)], a0);                     \
         result = next(ARGUMENTS_##count);                                                                              \
         leave(result, IBP_CALL_##call_kind, arguments[(count) - 1]);                                                   \
+        return result;                                                                                                 \
+    }
+
+/* Passed on by a jump where the source tells the mode of a send. */
+#define SEND_WRAPPER(exported, name, count, position, keeps_request)                                                   \
+    IBP_DEFINE(exported, PARAMETERS_##count)                                                                           \
+    {                                                                                                                  \
+        static int (*next)(PARAMETERS_##count);                                                                        \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (IBP_LIKELY(!ibp_labels_sends) || ibp_current.operation) return next(ARGUMENTS_##count);                    \
+        enter(IBP_OPERATION_##name, IBP_CALL_SENDING, (ibp_handle[]){ARGUMENTS_##count}[position], 0);                 \
+        result = next(ARGUMENTS_##count);                                                                              \
+        ibp_leave();                                                                                                   \
+        if ((keeps_request) && !result)                                                                                \
+            ibp_source->remember_operation(                                                                            \
+                ibp_mpi_request((void **)(ibp_handle[]){ARGUMENTS_##count}[(count) - 1], 0), IBP_OPERATION_##name);    \
         return result;                                                                                                 \
     }
 
 #define IBP_CALL(name, count, kind, communicator)                                                                      \
     WRAPPER(MPI_##name, name, count, kind, communicator)                                                               \
     WRAPPER(PMPI_##name, name, count, kind, communicator)
+#define IBP_LARGE_CALL(name, count, kind, communicator)                                                                \
+    IBP_CALL(name, count, kind, communicator)                                                                          \
+    WRAPPER(MPI_##name##_c, name, count, kind, communicator)                                                           \
+    WRAPPER(PMPI_##name##_c, name, count, kind, communicator)
+#define SEND_WRAPPERS(name, count, communicator, keeps_request)                                                        \
+    SEND_WRAPPER(MPI_##name, name, count, communicator, keeps_request)                                                 \
+    SEND_WRAPPER(PMPI_##name, name, count, communicator, keeps_request)                                                \
+    SEND_WRAPPER(MPI_##name##_c, name, count, communicator, keeps_request)                                             \
+    SEND_WRAPPER(PMPI_##name##_c, name, count, communicator, keeps_request)
+#define IBP_SEND(name, count, communicator) SEND_WRAPPERS(name, count, communicator, false)
+#define IBP_SEND_INIT(name, count, communicator) SEND_WRAPPERS(name, count, communicator, true)
 #define IBP_POINT_TO_POINT(name)
 #include "mpi.def"
 #undef IBP_CALL
@@ -105,6 +149,7 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
 #define KEEP_NONBLOCKING(name, count, communicator)
 #define KEEP_DUPLICATING(name, count, communicator)
 #define KEEP_WINDOW(name, count, communicator)
+#define KEEP_FREEING(name, count, communicator)
 #define IBP_CALL(name, count, kind, communicator) KEEP_##kind(name, count, communicator)
 #define IBP_POINT_TO_POINT(name)
 #include "mpi.def"

@@ -15,28 +15,29 @@
 
 typedef int start_all_function(int, void **);
 
-/* Starts requests of which none, or the only one, is a persistent collective. */
+/* Starts requests of which none, or the only one, is of an operation that its messages do not tell. */
 static int start_some(start_all_function *start_all, int count, void **requests)
 {
     enum { ON_STACK = 256 };
     void *before[ON_STACK];
-    const unsigned collective = ibp_source->collective_of(requests[0]);
+    const unsigned operation = ibp_source->operation_of(ibp_mpi_request(requests, 0));
+    const bool watched = operation == IBP_OPERATION_NONE || ibp_labels_sends;
     int result;
 
-    for (int i = 0; i < count; i++) before[i] = requests[i];
+    for (int i = 0; i < count; i++) before[i] = ibp_mpi_request(requests, (size_t)i);
     ibp_enter((struct ibp_current){
-        .operation = (uint16_t)collective,
+        .operation = (uint16_t)operation,
         .kind = IBP_CALL_PERSISTENT,
         .starts_request = true,
     });
-    if (collective == IBP_OPERATION_NONE) ibp_source->before_start((size_t)count, requests);
+    if (watched) ibp_source->before_start((size_t)count, requests);
     result = start_all(count, requests);
-    if (!result && collective == IBP_OPERATION_NONE) ibp_source->after_start((size_t)count, requests, before);
+    if (!result && watched && ibp_source->after_start) ibp_source->after_start((size_t)count, requests, before);
     ibp_leave();
     return result;
 }
 
-/* Starts them in parts: a collective by itself, since what it sends at once is known by the call it is sent in. */
+/* Starts them in parts: such a one by itself, since what it sends at once is known by the call it is sent in. */
 static int start_each(start_all_function *start_all, int count, void **requests)
 {
     enum { AT_ONCE = 256 };
@@ -44,11 +45,11 @@ static int start_each(start_all_function *start_all, int count, void **requests)
 
     for (int first = 0, after; first < count && !result; first = after) {
         after = first + 1;
-        if (ibp_source->collective_of(requests[first]) == IBP_OPERATION_NONE)
+        if (ibp_source->operation_of(ibp_mpi_request(requests, (size_t)first)) == IBP_OPERATION_NONE)
             while (after < count && after - first < AT_ONCE &&
-                   ibp_source->collective_of(requests[after]) == IBP_OPERATION_NONE)
+                   ibp_source->operation_of(ibp_mpi_request(requests, (size_t)after)) == IBP_OPERATION_NONE)
                 after++;
-        result = start_some(start_all, after - first, requests + first);
+        result = start_some(start_all, after - first, ibp_mpi_requests_from(requests, (size_t)first));
     }
     return result;
 }
@@ -94,7 +95,7 @@ START_ALL(PMPI_Startall)
         static int (*next)(void **);                                                                                   \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (ibp_is_active() && ibp_source->forget_request) ibp_source->forget_request(*request);                       \
+        if (ibp_is_active() && ibp_source->forget_request) ibp_source->forget_request(ibp_mpi_request(request, 0));    \
         return next(request);                                                                                          \
     }
 
@@ -112,7 +113,7 @@ REQUEST_FREE(PMPI_Request_free)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         if (!result && is_to_be_seen() && peer >= 0)                                                                   \
-            ibp_source->remember_send(*request, communicator, peer,                                                    \
+            ibp_source->remember_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                     \
                                       ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                 \
                                       IBP_OPERATION_Psend_init);                                                       \
         return result;                                                                                                 \

@@ -18,8 +18,10 @@ static bool is_no_op(ibp_handle operation)
 {
     static ibp_handle no_op;
 
+    if (!no_op && ibp_mpi.abi == IBP_ABI_MPICH) no_op = 0x5800000e;
+    if (!no_op && ibp_mpi.abi == IBP_ABI_STANDARD) no_op = 0x3d;
     if (!no_op) no_op = (ibp_handle)ibp_mpi_symbol("ompi_mpi_op_no_op");
-    return no_op && operation == no_op;
+    return no_op && IBP_HANDLE(operation) == no_op;
 }
 
 static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, uint64_t bytes)
@@ -29,7 +31,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
 
     if (target < 0 || !ibp_counting || !ibp_operation_wanted[operation]) return; /* MPI_PROC_NULL */
     ibp_lock();
-    group = ibp_window_find(window);
+    group = ibp_window_find(IBP_HANDLE(window));
     peer = ibp_communicator_peer(group, target);
     ibp_unlock();
     ibp_count(operation, IBP_KIND_USER, direction, peer, bytes);

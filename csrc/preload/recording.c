@@ -6,6 +6,7 @@
  * may close every descriptor, or be given our number for a file of its own.
  */
 #include "system.h"
+#include "hydra.h"
 #include "operations.h"
 #include "recording.h"
 #include "text.h"
@@ -33,6 +34,7 @@ static const uint32_t record_bytes[KINDS] = {
     [IBP_SEGMENT_SIZES] = sizeof(struct ibp_sizes),       [IBP_SEGMENT_MARKS] = sizeof(struct ibp_mark),
     [IBP_SEGMENT_PAIRS] = sizeof(struct ibp_pair),        [IBP_SEGMENT_TRANSFERS] = sizeof(struct ibp_transfer),
     [IBP_SEGMENT_HARDWARE] = sizeof(struct ibp_hardware), [IBP_SEGMENT_SNAPSHOTS] = sizeof(struct ibp_snapshot),
+    [IBP_SEGMENT_ADDRESSES] = sizeof(struct ibp_address),
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 
@@ -277,7 +279,9 @@ struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why
     if (gethostname(identity.host, sizeof identity.host - 1))
         ibp_text_copy(identity.host, sizeof identity.host, "unknown");
     describe_job(identity.job, sizeof identity.job);
-    describe_launch(identity.launch, sizeof identity.launch, identity.job);
+    if (*identity.job ||
+        !ibp_hydra_describe(identity.job, sizeof identity.job, identity.launch, sizeof identity.launch))
+        describe_launch(identity.launch, sizeof identity.launch, identity.job);
     ibp_text_copy(identity.run, sizeof identity.run, environment("IBPROF_RUN"));
     ibp_text_copy(identity.library_version, sizeof identity.library_version, IBP_VERSION);
 

@@ -20,6 +20,12 @@ struct ibp_source_operations {
     enum ibp_source source;
     const char *name;
 
+    /* Its layer does not tell in which mode a message is sent: the calls that send are labelled for it. */
+    bool labels_sends;
+
+    /* Hooks into what is about to be made, before MPI is initialised; NULL where there is no need. */
+    void (*prepare)(void);
+
     /* Hooks in and proves itself. Returns 0, or -1 with the reason in `why` and nothing changed. */
     int (*attach)(char *why, size_t why_bytes);
 
@@ -33,26 +39,35 @@ struct ibp_source_operations {
     void (*before_tag)(void);
     void (*after_tag)(bool succeeded);
 
-    /* The application starts persistent requests: called before and after the library does. */
+    /* The application starts persistent requests: called before and after the library does; the latter may be NULL. */
     void (*before_start)(size_t count, void **requests);
     void (*after_start)(size_t count, void **requests, void *const *before);
 
-    /* The application frees a request. */
+    /* The application frees a request, or a communicator; the latter may be NULL. */
     void (*forget_request)(void *request);
+    void (*forget_communicator)(ibp_handle communicator);
 
     /* A call made a partitioned send, which starts as a persistent one does and whose parts go past every hook. */
     void (*remember_send)(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
 
-    /* A call made a persistent collective. */
-    void (*remember_collective)(void *request, unsigned operation);
+    /* A call made a request whose messages show only by MPI_Start what they belong to: a persistent collective's, and any
+     * that sends where calls are labelled. */
+    void (*remember_operation)(void *request, unsigned operation);
 
-    /* The operation of a persistent collective, IBP_OPERATION_NONE for any other request. */
-    unsigned (*collective_of)(void *request);
+    /* The operation of such a request, IBP_OPERATION_NONE for any other one. */
+    unsigned (*operation_of)(void *request);
 };
 
 /* The one that is attached; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
-extern const struct ibp_source_operations ibp_source_openmpi;
+/* Hooks into what MPI is about to make. */
+void ibp_sources_prepare(void);
+
+/* Attaches one of the sources that this MPI can have, or the one that IBPROF_SOURCE names. NULL, with the reason in `why` and
+ * all taken back, when there is none. */
+const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_bytes);
+
+extern const struct ibp_source_operations ibp_source_openmpi, ibp_source_ucx, ibp_source_libfabric;
 
 #endif

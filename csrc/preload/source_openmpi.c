@@ -446,7 +446,7 @@ static void remember_send(void *request, ibp_handle communicator, int peer, uint
     ibp_unlock();
 }
 
-static void remember_collective(void *request, unsigned operation)
+static void remember_operation(void *request, unsigned operation)
 {
     ibp_lock();
     ibp_request_remember(&(struct ibp_request){
@@ -457,7 +457,7 @@ static void remember_collective(void *request, unsigned operation)
     ibp_unlock();
 }
 
-static unsigned collective_of(void *request)
+static unsigned operation_of(void *request)
 {
     const struct ibp_request *known;
     unsigned operation = IBP_OPERATION_NONE;
@@ -628,6 +628,6 @@ const struct ibp_source_operations ibp_source_openmpi = {
     .after_start = after_start,
     .forget_request = forget_request,
     .remember_send = remember_send,
-    .remember_collective = remember_collective,
-    .collective_of = collective_of,
+    .remember_operation = remember_operation,
+    .operation_of = operation_of,
 };

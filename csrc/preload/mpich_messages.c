@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "system.h"
+#include "mpich_messages.h"
+#include "addresses.h"
+#include "communicators.h"
+#include "counters.h"
+#include "current.h"
+#include "lifecycle.h"
+#include "operations.h"
+#include "recording.h"
+#include "requests.h"
+#include "text.h"
+
+#include <stdio.h>
+
+/* The lowest bit of a context is set for collectives; the ones above it tell parts of one communicator apart. */
+#define COLLECTIVE_CONTEXT 1
+#define PREFIX_SHIFT 4
+#define PREFIXES (1 << 16)
+
+/* Tags of blocking collectives are fixed ones below this (mpir_tags.h of 3.4 to 5.0); counted ones begin somewhere above,
+ * with 287 in the versions that were tried, which the first one that is seen in its own call puts right. */
+#define FIRST_TAG_NOT_FIXED 31
+static uint32_t first_counted_tag = 287;
+
+static ibp_handle *communicator_of; /* by prefix of the context */
+static bool numbers_were_wrong;
+
+static struct {
+    bool expected;
+    unsigned messages;
+    uint64_t bytes;
+    bool to_other;
+} probe;
+
+/* -- which communicator ------------------------------------------------------------------------------------------------- */
+
+static uint32_t prefix_of(uint32_t context)
+{
+    return context >> PREFIX_SHIFT & (PREFIXES - 1);
+}
+
+static void learn(uint32_t context, ibp_handle communicator)
+{
+    if (!communicator_of) communicator_of = ibp_memory_map(PREFIXES * sizeof *communicator_of);
+    if (communicator_of && communicator && !communicator_of[prefix_of(context)])
+        communicator_of[prefix_of(context)] = communicator;
+}
+
+static ibp_handle known_communicator(uint32_t context)
+{
+    return communicator_of ? communicator_of[prefix_of(context)] : 0;
+}
+
+static bool is_mapped(ibp_handle communicator)
+{
+    for (uint32_t prefix = 0; communicator_of && prefix < PREFIXES; prefix++)
+        if (communicator_of[prefix] == communicator) return true;
+    return false;
+}
+
+void ibp_mpich_forget_communicator(ibp_handle communicator)
+{
+    ibp_lock();
+    for (uint32_t prefix = 0; communicator_of && prefix < PREFIXES; prefix++)
+        if (communicator_of[prefix] == communicator) communicator_of[prefix] = 0;
+    ibp_communicator_forget(communicator);
+    ibp_unlock();
+}
+
+/* -- counted tags ------------------------------------------------------------------------------------------------------- */
+
+static bool takes_tag(void)
+{
+    return ibp_current.operation &&
+           (ibp_current.kind == IBP_CALL_NONBLOCKING || ibp_current.kind == IBP_CALL_DUPLICATING ||
+            ibp_current.kind == IBP_CALL_PERSISTENT);
+}
+
+static unsigned starting(unsigned operation)
+{
+    return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
+}
+
+void ibp_mpich_before_tag(void)
+{
+    struct ibp_communicator *communicator;
+
+    if (!ibp_current.communicator) return;
+    ibp_lock();
+    communicator = ibp_communicator_enter(ibp_current.communicator);
+    if (communicator) {
+        ibp_current.tag = (int)(first_counted_tag + communicator->tags_taken);
+        ibp_tag_remember(communicator, ibp_current.tag, starting(ibp_current.operation));
+        communicator->tags_taken++;
+        if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+    }
+    ibp_unlock();
+}
+
+void ibp_mpich_after_tag(bool succeeded)
+{
+    (void)succeeded;
+}
+
+/* A message that the current call sends shows which tag it took; what was counted up to now puts later ones right. */
+static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
+{
+    const uint32_t expected = (uint32_t)ibp_current.tag;
+
+    if (tag > expected) {
+        if (communicator->tags_taken == 1 && !numbers_were_wrong) {
+            first_counted_tag += tag - expected;
+        } else {
+            communicator->tags_taken += tag - expected;
+            numbers_were_wrong = true;
+        }
+        ibp_current.tag = (int)tag;
+    }
+    ibp_tag_remember(communicator, (int)tag, starting(ibp_current.operation));
+    communicator->is_duplicated = false;
+}
+
+/* The operation under whose tag some communicator, whose context is not known yet, will send. */
+static unsigned guess_operation(uint32_t context, uint32_t tag)
+{
+    unsigned operation = IBP_OPERATION_NONE;
+    ibp_handle only = 0;
+
+    for (size_t i = 0;; i++) {
+        const struct ibp_communicator *candidate = ibp_communicator_at(&i);
+        unsigned found;
+
+        if (!candidate) break;
+        found = ibp_tag_operation(candidate, (int)tag);
+        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || is_mapped(candidate->handle)) continue;
+        if (operation != IBP_OPERATION_NONE && operation != found) return IBP_OPERATION_UNATTRIBUTED;
+        only = operation == IBP_OPERATION_NONE ? candidate->handle : 0;
+        operation = found;
+    }
+    if (only) learn(context, only);
+    return operation == IBP_OPERATION_NONE ? IBP_OPERATION_UNATTRIBUTED : operation;
+}
+
+static unsigned counted_operation(struct ibp_mpich_envelope envelope)
+{
+    const bool within = takes_tag();
+    ibp_handle handle = known_communicator(envelope.context);
+    struct ibp_communicator *communicator;
+    unsigned operation;
+
+    if (ibp_current.operation && ibp_current.starts_request) return ibp_current.operation;
+    if (!handle && within && !is_mapped(ibp_current.communicator)) {
+        learn(envelope.context, ibp_current.communicator);
+        handle = ibp_current.communicator;
+    }
+    if (!handle) return guess_operation(envelope.context, envelope.tag);
+    communicator = ibp_communicator_enter(handle);
+    if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
+    if (within && handle == ibp_current.communicator && envelope.tag >= (uint32_t)ibp_current.tag)
+        correct_numbers(communicator, envelope.tag);
+    operation = ibp_tag_operation(communicator, (int)envelope.tag);
+    if (operation != IBP_OPERATION_NONE && !communicator->is_duplicated) return operation;
+    return communicator->is_duplicated ? IBP_OPERATION_Comm_idup : IBP_OPERATION_UNATTRIBUTED;
+}
+
+/* -- counting ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_synchronisation(unsigned operation)
+{
+    return operation >= IBP_OPERATION_Win_free && operation <= IBP_OPERATION_Win_flush_local_all;
+}
+
+static bool is_one_sided(unsigned operation)
+{
+    return operation >= IBP_OPERATION_Put && operation <= IBP_OPERATION_Rget_accumulate;
+}
+
+static unsigned operation_of(struct ibp_mpich_envelope envelope)
+{
+    const bool collective = envelope.context & COLLECTIVE_CONTEXT;
+
+    if (collective && envelope.tag >= FIRST_TAG_NOT_FIXED) return counted_operation(envelope);
+    if (!ibp_current.operation) return IBP_OPERATION_UNATTRIBUTED;
+    if (ibp_current.kind == (collective ? IBP_CALL_COLLECTIVE : IBP_CALL_SENDING))
+        learn(envelope.context, ibp_current.communicator);
+    return starting(ibp_current.operation);
+}
+
+static void count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer, uint64_t bytes)
+{
+    if (ibp_operation_wanted[operation]) ibp_count(operation, kind, direction, peer, bytes);
+}
+
+void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t bytes)
+{
+    enum ibp_kind kind = IBP_KIND_USER;
+    unsigned operation;
+
+    if (IBP_UNLIKELY(!ibp_is_active())) {
+        if (probe.expected && envelope.tag == IBP_MPICH_PROBE_TAG) {
+            probe.messages++;
+            probe.bytes += bytes;
+            probe.to_other |= !ibp_address_is_own(peer);
+        }
+        return;
+    }
+    ibp_log(5, "context %x tag %u to %x: %llu bytes in %s", envelope.context, envelope.tag, peer,
+            (unsigned long long)bytes, ibp_operation_name(ibp_current.operation));
+    if (ibp_address_is_own(peer)) return;
+    ibp_lock();
+    operation = envelope.is_control ? starting(IBP_OPERATION_UNATTRIBUTED) : operation_of(envelope);
+    ibp_unlock();
+    if (envelope.is_control || is_synchronisation(operation) || is_one_sided(operation)) kind = IBP_KIND_CONTROL;
+    count(operation, kind, IBP_DIRECTION_SENT, peer, bytes);
+}
+
+void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes)
+{
+    const unsigned current = ibp_current.operation;
+    const bool own = is_synchronisation(current) || is_one_sided(current) || ibp_current.starts_request;
+
+    if (!ibp_is_active() || ibp_address_is_own(peer)) return;
+    ibp_log(5, "active message to %x: %llu bytes in %s", peer, (unsigned long long)bytes, ibp_operation_name(current));
+    count(starting(own && current ? current : IBP_OPERATION_UNATTRIBUTED), IBP_KIND_CONTROL, IBP_DIRECTION_SENT, peer,
+          bytes);
+}
+
+void ibp_mpich_count_read(uint32_t peer, uint64_t bytes)
+{
+    if (!ibp_is_active() || ibp_address_is_own(peer)) return;
+    if (is_one_sided(ibp_current.operation) || is_synchronisation(ibp_current.operation)) return;
+    count(starting(IBP_OPERATION_UNATTRIBUTED), IBP_KIND_USER, IBP_DIRECTION_FETCHED, peer, bytes);
+}
+
+/* -- requests ----------------------------------------------------------------------------------------------------------- */
+
+void ibp_mpich_remember_operation(void *request, unsigned operation)
+{
+    ibp_lock();
+    ibp_request_remember(&(struct ibp_request){
+        .address = request,
+        .role = IBP_REQUEST_COLLECTIVE,
+        .operation = (uint16_t)operation,
+    });
+    ibp_unlock();
+}
+
+void ibp_mpich_remember_send(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
+{
+    ibp_lock();
+    ibp_request_remember(&(struct ibp_request){
+        .address = request,
+        .role = IBP_REQUEST_SEND,
+        .operation = (uint16_t)operation,
+        .kind = IBP_KIND_USER,
+        .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
+        .bytes = bytes,
+    });
+    ibp_unlock();
+}
+
+/* A partitioned send travels as active messages. */
+void ibp_mpich_before_start(size_t number, void **requests)
+{
+    for (size_t i = 0; i < number; i++) {
+        const struct ibp_request *known;
+        struct ibp_request request = {0};
+
+        ibp_lock();
+        known = ibp_request_find(ibp_mpi_request(requests, i));
+        if (known) request = *known;
+        ibp_unlock();
+        if (request.role == IBP_REQUEST_SEND)
+            count(starting(request.operation), IBP_KIND_USER, IBP_DIRECTION_SENT, request.peer, request.bytes);
+    }
+}
+
+unsigned ibp_mpich_operation_of(void *request)
+{
+    const struct ibp_request *known;
+    unsigned operation = IBP_OPERATION_NONE;
+
+    ibp_lock();
+    known = ibp_request_find(request);
+    if (known) operation = known->operation;
+    ibp_unlock();
+    return operation;
+}
+
+void ibp_mpich_forget_request(void *request)
+{
+    ibp_lock();
+    ibp_request_forget(request);
+    ibp_unlock();
+}
+
+/* -- proof -------------------------------------------------------------------------------------------------------------- */
+
+int ibp_mpich_probe(char *why, size_t why_bytes)
+{
+    char sent[IBP_MPICH_PROBE_BYTES] = "ibprof", received[IBP_MPICH_PROBE_BYTES] = "";
+    const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
+    long status[32]; /* larger than MPI_Status of any MPI */
+    void *request = NULL;
+
+    probe.expected = true;
+    if (!ibp_mpi.irecv(received, sizeof received, byte, ibp_mpi.rank, IBP_MPICH_PROBE_TAG, ibp_mpi.world, &request) &&
+        !ibp_mpi.send(sent, sizeof sent, byte, ibp_mpi.rank, IBP_MPICH_PROBE_TAG, ibp_mpi.world))
+        ibp_mpi.wait(&request, status);
+    probe.expected = false;
+    ibp_log(2, "a message to itself was seen %u times", probe.messages);
+    if (!probe.messages || (probe.messages == 1 && probe.bytes == IBP_MPICH_PROBE_BYTES && !probe.to_other)) return 0;
+    snprintf(why, why_bytes, "a message of %d bytes to itself was seen %u times with %llu bytes%s in this MPI (%s)",
+             IBP_MPICH_PROBE_BYTES, probe.messages, (unsigned long long)probe.bytes,
+             probe.to_other ? ", to another address" : "", ibp_mpi.version);
+    return -1;
+}
+
+void ibp_mpich_describe_gaps(char *notes, size_t bytes)
+{
+    ibp_text_append(notes, bytes,
+                    "messages that ranks of one host exchange in its memory are not seen, as no port sees them\n");
+    ibp_text_append(notes, bytes, "received bytes are not seen\n");
+    if (numbers_were_wrong)
+        ibp_text_append(notes, bytes,
+                        "some operations of nonblocking collectives may be another one's that came before\n");
+}

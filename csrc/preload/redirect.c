@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "system.h"
+#include "redirect.h"
+#include "libmpi.h"
+#include "text.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
+#elif defined(__aarch64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
+#elif defined(__powerpc64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_PPC64_JMP_SLOT || (type) == R_PPC64_GLOB_DAT)
+#else
+#define IS_ADDRESS_SLOT(type) ((void)(type), false)
+#endif
+
+#define CHANGES_MAX 128
+
+static struct {
+    void **slot;
+    void *before;
+    bool read_only; /* made so by the dynamic linker when it was done */
+} changes[CHANGES_MAX];
+static unsigned changed;
+
+struct tables {
+    const char *names;
+    const ElfW(Sym) * symbols;
+    const ElfW(Rela) * relocations[2];
+    size_t count[2];
+};
+
+struct search {
+    const char *name;
+    void *replacement, *original;
+    int found;
+};
+
+static void set_slot(void **slot, void *value, bool read_only)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *begin = (void *)((uintptr_t)slot & ~(page - 1));
+
+    if (read_only && mprotect(begin, page, PROT_READ | PROT_WRITE)) return;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (read_only) (void)mprotect(begin, page, PROT_READ);
+}
+
+static bool is_in(const struct dl_phdr_info *info, uint32_t type, uint32_t flags, const void *address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == type && (part->p_flags & flags) == flags &&
+            (uintptr_t)address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static const ElfW(Dyn) * find_dynamic(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return NULL;
+}
+
+static struct tables find_tables(const struct dl_phdr_info *info)
+{
+    struct tables tables = {0};
+    bool with_addends = true;
+
+    for (const ElfW(Dyn) *entry = find_dynamic(info); entry && entry->d_tag != DT_NULL; entry++) {
+        /* glibc adds the library's address to these, musl does not. */
+        const uintptr_t value = entry->d_un.d_ptr;
+        const uintptr_t address = value < info->dlpi_addr ? value + info->dlpi_addr : value;
+
+        if (entry->d_tag == DT_STRTAB) tables.names = (const char *)address;
+        if (entry->d_tag == DT_SYMTAB) tables.symbols = (const ElfW(Sym) *)address;
+        if (entry->d_tag == DT_JMPREL) tables.relocations[0] = (const ElfW(Rela) *)address;
+        if (entry->d_tag == DT_PLTRELSZ) tables.count[0] = value / sizeof(ElfW(Rela));
+        if (entry->d_tag == DT_RELA) tables.relocations[1] = (const ElfW(Rela) *)address;
+        if (entry->d_tag == DT_RELASZ) tables.count[1] = value / sizeof(ElfW(Rela));
+        if (entry->d_tag == DT_PLTREL) with_addends = value == DT_RELA;
+    }
+    return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
+}
+
+/* What a slot leads to. Before the first call it leads back into its library, to the dynamic linker. */
+static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
+{
+    void *library;
+
+    if (*slot && !is_in(info, PT_LOAD, PF_X, *slot)) return *slot;
+    library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    return library ? dlsym(library, name) : NULL;
+}
+
+static void change(const struct dl_phdr_info *info, void **slot, struct search *search)
+{
+    void *before = resolve(info, slot, search->name);
+
+    if (!before || before == search->replacement || changed == CHANGES_MAX) return;
+    changes[changed].slot = slot;
+    changes[changed].before = before;
+    changes[changed].read_only = is_in(info, PT_GNU_RELRO, 0, slot);
+    set_slot(slot, search->replacement, changes[changed].read_only);
+    if (*slot != search->replacement) return;
+    changed++;
+    search->original = before;
+    search->found++;
+}
+
+static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    struct search *search = into;
+    struct tables tables;
+
+    (void)bytes;
+    if (!info->dlpi_name || !ibp_is_mpi_library(info->dlpi_name)) return 0;
+    tables = find_tables(info);
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
+            const ElfW(Rela) *relocation = &tables.relocations[table][i];
+
+            if (IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) &&
+                !strcmp(tables.names + tables.symbols[ELF64_R_SYM(relocation->r_info)].st_name, search->name))
+                change(info, (void **)(info->dlpi_addr + relocation->r_offset), search);
+        }
+    return 0;
+}
+
+int ibp_redirect(const char *name, void *replacement, void *original)
+{
+    struct search search = {.name = name, .replacement = replacement};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+    if (search.found) memcpy(original, &search.original, sizeof search.original);
+    ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
+    return search.found;
+}
+
+void ibp_redirect_undo(void)
+{
+    while (changed) {
+        changed--;
+        set_slot(changes[changed].slot, changes[changed].before, changes[changed].read_only);
+    }
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Redirecting the calls that the MPI library makes to another library, in its table of addresses (the GOT): nobody else's calls
+ * of the same function are touched, a library that nobody else sees is reached too, and it can be undone.
+ */
+#ifndef IBPROF_REDIRECT_H
+#define IBPROF_REDIRECT_H
+
+/* Makes every MPI library that is loaded call `replacement` in place of a function, and gives what it called before in
+ * `original`. Returns how many places were changed; 0, and nothing given, when the function is not called. */
+int ibp_redirect(const char *name, void *replacement, void *original);
+
+/* Takes all of that back. */
+void ibp_redirect_undo(void);
+
+#endif
