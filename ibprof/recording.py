@@ -166,7 +166,9 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
     return int(max(sizes, default=0))
 
 
-def _read_file(file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names, owners: dict[bytes, int]) -> _Part:
+def _read_file(
+    file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names, owners: dict[bytes, int]
+) -> _Part:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
     for port in read_ports(file):

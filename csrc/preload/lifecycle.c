@@ -9,6 +9,7 @@
 #include "addresses.h"
 #include "counters.h"
 #include "current.h"
+#include "large_calls.h"
 #include "libmpi.h"
 #include "next.h"
 #include "operations.h"
@@ -145,7 +146,9 @@ void ibp_prepare(void)
     if (prepared) return;
     prepared = true;
     ibp_verbosity = (int)ibp_text_number(environment("IBPROF_VERBOSE"));
-    if (!ibp_mpi_find()) ibp_sources_prepare();
+    if (ibp_mpi_find()) return;
+    ibp_sources_prepare();
+    ibp_wrap_large_calls();
 }
 
 void ibp_start(void)

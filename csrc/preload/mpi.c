@@ -14,6 +14,7 @@
 #include "current.h"
 #include "lifecycle.h"
 #include "next.h"
+#include "large_calls.h"
 #include "operations.h"
 #include "source.h"
 
@@ -66,7 +67,9 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
 }
 
-static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator, long first_argument)
+/* Not inline, like the next one: in four hundred places they would be most of the library. */
+static __attribute__((noinline)) void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator,
+                                            long first_argument)
 {
     ibp_enter((struct ibp_current){
         .operation = (uint16_t)operation,
@@ -77,7 +80,7 @@ static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle
     if (kind == IBP_CALL_FREEING) forget(first_argument);
 }
 
-static inline void leave(int result, enum ibp_call_kind kind, long last_argument)
+static __attribute__((noinline)) void leave(int result, enum ibp_call_kind kind, long last_argument)
 {
     const unsigned operation = ibp_current.operation;
 
@@ -87,14 +90,14 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
         ibp_source->remember_operation(ibp_mpi_request((void **)last_argument, 0), operation);
 }
 
-#define WRAPPER(exported, name, count, call_kind, position)                                                            \
-    IBP_DEFINE(exported, PARAMETERS_##count)                                                                           \
+#define WRAPPER(define, function, name, count, call_kind, position)                                                    \
+    define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
         static int (*next)(PARAMETERS_##count);                                                                        \
         const long arguments[] = {ARGUMENTS_##count};                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        IBP_FIND_NEXT(next, #exported);                                                                                \
+        IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_current.operation) return next(ARGUMENTS_##count);                                 \
         enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
               (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)], a0);                     \
@@ -104,13 +107,13 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
     }
 
 /* Passed on by a jump where the source tells the mode of a send. */
-#define SEND_WRAPPER(exported, name, count, position, keeps_request)                                                   \
-    IBP_DEFINE(exported, PARAMETERS_##count)                                                                           \
+#define SEND_WRAPPER(define, function, name, count, position, keeps_request)                                           \
+    define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
         static int (*next)(PARAMETERS_##count);                                                                        \
         int result;                                                                                                    \
                                                                                                                        \
-        IBP_FIND_NEXT(next, #exported);                                                                                \
+        IBP_FIND_NEXT(next, #function);                                                                                \
         if (IBP_LIKELY(!ibp_labels_sends) || ibp_current.operation) return next(ARGUMENTS_##count);                    \
         enter(IBP_OPERATION_##name, IBP_CALL_SENDING, (ibp_handle[]){ARGUMENTS_##count}[position], 0);                 \
         result = next(ARGUMENTS_##count);                                                                              \
@@ -121,20 +124,15 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
         return result;                                                                                                 \
     }
 
-#define IBP_CALL(name, count, kind, communicator)                                                                      \
-    WRAPPER(MPI_##name, name, count, kind, communicator)                                                               \
-    WRAPPER(PMPI_##name, name, count, kind, communicator)
-#define IBP_LARGE_CALL(name, count, kind, communicator)                                                                \
-    IBP_CALL(name, count, kind, communicator)                                                                          \
-    WRAPPER(MPI_##name##_c, name, count, kind, communicator)                                                           \
-    WRAPPER(PMPI_##name##_c, name, count, kind, communicator)
-#define SEND_WRAPPERS(name, count, communicator, keeps_request)                                                        \
-    SEND_WRAPPER(MPI_##name, name, count, communicator, keeps_request)                                                 \
-    SEND_WRAPPER(PMPI_##name, name, count, communicator, keeps_request)                                                \
-    SEND_WRAPPER(MPI_##name##_c, name, count, communicator, keeps_request)                                             \
-    SEND_WRAPPER(PMPI_##name##_c, name, count, communicator, keeps_request)
-#define IBP_SEND(name, count, communicator) SEND_WRAPPERS(name, count, communicator, false)
-#define IBP_SEND_INIT(name, count, communicator) SEND_WRAPPERS(name, count, communicator, true)
+/* Each call has two names, with P and without, and where it has a form for large counts a third one. */
+#define BOTH(make, name, ...)                                                                                          \
+    make(IBP_DEFINE, MPI_##name, name, __VA_ARGS__) make(IBP_DEFINE, PMPI_##name, name, __VA_ARGS__)
+#define ALL_THREE(make, name, ...)                                                                                     \
+    BOTH(make, name, __VA_ARGS__) make(IBP_DEFINE_LARGE, MPI_##name##_c, name, __VA_ARGS__)
+#define IBP_CALL(name, ...) BOTH(WRAPPER, name, __VA_ARGS__)
+#define IBP_LARGE_CALL(name, ...) ALL_THREE(WRAPPER, name, __VA_ARGS__)
+#define IBP_SEND(name, count, communicator) ALL_THREE(SEND_WRAPPER, name, count, communicator, false)
+#define IBP_SEND_INIT(name, count, communicator) ALL_THREE(SEND_WRAPPER, name, count, communicator, true)
 #define IBP_POINT_TO_POINT(name)
 #include "mpi.def"
 #undef IBP_CALL
@@ -142,8 +140,8 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
 
 /* Open MPI 4 has the persistent collectives of MPI-4 under a prefix of its own. */
 #define KEEP_PERSISTENT(name, count, communicator)                                                                     \
-    WRAPPER(MPIX_##name, name, count, PERSISTENT, communicator)                                                        \
-    WRAPPER(PMPIX_##name, name, count, PERSISTENT, communicator)
+    WRAPPER(IBP_DEFINE, MPIX_##name, name, count, PERSISTENT, communicator)                                            \
+    WRAPPER(IBP_DEFINE, PMPIX_##name, name, count, PERSISTENT, communicator)
 #define KEEP_COLLECTIVE(name, count, communicator)
 #define KEEP_BLOCKING(name, count, communicator)
 #define KEEP_NONBLOCKING(name, count, communicator)
@@ -153,3 +151,23 @@ static inline void leave(int result, enum ibp_call_kind kind, long last_argument
 #define IBP_CALL(name, count, kind, communicator) KEEP_##kind(name, count, communicator)
 #define IBP_POINT_TO_POINT(name)
 #include "mpi.def"
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
+
+/* -- calls for large counts --------------------------------------------------------------------------------------------- */
+
+#define ENTRY(name) {"MPI_" #name "_c", (void *)IBP_LARGE(MPI_##name##_c)},
+#define IBP_CALL(name, count, kind, communicator)
+#define IBP_LARGE_CALL(name, count, kind, communicator) ENTRY(name)
+#define IBP_SEND(name, count, communicator) ENTRY(name)
+#define IBP_SEND_INIT(name, count, communicator) ENTRY(name)
+#define IBP_POINT_TO_POINT(name)
+static const struct ibp_replacement large_calls[] = {
+#include "mpi.def"
+};
+
+void ibp_wrap_large_calls(void)
+{
+    ibp_redirect_users(large_calls, sizeof large_calls / sizeof *large_calls);
+    ibp_wrap_large_one_sided();
+}

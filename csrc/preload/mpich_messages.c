@@ -18,14 +18,13 @@
 /* The lowest bit of a context is set for collectives; the ones above it tell parts of one communicator apart. */
 #define COLLECTIVE_CONTEXT 1
 #define PREFIX_SHIFT 4
-#define PREFIXES (1 << 16)
 
 /* Tags of blocking collectives are fixed ones below this (mpir_tags.h of 3.4 to 5.0); counted ones begin somewhere above,
  * with 287 in the versions that were tried, which the first one that is seen in its own call puts right. */
 #define FIRST_TAG_NOT_FIXED 31
 static uint32_t first_counted_tag = 287;
 
-static ibp_handle *communicator_of; /* by prefix of the context */
+static struct ibp_peers communicator_of; /* key: prefix of the context and 1; address: the handle */
 static bool numbers_were_wrong;
 
 static struct {
@@ -37,36 +36,42 @@ static struct {
 
 /* -- which communicator ------------------------------------------------------------------------------------------------- */
 
-static uint32_t prefix_of(uint32_t context)
+/* Never 0, as a key. */
+static uint64_t key_of(uint32_t context)
 {
-    return context >> PREFIX_SHIFT & (PREFIXES - 1);
+    return (context >> PREFIX_SHIFT) + 1;
 }
 
 static void learn(uint32_t context, ibp_handle communicator)
 {
-    if (!communicator_of) communicator_of = ibp_memory_map(PREFIXES * sizeof *communicator_of);
-    if (communicator_of && communicator && !communicator_of[prefix_of(context)])
-        communicator_of[prefix_of(context)] = communicator;
+    struct ibp_peer *entry = communicator ? ibp_peer_enter(&communicator_of, key_of(context)) : NULL;
+
+    if (entry && !entry->address) entry->address = (uint64_t)communicator;
 }
 
 static ibp_handle known_communicator(uint32_t context)
 {
-    return communicator_of ? communicator_of[prefix_of(context)] : 0;
+    const struct ibp_peer *entry = ibp_peer_find(&communicator_of, key_of(context));
+
+    return entry ? (ibp_handle)entry->address : 0;
 }
 
-static bool is_mapped(ibp_handle communicator)
+/* The entry that leads to a communicator; NULL when its context is not known. */
+static struct ibp_peer *find_mapped(ibp_handle communicator)
 {
-    for (uint32_t prefix = 0; communicator_of && prefix < PREFIXES; prefix++)
-        if (communicator_of[prefix] == communicator) return true;
-    return false;
+    for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++)
+        if (communicator_of.place[i].key && communicator_of.place[i].address == (uint64_t)communicator)
+            return &communicator_of.place[i];
+    return NULL;
 }
 
 void ibp_mpich_forget_communicator(ibp_handle communicator)
 {
+    struct ibp_peer *entry;
+
     ibp_lock();
-    for (uint32_t prefix = 0; communicator_of && prefix < PREFIXES; prefix++)
-        if (communicator_of[prefix] == communicator) communicator_of[prefix] = 0;
-    ibp_communicator_forget(communicator);
+    entry = find_mapped(communicator);
+    if (entry) entry->address = 0;
     ibp_unlock();
 }
 
@@ -135,7 +140,7 @@ static unsigned guess_operation(uint32_t context, uint32_t tag)
 
         if (!candidate) break;
         found = ibp_tag_operation(candidate, (int)tag);
-        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || is_mapped(candidate->handle)) continue;
+        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || find_mapped(candidate->handle)) continue;
         if (operation != IBP_OPERATION_NONE && operation != found) return IBP_OPERATION_UNATTRIBUTED;
         only = operation == IBP_OPERATION_NONE ? candidate->handle : 0;
         operation = found;
@@ -152,7 +157,7 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
     unsigned operation;
 
     if (ibp_current.operation && ibp_current.starts_request) return ibp_current.operation;
-    if (!handle && within && !is_mapped(ibp_current.communicator)) {
+    if (!handle && within && !find_mapped(ibp_current.communicator)) {
         learn(envelope.context, ibp_current.communicator);
         handle = ibp_current.communicator;
     }

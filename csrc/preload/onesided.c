@@ -9,6 +9,7 @@
 #include "communicators.h"
 #include "counters.h"
 #include "current.h"
+#include "large_calls.h"
 #include "lifecycle.h"
 #include "next.h"
 #include "operations.h"
@@ -37,14 +38,14 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     ibp_count(operation, IBP_KIND_USER, direction, peer, bytes);
 }
 
-/* One wrapper: `counting` says what the arguments move, with `operation`, `sent` and `fetched` at hand. */
-#define ONE_SIDED(exported, name, parameters, arguments, counting)                                                     \
-    IBP_DEFINE(exported, UNPACK parameters)                                                                            \
+/* One wrapper: `counting` says what the arguments move. */
+#define WRAPPER(define, function, name, parameters, arguments, counting)                                               \
+    define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \
         static int (*next)(UNPACK parameters);                                                                         \
         int result;                                                                                                    \
                                                                                                                        \
-        IBP_FIND_NEXT(next, #exported);                                                                                \
+        IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_current.operation) return next arguments;                                          \
         ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});                 \
         result = next arguments;                                                                                       \
@@ -55,82 +56,40 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
         return result;                                                                                                 \
     }
 #define UNPACK(...) __VA_ARGS__
-#define BOTH_NAMES(name, parameters, arguments, counting)                                                              \
-    ONE_SIDED(MPI_##name, name, parameters, arguments, counting)                                                       \
-    ONE_SIDED(PMPI_##name, name, parameters, arguments, counting)
 
 #define SENT(items, type)                                                                                              \
     count(ibp_current.operation, IBP_DIRECTION_SENT, window, target, ibp_mpi_bytes((uint64_t)(items), type))
 #define FETCHED(items, type)                                                                                           \
     count(ibp_current.operation, IBP_DIRECTION_FETCHED, window, target, ibp_mpi_bytes((uint64_t)(items), type))
-
-BOTH_NAMES(Put,
-           (const void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle window),
-           (origin, items, type, target, place, target_items, target_type, window), SENT(items, type))
-
-BOTH_NAMES(Rput,
-           (const void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle window, void *request),
-           (origin, items, type, target, place, target_items, target_type, window, request), SENT(items, type))
-
-BOTH_NAMES(Get,
-           (void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle window),
-           (origin, items, type, target, place, target_items, target_type, window), FETCHED(items, type))
-
-BOTH_NAMES(Rget,
-           (void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle window, void *request),
-           (origin, items, type, target, place, target_items, target_type, window, request), FETCHED(items, type))
-
-BOTH_NAMES(Accumulate,
-           (const void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle operation, ibp_handle window),
-           (origin, items, type, target, place, target_items, target_type, operation, window), SENT(items, type))
-
-BOTH_NAMES(Raccumulate,
-           (const void *origin, int items, ibp_handle type, int target, ibp_handle place, int target_items,
-            ibp_handle target_type, ibp_handle operation, ibp_handle window, void *request),
-           (origin, items, type, target, place, target_items, target_type, operation, window, request),
-           SENT(items, type))
-
 #define EXCHANGED                                                                                                      \
     do {                                                                                                               \
         if (!is_no_op(operation)) SENT(items, type);                                                                   \
         FETCHED(target_items, target_type);                                                                            \
     } while (0)
 
-BOTH_NAMES(Get_accumulate,
-           (const void *origin, int items, ibp_handle type, void *result_address, int result_items,
-            ibp_handle result_type, int target, ibp_handle place, int target_items, ibp_handle target_type,
-            ibp_handle operation, ibp_handle window),
-           (origin, items, type, result_address, result_items, result_type, target, place, target_items, target_type,
-            operation, window),
-           EXCHANGED)
+#define ITEMS int
+#define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
+    WRAPPER(IBP_DEFINE, MPI_##name, name, parameters, arguments, counting)                                             \
+    WRAPPER(IBP_DEFINE, PMPI_##name, name, parameters, arguments, counting)
+#define IBP_ONE_SIDED_ITEM IBP_ONE_SIDED
+#include "onesided.def"
+#undef ITEMS
+#undef IBP_ONE_SIDED
+#undef IBP_ONE_SIDED_ITEM
 
-BOTH_NAMES(Rget_accumulate,
-           (const void *origin, int items, ibp_handle type, void *result_address, int result_items,
-            ibp_handle result_type, int target, ibp_handle place, int target_items, ibp_handle target_type,
-            ibp_handle operation, ibp_handle window, void *request),
-           (origin, items, type, result_address, result_items, result_type, target, place, target_items, target_type,
-            operation, window, request),
-           EXCHANGED)
+#define ITEMS int64_t
+#define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
+    WRAPPER(IBP_DEFINE_LARGE, MPI_##name##_c, name, parameters, arguments, counting)
+#define IBP_ONE_SIDED_ITEM(...)
+#include "onesided.def"
+#undef IBP_ONE_SIDED
 
-BOTH_NAMES(
-    Fetch_and_op,
-    (const void *origin, void *result_address, ibp_handle type, int target, ibp_handle place, ibp_handle operation,
-     ibp_handle window),
-    (origin, result_address, type, target, place, operation, window), do {
-        if (!is_no_op(operation)) SENT(1, type);
-        FETCHED(1, type);
-    } while (0))
+#define IBP_ONE_SIDED(name, parameters, arguments, counting) {"MPI_" #name "_c", (void *)IBP_LARGE(MPI_##name##_c)},
+static const struct ibp_replacement large_calls[] = {
+#include "onesided.def"
+};
 
-BOTH_NAMES(
-    Compare_and_swap,
-    (const void *origin, const void *compared, void *result_address, ibp_handle type, int target, ibp_handle place,
-     ibp_handle window),
-    (origin, compared, result_address, type, target, place, window), do {
-        SENT(2, type); /* the new value and the one to compare with */
-        FETCHED(1, type);
-    } while (0))
+void ibp_wrap_large_one_sided(void)
+{
+    ibp_redirect_users(large_calls, sizeof large_calls / sizeof *large_calls);
+}

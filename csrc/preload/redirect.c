@@ -25,7 +25,7 @@
 #define IS_ADDRESS_SLOT(type) ((void)(type), false)
 #endif
 
-#define CHANGES_MAX 128
+#define CHANGES_MAX 1024
 
 static struct {
     void **slot;
@@ -42,8 +42,10 @@ struct tables {
 };
 
 struct search {
-    const char *name;
-    void *replacement, *original;
+    const struct ibp_replacement *replacements; /* one, or several whose names begin alike */
+    size_t count;
+    bool in_mpi; /* in the MPI libraries, or in all that is not one */
+    void *original;
     int found;
 };
 
@@ -108,19 +110,35 @@ static void *resolve(const struct dl_phdr_info *info, void *const *slot, const c
     return library ? dlsym(library, name) : NULL;
 }
 
-static void change(const struct dl_phdr_info *info, void **slot, struct search *search)
+static bool is_large_call(const char *name)
 {
-    void *before = resolve(info, slot, search->name);
+    const size_t length = strlen(name);
 
-    if (!before || before == search->replacement || changed == CHANGES_MAX) return;
+    return (name[0] == 'M' || name[0] == 'P') && length > 6 && !strcmp(name + length - 2, "_c");
+}
+
+static void change(const struct dl_phdr_info *info, void **slot, const struct ibp_replacement *replacement,
+                   struct search *search)
+{
+    void *before = resolve(info, slot, replacement->name);
+
+    if (!before || before == replacement->function || changed == CHANGES_MAX) return;
     changes[changed].slot = slot;
     changes[changed].before = before;
     changes[changed].read_only = is_in(info, PT_GNU_RELRO, 0, slot);
-    set_slot(slot, search->replacement, changes[changed].read_only);
-    if (*slot != search->replacement) return;
+    set_slot(slot, replacement->function, changes[changed].read_only);
+    if (*slot != replacement->function) return;
     changed++;
     search->original = before;
     search->found++;
+}
+
+static const struct ibp_replacement *find_replacement(const struct search *search, const char *name)
+{
+    if (search->count > 1 && !is_large_call(name)) return NULL;
+    for (size_t i = 0; i < search->count; i++)
+        if (!strcmp(search->replacements[i].name, name)) return &search->replacements[i];
+    return NULL;
 }
 
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
@@ -129,27 +147,37 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     struct tables tables;
 
     (void)bytes;
-    if (!info->dlpi_name || !ibp_is_mpi_library(info->dlpi_name)) return 0;
+    if (!info->dlpi_name || ibp_is_mpi_library(info->dlpi_name) != search->in_mpi) return 0;
     tables = find_tables(info);
     for (unsigned table = 0; table < 2; table++)
         for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
             const ElfW(Rela) *relocation = &tables.relocations[table][i];
+            const struct ibp_replacement *replacement;
 
-            if (IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) &&
-                !strcmp(tables.names + tables.symbols[ELF64_R_SYM(relocation->r_info)].st_name, search->name))
-                change(info, (void **)(info->dlpi_addr + relocation->r_offset), search);
+            if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info))) continue;
+            replacement =
+                find_replacement(search, tables.names + tables.symbols[ELF64_R_SYM(relocation->r_info)].st_name);
+            if (replacement) change(info, (void **)(info->dlpi_addr + relocation->r_offset), replacement, search);
         }
     return 0;
 }
 
 int ibp_redirect(const char *name, void *replacement, void *original)
 {
-    struct search search = {.name = name, .replacement = replacement};
+    const struct ibp_replacement one = {name, replacement};
+    struct search search = {.replacements = &one, .count = 1, .in_mpi = true};
 
     if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
     if (search.found) memcpy(original, &search.original, sizeof search.original);
     ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
     return search.found;
+}
+
+void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count)
+{
+    struct search search = {.replacements = replacements, .count = count, .in_mpi = false};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
 }
 
 void ibp_redirect_undo(void)

@@ -7,9 +7,19 @@
 #ifndef IBPROF_REDIRECT_H
 #define IBPROF_REDIRECT_H
 
+#include <stddef.h>
+
 /* Makes every MPI library that is loaded call `replacement` in place of a function, and gives what it called before in
  * `original`. Returns how many places were changed; 0, and nothing given, when the function is not called. */
 int ibp_redirect(const char *name, void *replacement, void *original);
+
+/* Puts replacements before functions of the MPI library, where programs and libraries of theirs call them by a name that is
+ * bound to it already. A name that is bound to nothing stays so. */
+struct ibp_replacement {
+    const char *name;
+    void *function;
+};
+void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* Takes all of that back. */
 void ibp_redirect_undo(void);

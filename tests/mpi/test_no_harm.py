@@ -98,7 +98,7 @@ def test_a_filter_of_no_known_operation_costs_nothing(system_mpi: Mpi, build: Bu
     assert recorded(profile, operation="BCAST")[0, 1][0] == 200_000
 
 
-def test_an_mpi_that_is_not_known_yet(build: Build, tmp_path: Path) -> None:
+def test_an_mpi_without_the_source_that_is_asked_for(build: Build, tmp_path: Path) -> None:
     mpich = find_mpich()
     program = build(mpich, "collectives.c")
     line: list[str | Path] = [mpich.program("mpirun"), "-n", "2", program, "blocking", "Bcast", "1000"]
@@ -107,7 +107,7 @@ def test_an_mpi_that_is_not_known_yet(build: Build, tmp_path: Path) -> None:
         env = environment(extra)
         return subprocess.run(line, capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=60)
 
-    without, within = run({}), run({"LD_PRELOAD": str(library())})
+    without, within = run({}), run({"LD_PRELOAD": str(library()), "IBPROF_SOURCE": "openmpi"})
     assert (within.returncode, within.stdout) == (without.returncode, without.stdout) == (0, "")
     said = [text for text in within.stderr.splitlines() if text not in without.stderr.splitlines()]
     assert len(said) == 1
