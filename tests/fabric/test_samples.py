@@ -273,5 +273,5 @@ def test_tables_of_different_length_are_filled_up() -> None:
 
 def test_every_sample_names_its_source() -> None:
     folders = {path.parent for path in FABRICS.rglob("*.fdbs*")}
-    assert len(folders) == 13
+    assert len(folders) == 14
     assert all("ibsim 0.10" in (folder / "README.md").read_text() for folder in folders)

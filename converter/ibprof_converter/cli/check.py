@@ -28,11 +28,9 @@ def check_fabric(name: str, arguments: argparse.Namespace) -> int:
         UsageError: something was asked for that is of a traffic.
         IbprofError: of any other kind.
     """
-    wanted = [
-        option for option in ("output", "nodes", "yaml", "png", "placement", "rails") if getattr(arguments, option)
-    ]
-    if wanted or arguments.by:
-        raise UsageError(f"--check has no traffic: --{(*wanted, 'by')[0]} does not apply")
+    options = ("output", "nodes", "yaml", "png", "placement", "rails", "by", "used", "counters")
+    if wanted := next((option for option in options if getattr(arguments, option)), None):
+        raise UsageError(f"--check has no traffic: --{wanted} does not apply")
     with show_stages() as progress:
         health = look_over(find_rails(arguments.inputs, arguments.fdbs), progress)
     if arguments.json:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,11 +12,14 @@ from dataclasses import dataclass
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.show import printable
+from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.layout.positions import Layout, lay_out
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
+from ibprof_converter.traffic.agreement import Agreement, compare_counters
+from ibprof_converter.traffic.counters import subtract_counters
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import Loads, load_counted, load_links
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
@@ -36,6 +40,7 @@ class Loaded:
         demand: the traffic between ranks; None where it knows no ranks.
         placed: the same on the fabric.
         loads: of the links.
+        agreement: of the loads with port counters; None where none were given.
     """
 
     subnets: tuple[Subnet, ...]
@@ -43,6 +48,7 @@ class Loaded:
     demand: RankTraffic | None
     placed: Traffic | PortCounters
     loads: Loads
+    agreement: Agreement | None = None
 
 
 def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
@@ -66,6 +72,13 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
     )
     parser.add_argument("--placement", metavar="HOW", help=f"where the ranks are, whatever was recorded: {FORMS}")
     parser.add_argument(
+        "--host-names",
+        metavar="REGEX",
+        type=_pattern,
+        help="where the host's name is in the description of an adapter: the first group, or all that matches "
+        "(default: the first word, without endings as _hca0 or -mlx5_0)",
+    )
+    parser.add_argument(
         "--rails",
         choices=rails.POLICIES,
         help=f"which rail bytes take where nothing measured it (default: {rails.SPLIT})",
@@ -75,6 +88,17 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         action="store_true",
         help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
         "LST lacks",
+    )
+
+
+def add_counters_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names counters to hold the loads against."""
+    parser.add_argument(
+        "--counters",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="port counters to hold the loads against; two files: before and after. In front of LST..., end it with --",
     )
 
 
@@ -98,6 +122,13 @@ def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] 
     return subnets
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression, found {text!r}: {error}") from None
+
+
 def load_inputs(
     arguments: argparse.Namespace, by: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
 ) -> Loaded:
@@ -117,8 +148,8 @@ def load_inputs(
     fabrics = [subnet.fabric for subnet in subnets]
     layouts = tuple(lay_out(fabrics))
     progress("reading the traffic")
-    hosts = find_hosts(fabrics)
-    demand = read_traffic(traffic_name, hosts)
+    hosts = find_hosts(fabrics, arguments.host_names)
+    demand = read_traffic(traffic_name, hosts, fabrics)
     placed: Traffic | PortCounters
     if isinstance(demand, RankTraffic):
         placed = place_traffic(demand, hosts, fabrics, arguments.placement, arguments.rails)
@@ -142,7 +173,27 @@ def load_inputs(
         demand=demand if isinstance(demand, RankTraffic) else None,
         placed=placed,
         loads=loads,
+        agreement=_hold_against(arguments.counters, loads, placed, fabrics),
     )
+
+
+def _hold_against(
+    names: Sequence[str], loads: Loads, placed: Traffic | PortCounters, fabrics: Sequence[Fabric]
+) -> Agreement | None:
+    """Hold loads against port counters, if any: those of one file, or what a second one has more than the first."""
+    if not names:
+        return None
+    if len(names) > 2:
+        raise UsageError(f"--counters: expected one file, or two, before and after; found {len(names)}")
+    if not isinstance(placed, Traffic):
+        raise UsageError(f"--counters: {placed.origin} are counters already, not a prediction")
+    read = []
+    for name in names:
+        counters = read_traffic(name, None, fabrics)
+        if not isinstance(counters, PortCounters):
+            raise UsageError(f"--counters {name}: expected port counters, found {counters.origin}")
+        read.append(counters)
+    return compare_counters(loads, subtract_counters(read[1], read[0]) if len(read) > 1 else read[0], fabrics)
 
 
 @contextmanager

@@ -19,13 +19,14 @@ from ibprof_converter.cli.inputs import (
     OPERATION,
     REGION,
     Loaded,
+    add_counters_argument,
     add_input_arguments,
     load_inputs,
     show_stages,
     warn_of_gaps,
 )
 from ibprof_converter.outputs.csv_file import write_csv
-from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
+from ibprof_converter.outputs.rows import COUNTER_COLUMNS, LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.traffic.model import Traffic
@@ -66,7 +67,8 @@ def _lay_out(argv: Sequence[str] | None) -> int:
     fabrics = [subnet.fabric for subnet in loaded.subnets]
     rank_lid = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else None
     with _open(arguments.output) as file:
-        write_csv(file, LINK_COLUMNS, link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used))
+        columns = (*LINK_COLUMNS, *(COUNTER_COLUMNS if loaded.agreement else ()))
+        write_csv(file, columns, link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement))
     if arguments.nodes:
         with _open(arguments.nodes) as file:
             write_csv(file, NODE_COLUMNS, node_rows(fabrics, loaded.layouts, rank_lid))
@@ -76,7 +78,7 @@ def _lay_out(argv: Sequence[str] | None) -> int:
 
         with _open(arguments.yaml) as file:
             nodes = node_rows(fabrics, loaded.layouts, rank_lid)
-            links = link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used)
+            links = link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement)
             write_yaml(file, _about(loaded), nodes, links)
     if arguments.png:
         # Where it cannot keep its fonts' list, or takes long to make it, is no news of the fabric.
@@ -97,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=True)
+    add_counters_argument(parser)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -155,7 +158,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     """
     *listings, traffic = arguments.inputs
     dumps = [path for rail in find_rails(listings, arguments.fdbs) for path in rail.all()]
-    read = [traffic, *dumps, arguments.placement]
+    read = [traffic, *dumps, *arguments.counters, arguments.placement]
     taken = {_identify(Path(name)): "an input" for name in read if name}
     for option in ("output", "nodes", "yaml", "png"):
         path = getattr(arguments, option) or (_STDOUT if option == "output" else None)

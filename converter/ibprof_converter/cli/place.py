@@ -60,8 +60,9 @@ def _place(argv: Sequence[str] | None) -> None:
     with show_stages() as progress:
         subnets = read_subnets(arguments, progress)
         progress("reading the traffic")
-        hosts = find_hosts([subnet.fabric for subnet in subnets])
-        demand = read_traffic(arguments.inputs[-1], hosts)
+        fabrics = [subnet.fabric for subnet in subnets]
+        hosts = find_hosts(fabrics, arguments.host_names)
+        demand = read_traffic(arguments.inputs[-1], hosts, fabrics)
         if not isinstance(demand, RankTraffic):
             raise UsageError(f"{arguments.inputs[-1]}: only a traffic between ranks can be placed anew")
         progress("following the tables")

@@ -12,7 +12,9 @@ from rich.console import Console
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
-from ibprof_converter.cli.inputs import add_input_arguments, load_inputs, show_stages
+from ibprof.show import printable
+from ibprof_converter.cli.inputs import Loaded, add_counters_argument, add_input_arguments, load_inputs, show_stages
+from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
 from ibprof_converter.hotspots.text import print_report
 from ibprof_converter.routing.generated.spec import FORMS
@@ -43,9 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
-    report = _make_report(arguments)
+    loaded = _load(arguments)
+    report = _make_report(arguments, loaded)
+    agreement = loaded.agreement if loaded else None
+    fabrics = [subnet.fabric for subnet in loaded.subnets] if loaded else []
     if arguments.json:
-        json.dump(as_json(report), sys.stdout, indent=2)
+        counters = {"counters": agreement_as_json(agreement, fabrics)} if agreement else {}
+        json.dump(as_json(report) | counters, sys.stdout, indent=2)
         print()
         return
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
@@ -54,16 +60,29 @@ def _report(argv: Sequence[str] | None) -> None:
         print_report(console, report)
     for line in captured.get().splitlines():
         print(line.rstrip())  # rich fills every line of a table with blanks
+    if agreement:
+        print()
+        for line in describe_agreement(agreement, fabrics):
+            print(printable(line))
 
 
-def _make_report(arguments: argparse.Namespace) -> Report:
-    if len(arguments.inputs) > 1:
-        with show_stages() as progress:
-            loaded = load_inputs(arguments, progress=progress)
+def _load(arguments: argparse.Namespace) -> Loaded | None:
+    """Read fabrics and traffic, if there is a fabric."""
+    if len(arguments.inputs) == 1:
+        return None
+    with show_stages() as progress:
+        return load_inputs(arguments, progress=progress)
+
+
+def _make_report(arguments: argparse.Namespace, loaded: Loaded | None) -> Report:
+    if loaded is not None:
         top = _TOP if arguments.top is None else arguments.top
         return report_on_links(loaded.demand, loaded.placed, loaded.subnets, loaded.layouts, loaded.loads, top)
-    if arguments.placement or arguments.rails or arguments.fdbs or arguments.strict or arguments.top is not None:
-        raise UsageError("--placement, --rails, --fdbs, --strict and --top need a fabric: give its .lst before TRAFFIC")
+    options = (arguments.placement, arguments.rails, arguments.fdbs, arguments.strict, arguments.counters)
+    if any(options) or arguments.top is not None:
+        raise UsageError(
+            "--placement, --rails, --fdbs, --strict, --counters and --top need a fabric: give its .lst before TRAFFIC"
+        )
     demand = read_traffic(arguments.inputs[0], None)
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
@@ -79,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=False)
+    add_counters_argument(parser)
     parser.add_argument("--json", action="store_true", help="the same numbers for programs")
     parser.add_argument("--top", metavar="N", type=_count, help=f"hot link ends to name (default: {_TOP})")
     return parser

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.layout.ends import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
+from ibprof_converter.traffic.agreement import Agreement
 from ibprof_converter.traffic.loads import Group, Loads
 from ibprof_converter.traffic.model import ALL
 
@@ -27,13 +28,20 @@ LINK_COLUMNS = (
     *("gbps", "region", "operation", "a_bytes", "b_bytes"),
 )
 
+COUNTER_COLUMNS = ("a_counted", "b_counted")
+"""Columns more, behind the others, where port counters were given."""
+
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router"}
 
 
 def link_rows(
-    fabrics: Sequence[Fabric], layouts: Sequence[Layout], loads: Loads, only_used: bool = False
+    fabrics: Sequence[Fabric],
+    layouts: Sequence[Layout],
+    loads: Loads,
+    only_used: bool = False,
+    agreement: Agreement | None = None,
 ) -> Iterator[Row]:
     """Yield a row a link; where regions or operations are told apart, a row for each that has bytes on the link.
 
@@ -43,17 +51,27 @@ def link_rows(
         fabrics, layouts: the rails.
         loads: of their links.
         only_used: whether to leave out links without traffic.
+        agreement: with port counters; they are of all regions and operations, so each row of a link has the same.
 
     Yields:
-        A dict of `LINK_COLUMNS`; `gbps` is None where it is not known.
+        A dict of `LINK_COLUMNS`, with an agreement of `COUNTER_COLUMNS` too; `gbps` and counters are None where they
+        are not known.
     """
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
         lower = lower_ends(fabric, layout)
         for link in order_of_links(fabric, layout).tolist():
             a = int(lower[link])
             where = _link_columns(rail, fabric, layout, link, a)
+            counted = _counted_columns(agreement, rail, link, a) if agreement else {}
             for (region, operation), a_bytes, b_bytes in _loads_of_link(loads.groups, loaded[link], a, only_used):
-                yield where | {"region": region, "operation": operation, "a_bytes": a_bytes, "b_bytes": b_bytes}
+                loads_here: Row = {"region": region, "operation": operation, "a_bytes": a_bytes, "b_bytes": b_bytes}
+                yield where | loads_here | counted
+
+
+def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
+    ends = zip(COUNTER_COLUMNS, (a, 1 - a), strict=True)
+    known, counted = agreement.known[rail][link], agreement.counted[rail][link]
+    return {column: int(counted[end]) if known[end] else None for column, end in ends}
 
 
 def _loads_of_link(

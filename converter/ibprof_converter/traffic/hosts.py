@@ -96,17 +96,23 @@ def _without_domain(name: str) -> str:
     return name if name.replace(".", "").isdigit() else name.split(".", 1)[0]
 
 
-def find_hosts(fabrics: Sequence[Fabric]) -> Hosts:
-    """Find the hosts of the fabrics of one machine room, a rail each; `HostIndex` tells which names are one machine."""
+def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
+    """Find the hosts of the fabrics of one machine room, a rail each; `HostIndex` tells which names are one machine.
+
+    Args:
+        fabrics: the rails.
+        rule: finds the host in a node description: its first group, or all that matches. None, and for descriptions in
+            which it finds nothing: the first word, without an adapter's ending.
+    """
     adapters: dict[str, list[tuple[int, int]]] = {}
     lids: dict[str, dict[int, int]] = {}
     leaves: dict[str, tuple[int, int]] = {}
     shared: set[str] = set()
     for rail, fabric in enumerate(fabrics):
         repeated = _repeated_descriptions(fabric)
-        shared.update(_word_of(description) for description in repeated)
+        shared.update(_word_of(description, rule) for description in repeated)
         found = [
-            (port, leaf, _name_of(fabric, int(fabric.port_node[port]), repeated))
+            (port, leaf, _name_of(fabric, int(fabric.port_node[port]), repeated, rule))
             for port, leaf in _find_host_ports(fabric)
         ]
         known_as = _match_names(list(leaves), {name for _, _, name in found})
@@ -148,13 +154,15 @@ def _runs_programs(fabric: Fabric, node: int) -> bool:
     return fabric.node_kind[node] == NodeKind.CA and _AGGREGATION not in fabric.node_name[node].casefold()
 
 
-def _name_of(fabric: Fabric, node: int, repeated: set[str]) -> str:
+def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
     description = fabric.node_name[node]
-    word = _word_of(description)
+    word = _word_of(description, rule)
     return word if word and description not in repeated else f"0x{int(fabric.node_guid[node]):016x}"
 
 
-def _word_of(description: str) -> str:
+def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
+    if rule is not None and (match := rule.search(description)):
+        return match[1] if rule.groups and match[1] else match[0]
     return _ADAPTER_ENDING.sub("", host_name(description))
 
 

@@ -101,22 +101,54 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> tuple[tuple
     return names, group.astype(np.int32)
 
 
-def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
-    """Put what ports counted on the link ends that they are."""
-    by_rail = tuple(np.zeros((fabric.links, 2, 1), np.uint64) for fabric in fabrics)
+def match_counters(
+    counters: PortCounters, fabrics: Sequence[Fabric]
+) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[npt.NDArray[np.bool_], ...], npt.NDArray[np.bool_]]:
+    """Find the link ends that ports are; a GUID may be that of the node or of the port.
+
+    Returns:
+        For each rail what was counted, uint64 [link, end], and whether it was, bool [link, end]; and which counters
+        are of a port that has a link, bool [counter].
+    """
+    counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)
-    for fabric, loads in zip(fabrics, by_rail, strict=True):
-        end_key = (fabric.node_guid[fabric.link_node.ravel()].tolist(), fabric.link_port.ravel().tolist())
-        ends = {key: end for end, key in enumerate(zip(*end_key, strict=True))}
-        wanted = zip(counters.node_guid.tolist(), counters.port.tolist(), strict=True)
+    wanted = list(zip(counters.node_guid.tolist(), counters.port.tolist(), strict=True))
+    for fabric in fabrics:
+        numbers = fabric.link_port.ravel().tolist()
+        nodes = fabric.link_node.ravel()
+        ends = dict(zip(zip(_port_guids(fabric), numbers, strict=True), range(len(numbers)), strict=True))
+        ends |= dict(zip(zip(fabric.node_guid[nodes].tolist(), numbers, strict=True), range(len(numbers)), strict=True))
         end = np.array([ends.get(key, -1) for key in wanted], np.intp)
         here = (end >= 0) & ~matched
-        np.add.at(loads.reshape(-1), end[here], counters.bytes[here])
+        sums, seen = np.zeros(2 * fabric.links, np.uint64), np.zeros(2 * fabric.links, np.bool_)
+        np.add.at(sums, end[here], counters.bytes[here])
+        seen[end[here]] = True
+        counted.append(sums.reshape(-1, 2))
+        known.append(seen.reshape(-1, 2))
         matched |= here
+    return tuple(counted), tuple(known), matched
+
+
+def _port_guids(fabric: Fabric) -> list[int]:
+    """Give the PORT GUID of each link end; of a switch it is that of its port 0."""
+    guid = dict(
+        zip(
+            zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
+            fabric.port_guid.tolist(),
+            strict=True,
+        )
+    )
+    ends = zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True)
+    return [guid.get((node, port), guid.get((node, 0), 0)) for node, port in ends]
+
+
+def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
+    """Put what ports counted on the link ends that they are."""
+    counted, _, matched = match_counters(counters, fabrics)
     unknown = total_bytes(counters.bytes[~matched])
     total = total_bytes(counters.bytes)
     return Loads(
-        by_rail=by_rail,
+        by_rail=tuple(each[:, :, np.newaxis] for each in counted),
         groups=((ALL, ALL),),
         bytes_total=total,
         bytes_routed=total - unknown,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof import profile
-from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.errors import IbprofError, InputError, UsageError, quote_found
+from ibprof_converter.fabric.files import peek_dump
 from ibprof_converter.fabric.model import LIDS, NO_NODE, Fabric, NodeKind
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
+from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
 from ibprof_converter.traffic.model import NO_LID
 from ibprof_converter.traffic.patterns import shuffle
@@ -23,7 +25,12 @@ _LINK_ACTIVE = 4
 
 _RANDOM = "random:"
 
-FORMS = "packed, spread, random:SEED, or a CSV file with the columns rank,host or rank,lid"
+_SLURM = "slurm:"
+
+FORMS = (
+    "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "
+    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int
 
     Args:
         rule: `packed` fills leaf switch after leaf switch, `spread` deals hosts out from one leaf switch after the
-            other, `random:SEED` draws them; one rank a host each. Anything else is a file.
+            other, `random:SEED` draws them; one rank a host each. `slurm:` and a host list deals ranks out in blocks.
+            Anything else is a file.
         hosts: of the fabrics.
         fabrics: the rails.
         ranks: number of ranks.
@@ -55,6 +63,14 @@ def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int
         UsageError: there are fewer hosts than ranks, or the rule is none.
         InputError: the file is not a placement of these ranks on these hosts.
     """
+    if rule.startswith(_SLURM):
+        named = deal_ranks(rule.removeprefix(_SLURM), ranks)
+        return _place_on(
+            named,
+            hosts,
+            f"--placement {rule}",
+            lambda name, why: UsageError(f"--placement {rule}: no host {name}{why}"),
+        )
     order = _order_of_rule(rule, hosts)
     if order is None:
         return _read_placement(Path(rule), hosts, fabrics, ranks)
@@ -86,6 +102,11 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
 def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
     if path.is_dir() or not path.exists():
         raise UsageError(f"--placement {path}: there is no such file; expected {FORMS}")
+    if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
+        named = read_host_list(path, ranks)
+        return _place_on(
+            named, hosts, str(path), lambda name, why: InputError(path, None, "hosts of the fabric", f"{name}{why}")
+        )
     host = np.full(ranks, NO_HOST, np.int32)
     lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
     index = HostIndex(hosts.name, hosts.shared)
@@ -115,6 +136,24 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
         missing = next(rank for rank in range(ranks) if rank not in seen)
         raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
     return Placement(host=host, lid=lid, notes=(f"ranks are placed by {path}",))
+
+
+def _place_on(named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[[str, str], IbprofError]) -> Placement:
+    """Place each rank on the host of its name.
+
+    Args:
+        named: a host a rank.
+        hosts: of the fabrics.
+        source: who says so.
+        refuse: makes the error for a name that is no host's, and why.
+    """
+    index = HostIndex(hosts.name, hosts.shared)
+    found = {name: index.find(name) for name in dict.fromkeys(named)}
+    for name, host in found.items():
+        if host is None:
+            raise refuse(quote_found(name), ", which several adapters are called" if index.is_shared(name) else "")
+    chosen = np.array([found[name] for name in named], np.int32)
+    return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:

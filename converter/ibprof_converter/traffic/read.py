@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError
+from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.traffic import patterns
+from ibprof_converter.traffic.counters import looks_like_counters, read_counters
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
@@ -18,6 +21,7 @@ TRAFFIC is one of
   FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
                                     guid,port,bytes: what ports sent, by NODE GUID; no routing is needed
                                     src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
+  port counters                     as perfquery -x -l -a, ibqueryerrors --counters or ibdiagnet's .db_csv have them
   pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between all hosts; also shift:DISTANCE,
                                     permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
                                     3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
@@ -28,12 +32,15 @@ _OTF2_MAGIC = b"OTF2"
 _SNIFFED = 512
 
 
-def read_traffic(text: str, hosts: Hosts | None) -> RankTraffic | Traffic | PortCounters:
+def read_traffic(
+    text: str, hosts: Hosts | None, fabrics: Sequence[Fabric] = ()
+) -> RankTraffic | Traffic | PortCounters:
     """Read what the user gave as TRAFFIC.
 
     Args:
         text: a path, or `pattern:...`.
         hosts: of the fabrics; None when there is no fabric.
+        fabrics: the rails.
 
     Raises:
         UsageError: it is a pattern, and there is no such pattern or no fabric.
@@ -44,6 +51,8 @@ def read_traffic(text: str, hosts: Hosts | None) -> RankTraffic | Traffic | Port
             raise UsageError(f"{text}: a pattern is over all hosts of a fabric: give its .lst before it")
         return patterns.build_pattern(text, len(hosts.name))
     path = Path(text)
+    if path.is_file() and looks_like_counters(path):
+        return read_counters(path, fabrics)
     if _is_table(path):
         return read_traffic_table(path, hosts.rails if hosts else 1)
     from ibprof.load import load_profile  # noqa: PLC0415  (otf2 is slow to import, and tables need none of it)

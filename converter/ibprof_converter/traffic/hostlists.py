@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host lists as schedulers and launchers write them, as a host for each rank.
+
+node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostnames`, squeue -o %N)
+node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
+node01                          PBS ($PBS_NODEFILE): a line for each slot, so names repeat
+rank 0=node01 slot=0:1          Open MPI rank file
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof_converter.fabric.files import read_dump
+
+_LARGEST = 1 << 20
+"""Hosts that one expression may stand for."""
+
+_RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?", re.IGNORECASE)
+_HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
+_SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,6})\b", re.IGNORECASE)
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
+
+
+def looks_like_host_list(text: str) -> bool:
+    """Whether the first line that says something is one of a host list, not of a CSV file."""
+    line = next(_say_something(text), (0, ""))[1]
+    return bool(_RANK_LINE.fullmatch(line)) or ("," not in line and bool(_HOST_LINE.fullmatch(line))) or "[" in line
+
+
+def read_host_list(path: Path, ranks: int) -> list[str]:
+    """Give the host of each rank.
+
+    Raises:
+        InputError: a line is none of a host list, or there are not as many places as ranks.
+    """
+    text = read_dump(path).decode("utf-8", "backslashreplace")
+    lines = list(_say_something(text))
+    if lines and _RANK_LINE.fullmatch(lines[0][1]):
+        return _read_rank_file(path, lines, ranks)
+    if lines and all(_is_expression(line) for _, line in lines):
+        return deal_ranks(",".join(line for _, line in lines), ranks)
+    hosts = []
+    for number, line in lines:
+        match = _HOST_LINE.fullmatch(line)
+        if match is None:
+            raise InputError(path, number, "a host, perhaps with slots=N or :N", quote_found(line))
+        slots = _SLOTS.search(match[3] or "")
+        hosts += [match[1]] * int(slots[1] if slots else match[2] or 1)
+        if len(hosts) > _LARGEST:
+            break
+    if len(hosts) < ranks:
+        raise InputError(path, None, f"places for {ranks} ranks", f"{len(hosts)}")
+    return hosts[:ranks]
+
+
+def deal_ranks(expression: str, ranks: int) -> list[str]:
+    """Give each rank a host of a Slurm expression: one each, or blocks of as many as it takes, the last ones smaller.
+
+    Raises:
+        UsageError: the expression is none.
+    """
+    hosts = expand_hosts(expression)
+    fewest, longer = divmod(ranks, len(hosts))
+    if not fewest:
+        return hosts[:ranks]
+    return [host for number, host in enumerate(hosts) for _ in range(fewest + (number < longer))]
+
+
+def expand_hosts(expression: str) -> list[str]:
+    """Expand a Slurm host list expression, `rack[1-2]n[01-03,7],login1`.
+
+    Raises:
+        UsageError: it is none, or stands for more hosts than there are.
+    """
+    hosts: list[str] = []
+    for item in _split(expression):
+        names = [""]
+        for number, part in enumerate(re.split(r"\[([^\[\]]*)\]", item)):
+            pieces = _expand_ranges(expression, part) if number % 2 else [part]
+            if len(names) * len(pieces) + len(hosts) > _LARGEST:
+                raise UsageError(f"{quote_found(expression)}: more than {_LARGEST} hosts")
+            names = [name + piece for name in names for piece in pieces]
+        if any(set(name) & set("[]") or not name for name in names):
+            raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
+        hosts += names
+    if not hosts:
+        raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
+    return hosts
+
+
+def _split(expression: str) -> Iterator[str]:
+    """Cut at commas that are in no brackets."""
+    depth, item = 0, ""
+    for letter in expression.strip():
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            yield item.strip()
+            item = ""
+        else:
+            item += letter
+    if item.strip():
+        yield item.strip()
+
+
+def _expand_ranges(expression: str, text: str) -> list[str]:
+    numbers: list[str] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if match is None or last < first or last - first > _LARGEST:
+            raise UsageError(f"{quote_found(expression)}: expected numbers as [01-04,7], found {quote_found(part)}")
+        numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
+    return numbers
+
+
+def _read_rank_file(path: Path, lines: list[tuple[int, str]], ranks: int) -> list[str]:
+    hosts: dict[int, str] = {}
+    for number, line in lines:
+        match = _RANK_LINE.fullmatch(line)
+        if match is None:
+            raise InputError(path, number, "rank N=host slot=..", quote_found(line))
+        if _RELATIVE.fullmatch(match[2]):
+            raise InputError(path, number, "the name of a host", f"{match[2]}, which the hostfile of the run resolves")
+        if int(match[1]) in hosts:
+            raise InputError(path, number, "each rank once", f"rank {match[1]} again")
+        hosts[int(match[1])] = match[2]
+    missing = next((rank for rank in range(ranks) if rank not in hosts), None)
+    if missing is not None:
+        raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
+    return [hosts[rank] for rank in range(ranks)]
+
+
+def _is_expression(line: str) -> bool:
+    return "[" in line or "," in line
+
+
+def _say_something(text: str) -> Iterator[tuple[int, str]]:
+    """Give the lines that are no comments, with their numbers."""
+    for number, line in enumerate(text.splitlines(), 1):
+        said = line.split("#", 1)[0].strip()
+        if said:
+            yield number, said
