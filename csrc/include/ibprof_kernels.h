@@ -341,6 +341,40 @@ void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *last,
  * there are; fills in the first `capacity`. */
 uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity);
 
+/* -- dumps of forwarding tables (entries.c) -- */
+
+/* How a line that maps a LID to a port goes on after `0x` and four hexadecimal digits. */
+enum ibp_entry_form {
+    IBP_ENTRY_FDBS = 0, /* ` : 001`, then a blank or the line's end; or ` : UNREACHABLE`; ports below 255 */
+    IBP_ENTRY_LFT = 1 /* ` 001`, then a blank or the line's end; ports up to 255 */
+};
+
+/* A line that is no entry. */
+struct ibp_other_line {
+    uint64_t begin, end; /* bytes in the text, without the line break */
+    uint64_t entries; /* how many entries are before it */
+};
+
+struct ibp_entries {
+    uint16_t *lid; /* [entry] */
+    uint8_t *port; /* [entry], 255 for none */
+    struct ibp_other_line *other;
+    uint64_t count, others;
+    int64_t bad; /* the first entry that is not what it should be, or -1; its bytes: */
+    uint64_t bad_begin, bad_end;
+};
+
+/* How many line breaks are in a text; it has one line more. */
+uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
+
+/* Cut a text into entries, lines that begin with `0x`, and other lines. The arrays have room for every line. */
+void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
+
+/* Put entries into tables: those from begin[i] to begin[i + 1] belong to row[i], IBP_NONE for nowhere. Returns the first
+ * entry that a later one contradicts, or -1. */
+int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
+                        uint8_t *table, uint64_t width);
+
 /* -- cffi ends -- */
 
 #pragma GCC visibility pop

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
+import os
 import zlib
 from os import PathLike, fspath
 from pathlib import Path
@@ -37,9 +39,10 @@ def read_dump(path: str | PathLike[str]) -> bytes:
             data = _read_text(path, text)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(path, None, "a readable file", _describe(error)) from error
-    if not data.strip():
+    if not data or data.isspace():
         raise InputError(path, None, "text", "an empty file")
-    return data.replace(b"\r\n", b"\n")
+    # Looking for one byte first is ten times as quick as looking for two in hundreds of megabytes.
+    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
@@ -71,17 +74,25 @@ def decode_name(raw: bytes) -> str:
 
 
 def _read_text(path: str | PathLike[str], text: BinaryIO) -> bytes:
-    # In chunks: a read of as many bytes as may come would set room for all of them aside at once.
+    # In chunks: a read of as many bytes as may come would set room for all of them aside at once. The first is as long
+    # as a plain file is said to be, so that this is read in one go.
     chunks = []
     size = 0
-    while chunk := text.read(_CHUNK):
+    chunk = text.read(max(_CHUNK, min(_size_of(text), LIMIT) + 1))
+    while chunk:
         size += len(chunk)
         if b"\0" in chunk:
             raise InputError(path, None, "a text file", "binary data")
         if size > LIMIT:
             raise InputError(path, None, f"at most {LIMIT:,} bytes", "more")
         chunks.append(chunk)
-    return b"".join(chunks)
+        chunk = text.read(_CHUNK)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _size_of(text: BinaryIO) -> int:
+    """Give the size of a plain file; 0 for a pipe and for what is being unpacked."""
+    return os.fstat(text.fileno()).st_size if isinstance(text, io.BufferedReader) else 0
 
 
 def _unpack(raw: BinaryIO) -> BinaryIO:

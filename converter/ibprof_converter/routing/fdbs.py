@@ -19,24 +19,15 @@ from __future__ import annotations
 import re
 from os import PathLike
 
-import numpy as np
-import numpy.typing as npt
-
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.listing import LAST_UNICAST_LID
-from ibprof_converter.routing.lines import Lines
-from ibprof_converter.routing.stanzas import Entries, Stanzas, fill_tables
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.entries import Entries, EntryForm
+from ibprof_converter.routing.stanzas import Stanzas, fill_tables
+from ibprof_converter.routing.tables import ForwardingTables
 
 _HEAD = re.compile(rb"(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
 _SIGN = re.compile(rb"^\w+: Switch 0x[0-9A-Fa-f]{1,16}\s*$", re.MULTILINE)
 _PLFT = re.compile(rb"PLFT_NUM:\s*(\d{1,3})\s*")
 _COLUMNS = re.compile(rb"LID\s*:\s*Port\b.*")
-
-_ENTRY = "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
-_ENTRY_PREFIX = b"0x"
-_PORT_AT = 9  # bytes before the port: `0x0002 : `
-_UNREACHABLE_WORD = b"UNREACHABLE"
 
 
 def looks_like_fdbs(data: bytes) -> bool:
@@ -54,41 +45,22 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     Raises:
         InputError: the file has no tables, or a line is not what it should be.
     """
-    lines = Lines.split(data)
-    is_entry = lines.starts_with(_ENTRY_PREFIX)
-    stanzas = _read_stanzas(path, lines, np.flatnonzero(~is_entry))
-    return fill_tables(path, stanzas, _read_entries(path, lines, np.flatnonzero(is_entry)))
+    entries = Entries.read(data, EntryForm.FDBS)
+    return fill_tables(path, _read_stanzas(path, entries), entries)
 
 
-def _read_stanzas(path: str | PathLike[str], lines: Lines, others: npt.NDArray[np.int64]) -> Stanzas:
+def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
     """Read the lines that are no entries."""
     stanzas = Stanzas()
-    for line in others.tolist():
-        text = lines[line]
-        if head := _HEAD.fullmatch(text):
-            stanzas.begin(line, int(head[1], 16))
-        elif (plft := _PLFT.fullmatch(text)) and stanzas.guid:
-            stanzas.begin(line, stanzas.guid[-1], private=int(plft[1]) > 0)
-        elif text.strip() and not text.startswith(b"#") and not _COLUMNS.fullmatch(text):
-            raise InputError(path, line + 1, f"a head `...: Switch 0x<NODE GUID>` or {_ENTRY}", quote_found(text))
+    for line in entries.other_lines():
+        if head := _HEAD.fullmatch(line.text):
+            stanzas.begin(line.entries, int(head[1], 16))
+        elif (plft := _PLFT.fullmatch(line.text)) and stanzas.guid:
+            stanzas.begin(line.entries, stanzas.guid[-1], private=int(plft[1]) > 0)
+        elif line.text.strip() and not line.text.startswith(b"#") and not _COLUMNS.fullmatch(line.text):
+            expected = f"a head `...: Switch 0x<NODE GUID>` or {EntryForm.FDBS.shown}"
+            raise InputError(path, line.number, expected, quote_found(line.text))
     if any(stanzas.private):
         count = len({guid for guid, private in zip(stanzas.guid, stanzas.private, strict=True) if private})
         stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")
     return stanzas
-
-
-def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np.int64]) -> Entries:
-    """Read the lines that map a LID to a port."""
-    start = lines.start[entry]
-    lid, good = lines.number(start + len(_ENTRY_PREFIX), 4, 16)
-    good &= lines.have(b" : ", start + 6)
-    port, is_port = lines.number(start + _PORT_AT, 3, 10)
-    after = lines.text[start + _PORT_AT + 3]
-    is_port &= (after == ord(" ")) | (after == ord("\n"))
-    is_port &= port < UNREACHABLE
-    good &= is_port | lines.have(_UNREACHABLE_WORD, start + _PORT_AT)
-    good &= lid <= LAST_UNICAST_LID
-    if not good.all():
-        line = int(entry[np.flatnonzero(~good)[0]])
-        raise InputError(path, line + 1, _ENTRY, quote_found(lines[line]))
-    return Entries(entry, lid, np.where(is_port, port, UNREACHABLE).astype(np.uint8))

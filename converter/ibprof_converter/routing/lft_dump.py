@@ -20,14 +20,10 @@ from __future__ import annotations
 import re
 from os import PathLike
 
-import numpy as np
-import numpy.typing as npt
-
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.listing import LAST_UNICAST_LID
-from ibprof_converter.routing.lines import Lines
-from ibprof_converter.routing.stanzas import Entries, Stanzas, fill_tables
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.entries import Entries, EntryForm
+from ibprof_converter.routing.stanzas import Stanzas, fill_tables
+from ibprof_converter.routing.tables import ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # A description is between the brackets behind the GUID; what stands before it holds none.
@@ -36,10 +32,7 @@ _SIGN = re.compile(rb"^" + _RANGE, re.MULTILINE)
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 
 _FORM = "a head `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
-_ENTRY = "`0x<LID> <port, 3 digits>`"
-_ENTRY_PREFIX = b"0x"
 _BLOCK = 64
-_PORT_AT = 7  # bytes before the port: `0x0002 `
 
 
 def looks_like_lft_dump(data: bytes) -> bool:
@@ -57,18 +50,15 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
     Raises:
         InputError: the file has no tables, or a line is not what it should be.
     """
-    lines = Lines.split(data)
-    is_entry = lines.starts_with(_ENTRY_PREFIX)
+    entries = Entries.read(data, EntryForm.LFT)
     stanzas = Stanzas()
     top = 0
-    for line in np.flatnonzero(~is_entry).tolist():
-        text = lines[line]
-        if head := _HEAD.fullmatch(text):
-            stanzas.begin(line, int(head[2], 16))
-            top = max(top, _read_top(path, line, head[1]))
-        elif not _OTHER.fullmatch(text):
-            raise InputError(path, line + 1, _FORM, quote_found(text))
-    entries = _read_entries(path, lines, np.flatnonzero(is_entry))
+    for line in entries.other_lines():
+        if head := _HEAD.fullmatch(line.text):
+            stanzas.begin(line.entries, int(head[2], 16))
+            top = max(top, _read_top(path, line.number, head[1]))
+        elif not _OTHER.fullmatch(line.text):
+            raise InputError(path, line.number, _FORM, quote_found(line.text))
     if top and top % _BLOCK == 0 and not (entries.lid == top).any():
         stanzas.warnings.append(
             f"LID {top:#06x} is missing: dump_fts leaves out a table's last LID when it is a multiple of {_BLOCK}; "
@@ -82,18 +72,4 @@ def _read_top(path: str | PathLike[str], line: int, digits: bytes) -> int:
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
-        raise InputError(path, line + 1, _FORM, quote_found(digits)) from None
-
-
-def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np.int64]) -> Entries:
-    start = lines.start[entry]
-    lid, good = lines.number(start + len(_ENTRY_PREFIX), 4, 16)
-    good &= lines.have(b" ", start + 6)
-    port, is_port = lines.number(start + _PORT_AT, 3, 10)
-    after = lines.text[start + _PORT_AT + 3]
-    good &= is_port & ((after == ord(" ")) | (after == ord("\n")))
-    good &= (lid <= LAST_UNICAST_LID) & (port <= UNREACHABLE)
-    if not good.all():
-        line = int(entry[np.flatnonzero(~good)[0]])
-        raise InputError(path, line + 1, _ENTRY, quote_found(lines[line]))
-    return Entries(entry, lid, port.astype(np.uint8))
+        raise InputError(path, line, _FORM, quote_found(digits)) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.files import find_sibling, read_dump, strip_packing
 from ibprof_converter.routing.adaptive import looks_like_adaptive
+from ibprof_converter.routing.cache import CachePlace
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
 from ibprof_converter.routing.tables import ForwardingTables
@@ -32,11 +33,23 @@ TABLE_FORMATS = (
 
 
 def read_tables(path: str | PathLike[str]) -> ForwardingTables:
-    """Read forwarding tables; the format is told by the content of the file, not by its name.
+    """Read forwarding tables; the format is told by the content of the file, not by its name. Big ones are kept.
 
     Raises:
         InputError: the file is in no known format, or not what its format asks for.
     """
+    place = CachePlace.of(path)
+    kept = place.load(path) if place else None
+    if kept is not None:
+        return kept
+    tables = _read_tables(path)
+    # A file that was written to meanwhile has another place by now.
+    if place is not None and CachePlace.of(path) == place:
+        place.keep(tables)
+    return tables
+
+
+def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
     table_format = find_table_format(data)
     if table_format is None:

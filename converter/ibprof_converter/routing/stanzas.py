@@ -7,45 +7,32 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 import numpy as np
-import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.entries import Entries
+from ibprof_converter.routing.tables import ForwardingTables
 
 # A table is dense: an honest file fills most of its cells. So a few lines cannot ask for all the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
+_NOWHERE = -1
+
 
 @dataclass(slots=True)
 class Stanzas:
-    """Where tables begin: line (from 0), switch, whether it is a private table other than the first."""
+    """Where tables begin: the first entry, the switch, whether it is a private table other than the first."""
 
-    line: list[int] = field(default_factory=list)
+    entry: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)
     private: list[bool] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def begin(self, line: int, guid: int, private: bool = False) -> None:
+    def begin(self, entry: int, guid: int, private: bool = False) -> None:
         """Begin a table."""
-        self.line.append(line)
+        self.entry.append(entry)
         self.guid.append(guid)
         self.private.append(private)
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """Entries of all tables of a file, arrays of one length.
-
-    Attributes:
-        line: int [entry], from 0, ascending.
-        lid: int32 [entry].
-        port: uint8 [entry], `UNREACHABLE` for none.
-    """
-
-    line: npt.NDArray[np.int64]
-    lid: npt.NDArray[np.int32]
-    port: npt.NDArray[np.uint8]
 
 
 def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -> ForwardingTables:
@@ -54,21 +41,21 @@ def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -
     Raises:
         InputError: there are no tables, a table says two things of a LID, or the tables are nearly empty.
     """
-    if len(entries.line) and (not stanzas.line or entries.line[0] < stanzas.line[0]):
-        raise InputError(path, int(entries.line[0]) + 1, "a head that names a switch", "an entry")
-    if not stanzas.line:
+    entries.check(path)
+    count = len(entries.lid)
+    if count and (not stanzas.entry or stanzas.entry[0] > 0):
+        raise InputError(path, entries.line_of(0), "a head that names a switch", "an entry")
+    if not stanzas.entry:
         raise InputError(path, None, "forwarding tables", "none")
-    stanza = np.searchsorted(stanzas.line, entries.line, side="right") - 1
-    switch_guid, row_of_stanza = np.unique(np.array(stanzas.guid, np.uint64), return_inverse=True)
-    kept = ~np.array(stanzas.private)[stanza]
-    line, lid, port = entries.line[kept], entries.lid[kept], entries.port[kept]
-    row = row_of_stanza[stanza[kept]]
+    begin = np.array([*stanzas.entry, count])
+    private = np.array(stanzas.private)
+    lid = entries.lid[np.repeat(~private, np.diff(begin))] if private.any() else entries.lid
+    switch_guid, row = np.unique(np.array(stanzas.guid, np.uint64), return_inverse=True)
     width = int(lid.max(initial=0)) + 1
-    if len(switch_guid) * width > _CELLS_PER_ENTRY * len(line) + _CELLS_ALWAYS:
+    if len(switch_guid) * width > _CELLS_PER_ENTRY * len(lid) + _CELLS_ALWAYS:
         raise InputError(path, None, "tables of about the length of their highest LID", "almost empty ones")
-    table = np.full((len(switch_guid), width), UNREACHABLE, np.uint8)
-    table[row, lid] = port
-    differing = np.flatnonzero(table[row, lid] != port)
-    if len(differing):
-        raise InputError(path, int(line[differing[0]]) + 1, "one port for a LID", "another one further on")
+    rows = np.where(private, _NOWHERE, row).astype(np.int32)
+    table, differing = entries.fill(begin.astype(np.uint64), rows, (len(switch_guid), width))
+    if differing is not None:
+        raise InputError(path, entries.line_of(differing), "one port for a LID", "another one further on")
     return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings))

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarding tables that were read before, kept in the user's cache: half a gigabyte of text is 20 MB of tables.
+
+A file is known by its path, size, inode and times, so that one that was written again is read again. What is kept can
+be thrown away at any time; what is damaged, foreign or in the way is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_converter.routing.tables import ForwardingTables
+
+SWITCH = "IBPROF_CACHE"
+"""Environment: `off` reads every file anew and keeps nothing."""
+
+SMALLEST = 4 << 20
+"""Bytes of a dump that is worth keeping; smaller ones are read in no time."""
+
+LIMIT = 512 << 20
+"""Bytes of all that is kept; the least recently used goes first."""
+
+_SETTLED_S = 2.0
+"""A file that was changed so short a time ago may change again without its times telling."""
+
+_MAGIC = b"ibprof tables 1\n"
+_SUFFIX = ".tables"
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlace:
+    """Where the tables of one file, as it is now, are kept."""
+
+    path: Path
+    identity: str
+
+    @classmethod
+    def of(cls, dump: str | PathLike[str]) -> CachePlace | None:
+        """Find the place for a dump; None where it is not to be kept."""
+        if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
+            return None
+        try:
+            full = os.path.realpath(dump)
+            status = Path(full).stat()
+        except OSError:
+            return None
+        if not Path(full).is_file() or status.st_size < SMALLEST or time.time() - status.st_mtime < _SETTLED_S:
+            return None
+        times = status.st_mtime_ns, status.st_ctime_ns
+        identity = json.dumps([full, status.st_size, status.st_dev, status.st_ino, *times])
+        name = hashlib.sha256(os.fsencode(identity)).hexdigest()[:32] + _SUFFIX
+        return cls(_folder() / name, identity)
+
+    def load(self, dump: str | PathLike[str]) -> ForwardingTables | None:
+        """Give the tables that are kept; None where there are none that are whole."""
+        try:
+            with self.path.open("rb") as file:
+                if os.fstat(file.fileno()).st_uid != os.geteuid() or file.read(len(_MAGIC)) != _MAGIC:
+                    return None
+                head = json.loads(file.readline())
+                body = file.read()
+            if head["identity"] != self.identity or head["checksum"] != zlib.crc32(body):
+                return None
+            rows, width = head["shape"]
+            guid = np.frombuffer(body, np.uint64, rows)
+            port = np.frombuffer(body, np.uint8, offset=guid.nbytes).reshape(rows, width)
+            tables = ForwardingTables(fspath(dump), guid, port, tuple(map(str, head["warnings"])))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        with suppress(OSError):
+            os.utime(self.path)  # the time of its last use
+        return tables
+
+    def keep(self, tables: ForwardingTables) -> None:
+        """Keep tables, unless there is no room for them. Who reads or writes at the same time sees all or nothing."""
+        body = tables.switch_guid.tobytes() + tables.port.tobytes()
+        head = {
+            "identity": self.identity,
+            "shape": tables.port.shape,
+            "warnings": tables.warnings,
+            "checksum": zlib.crc32(body),
+        }
+        with suppress(OSError):
+            folder = self.path.parent
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if folder.stat().st_uid != os.geteuid():
+                return
+            descriptor, name = tempfile.mkstemp(dir=folder, suffix=".part")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(_MAGIC + json.dumps(head).encode() + b"\n" + body)
+                Path(name).replace(self.path)
+            finally:
+                Path(name).unlink(missing_ok=True)
+            _make_room(folder)
+
+
+def _folder() -> Path:
+    """Give the folder that the XDG Base Directory Specification has for this."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if Path(base).is_absolute() else Path("~/.cache").expanduser()) / "ibprof"
+
+
+def _make_room(folder: Path) -> None:
+    """Throw away what was not used for longest, and what writers that were killed left behind."""
+    files = []
+    for path in folder.iterdir():
+        with suppress(OSError):  # another process may have been quicker
+            status = path.stat()
+            if path.suffix == _SUFFIX:
+                files.append((status.st_mtime, status.st_size, path))
+            elif path.suffix == ".part" and time.time() - status.st_mtime > 3600:
+                path.unlink()
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= LIMIT:
+            break
+        with suppress(OSError):
+            path.unlink()
+        total -= size

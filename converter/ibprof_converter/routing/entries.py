@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dump of forwarding tables, cut into entries, which are millions and left to a kernel, and other lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from os import PathLike
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof.kernels import load_kernels
+from ibprof_converter.routing.tables import UNREACHABLE
+
+_OTHER = np.dtype([("begin", np.uint64), ("end", np.uint64), ("entries", np.uint64)])
+
+
+class EntryForm(IntEnum):
+    """How a line that maps a LID to a port is written, after `0x` and the LID in four hexadecimal digits."""
+
+    FDBS = 0
+    LFT = 1
+
+    @property
+    def shown(self) -> str:
+        """As an error says it."""
+        if self is EntryForm.FDBS:
+            return "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
+        return "`0x<LID> <port, 3 digits>`"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherLine:
+    """A line that is no entry: its number in the file, from 1, how many entries are before it, and its text."""
+
+    number: int
+    entries: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of all tables of a dump, in its order.
+
+    Attributes:
+        lid: uint16 [entry].
+        port: uint8 [entry], `UNREACHABLE` for none.
+        others: structured [line], where lines that are no entries begin and end, and how many entries are before.
+        data: the dump.
+        bad: bytes of the first entry that is not what it should be, and which it is; None when all are right.
+    """
+
+    lid: npt.NDArray[np.uint16]
+    port: npt.NDArray[np.uint8]
+    others: npt.NDArray[np.void]
+    data: bytes
+    form: EntryForm
+    bad: tuple[int, bytes] | None
+
+    @classmethod
+    def read(cls, data: bytes, form: EntryForm) -> Entries:
+        """Cut a dump into lines and read those that are entries."""
+        kernels = load_kernels()
+        text = np.frombuffer(data, np.uint8)
+        lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
+        # Memory that is set aside and not written to costs nothing.
+        lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
+        read = kernels.ffi.new("struct ibp_entries *")
+        read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
+        read.other = kernels.ffi.cast("struct ibp_other_line *", others.ctypes.data)
+        kernels.lib.ibp_read_entries(kernels.pointer(text), len(text), int(form), read)
+        bad = None if read.bad < 0 else (int(read.bad), data[read.bad_begin : read.bad_end])
+        return cls(lid[: read.count], port[: read.count], others[: read.others].copy(), data, form, bad)
+
+    def other_lines(self) -> Iterator[OtherLine]:
+        """Give the lines that are no entries."""
+        for before, (begin, end, entries) in enumerate(self.others.tolist()):
+            yield OtherLine(entries + before + 1, entries, self.data[begin:end])
+
+    def line_of(self, entry: int) -> int:
+        """Give the number of an entry's line, from 1."""
+        return entry + int(np.searchsorted(self.others["entries"], entry, side="right")) + 1
+
+    def check(self, path: str | PathLike[str]) -> None:
+        """Refuse entries that are not what they should be.
+
+        Raises:
+            InputError: there is one; it names the first.
+        """
+        if self.bad is not None:
+            entry, text = self.bad
+            raise InputError(path, self.line_of(entry), self.form.shown, quote_found(text))
+
+    def fill(
+        self, stanza_begin: npt.NDArray[np.uint64], row: npt.NDArray[np.int32], shape: tuple[int, int]
+    ) -> tuple[npt.NDArray[np.uint8], int | None]:
+        """Put the entries of each stanza into a row of a table.
+
+        Args:
+            stanza_begin: uint64 [stanza + 1], the first entry of each, and the number of all.
+            row: int32 [stanza], -1 where a stanza is to be left out.
+            shape: of the table, beyond the highest row and LID.
+
+        Returns:
+            uint8 [row, LID], `UNREACHABLE` where nothing is told; and the first entry that a later one contradicts.
+        """
+        kernels = load_kernels()
+        table = np.full(shape, UNREACHABLE, np.uint8)
+        given = kernels.ffi.new("struct ibp_entries *")
+        given.lid, given.port = kernels.pointer(self.lid), kernels.pointer(self.port)
+        arrays = kernels.pointer(stanza_begin), kernels.pointer(row), len(row), kernels.pointer(table), shape[1]
+        differing = kernels.lib.ibp_fill_tables(given, *arrays)
+        return table, None if differing < 0 else int(differing)

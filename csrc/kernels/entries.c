@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "ibprof_kernels.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { UNREACHABLE = 255, LAST_UNICAST_LID = 0xbfff, NO_DIGIT = 16, LONGEST_READ = 20 };
+
+static const uint8_t digit_value[256] = {
+    /* one more than the digit, so that all other bytes are 0 */
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
+{
+    uint64_t count = 0;
+    while (size) {
+        /* A byte each, 255 at most, which compilers add up many at a time. */
+        uint64_t part = size < 255 ? size : 255;
+        uint8_t here = 0;
+        for (uint64_t i = 0; i < part; i++) here = (uint8_t)(here + (text[i] == '\n'));
+        count += here;
+        text += part;
+        size -= part;
+    }
+    return count;
+}
+
+/* Read three decimal digits that a blank or the line's end follows; -1 where there are none. */
+static int read_port(const uint8_t *at)
+{
+    unsigned a = digit_value[at[0]] - 1u, b = digit_value[at[1]] - 1u, c = digit_value[at[2]] - 1u;
+    if (a > 9 || b > 9 || c > 9 || (at[3] != ' ' && at[3] != '\n')) return -1;
+    return (int)(a * 100 + b * 10 + c);
+}
+
+/* Read an entry, of which LONGEST_READ bytes can be looked at. No part of one can reach beyond a line break. */
+static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *lid, uint8_t *port)
+{
+    unsigned number = 0;
+    for (int i = 2; i < 6; i++) {
+        if (!digit_value[line[i]]) return false;
+        number = number << 4 | (digit_value[line[i]] - 1u);
+    }
+    if (number > LAST_UNICAST_LID) return false;
+    *lid = (uint16_t)number;
+    if (form == IBP_ENTRY_LFT) {
+        int given = line[6] == ' ' ? read_port(line + 7) : -1;
+        *port = (uint8_t)given;
+        return given >= 0 && given <= UNREACHABLE;
+    }
+    if (memcmp(line + 6, " : ", 3)) return false;
+    int given = read_port(line + 9);
+    if (given >= 0 && given < UNREACHABLE) {
+        *port = (uint8_t)given;
+        return true;
+    }
+    *port = UNREACHABLE;
+    return !memcmp(line + 9, "UNREACHABLE", 11);
+}
+
+void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries)
+{
+    entries->count = entries->others = 0;
+    entries->bad = -1;
+    uint8_t last[LONGEST_READ];
+    for (uint64_t begin = 0, end; begin <= size; begin = end + 1) {
+        const uint8_t *line = text + begin;
+        const uint8_t *stop = begin < size ? memchr(line, '\n', size - begin) : NULL;
+        end = stop ? (uint64_t)(stop - text) : size;
+        if (end - begin < 2 || line[0] != '0' || line[1] != 'x') {
+            entries->other[entries->others++] = (struct ibp_other_line){begin, end, entries->count};
+            continue;
+        }
+        if (size - begin < LONGEST_READ) {
+            memset(last, '\n', sizeof last);
+            memcpy(last, line, size - begin);
+            line = last;
+        }
+        uint64_t entry = entries->count++;
+        if (!read_entry(line, form, &entries->lid[entry], &entries->port[entry]) && entries->bad < 0) {
+            entries->bad = (int64_t)entry;
+            entries->bad_begin = begin;
+            entries->bad_end = end;
+        }
+    }
+}
+
+int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
+                        uint8_t *table, uint64_t width)
+{
+    for (uint64_t i = 0; i < stanzas; i++)
+        for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++)
+            table[(uint64_t)row[i] * width + entries->lid[k]] = entries->port[k];
+    for (uint64_t i = 0; i < stanzas; i++)
+        for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++)
+            if (table[(uint64_t)row[i] * width + entries->lid[k]] != entries->port[k]) return (int64_t)k;
+    return -1;
+}
