@@ -140,6 +140,7 @@ static void do_bucket(struct ibp_sim *sim)
     while (packet != IBP_SIM_NOTHING) {
         const uint32_t next = sim->packet[packet].next;
 
+        if (next != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[next]);
         sim->in_wheel--;
         ibp_sim_arrive(sim, packet);
         packet = next;

@@ -17,7 +17,7 @@
 #define IBP_SIM_NOTHING UINT32_MAX /* no packet, no client */
 
 enum {
-    IBP_SIM_WHEEL_BITS = 15,
+    IBP_SIM_WHEEL_BITS = 14,
     IBP_SIM_WHEEL = 1
         << IBP_SIM_WHEEL_BITS /* ticks ahead of now that the wheel reaches; what is farther lies in the heap */
 };

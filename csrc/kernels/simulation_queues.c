@@ -54,10 +54,14 @@ static void wait_for(struct ibp_sim *sim, uint32_t end, uint32_t number)
         sim->end[end].most_queued = lane->taken + lane->waiting;
 }
 
-static void note_freed(struct ibp_sim *sim, uint32_t end, unsigned lane, uint32_t bytes)
+/* Give room back, and note where somebody may wait for it: packets, or a host with more to send. */
+static void note_freed(struct ibp_sim *sim, uint32_t end, unsigned lane_number, uint32_t bytes)
 {
-    assert(lane_of(sim, end, lane)->taken >= bytes);
-    lane_of(sim, end, lane)->taken -= bytes;
+    struct ibp_sim_lane *lane = lane_of(sim, end, lane_number);
+
+    assert(lane->taken >= bytes);
+    lane->taken -= bytes;
+    if (lane->first == IBP_SIM_NOTHING && sim->end[end].from_host == IBP_SIM_NOTHING) return;
     if (sim->freed_count == sim->freed_room) {
         const uint64_t room = 2 * sim->freed_room + 64;
         uint32_t *larger = realloc(sim->freed, room * sizeof *larger);
@@ -69,7 +73,7 @@ static void note_freed(struct ibp_sim *sim, uint32_t end, unsigned lane, uint32_
         sim->freed = larger;
         sim->freed_room = room;
     }
-    sim->freed[sim->freed_count++] = end * sim->network.lanes + lane;
+    sim->freed[sim->freed_count++] = end * sim->network.lanes + lane_number;
 }
 
 /* Let packets in wherever room was freed. Each that moves on frees room behind it, which is why this goes upstream. */
