@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ibprof.gaps import describe_gaps
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.measured import MEASURED
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
 
 
@@ -58,6 +59,11 @@ def describe_coverage(
         )
         if placed.rail_source.startswith(("modelled", "assumed")):
             modelled.append(f"which rail bytes take: {placed.rail_source}")
+        if placed.rail_source == MEASURED:
+            modelled.append(
+                "which ranks and operations bytes on a link are of: those measured between two hosts are shared out as "
+                "the messages are that their ranks sent in the same region"
+            )
     return Coverage(
         origin=source.origin,
         rails=placed.rail_source if isinstance(placed, Traffic) else None,

@@ -64,7 +64,7 @@ class Traffic:
         regions, operations: names; a traffic without them has the one name `ALL`.
         on_host_bytes: of rank pairs that share a host, so load no link.
         unplaced: reason -> bytes that found no LID (unknown peer, host not in the fabric, ...).
-        rail_source: "measured", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
+        rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
         origin: where the numbers come from, in words, for every output.
         rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows where there are no ranks.
         notes: what a reader must know of how ranks found their ports, a sentence each.

@@ -12,6 +12,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+from ibprof_converter.traffic.measured import place_measured, why_not_measured
 from ibprof_converter.traffic.model import NO_LID, RankTraffic, Traffic, choose_rows, total_bytes
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.placement import FORMS, Placement, place_as_recorded, place_by_rule
@@ -31,19 +32,26 @@ def place_traffic(
         hosts: of the fabrics.
         fabrics: the rails.
         rule: `--placement`; None: as recorded.
-        policy: `--rails`; None: `split`.
+        policy: `--rails`; None: as measured, where work requests were seen and the ranks are where they ran; else
+            `split`.
 
     Raises:
         UsageError: there is no telling where the ranks are, or they do not fit.
         InputError: the file of the placement is not what it should be.
     """
     placement = _place(demand, hosts, fabrics, rule)
+    run = demand.profile
+    unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
+    if run and len(run.transfers.bytes) and rule is None and policy is None and not unmeasured:
+        return place_measured(demand, run, placement, fabrics)
     on_host, unplaced, usable = _sort_out(demand, placement)
     reasons = dict(demand.unplaced)
     for reason, rows in unplaced.items():
         if amount := total_bytes(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
+    if unmeasured:
+        notes.append(f"rails are modelled though work requests were seen: {unmeasured}")
     on_link = choose_rows(np.logical_or.reduce(usable, axis=1))
     policy = policy or rails.SPLIT
     shares = rails.share_out(

@@ -175,7 +175,7 @@ def place_as_recorded(run: profile.Profile, hosts: Hosts, fabrics: Sequence[Fabr
     among the node descriptions; else by its ports' LIDs alone, which any other fabric has too, so that the notes say
     it.
     """
-    ports = _lids_by_port_guid(fabrics)
+    ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
     lid_of_host = np.full((len(run.hosts), hosts.rails), NO_LID, np.int32)
     found: dict[str, list[str]] = {_BY_NAME: [], _BY_LID: [], _NOWHERE: []}
@@ -212,7 +212,8 @@ def _active_ports(host: profile.Host) -> list[profile.Port]:
     return [port for port in host.ports if port.link_layer == "InfiniBand" and port.state == _LINK_ACTIVE]
 
 
-def _lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
+def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
+    """Give the rail and the base LID of each adapter's port by its GUID."""
     ports: dict[int, tuple[int, int]] = {}
     for rail, fabric in enumerate(fabrics):
         is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
@@ -228,7 +229,7 @@ def _lids_of_guids(
     lids = np.full(rails, NO_LID, np.int32)
     moved = 0
     for port in active:
-        rail, lid = ports.get(_guid_number(port.port_guid), (0, NO_LID))
+        rail, lid = ports.get(guid_number(port.port_guid), (0, NO_LID))
         if lid != NO_LID and lids[rail] == NO_LID:
             lids[rail] = lid
             moved += lid != port.lid
@@ -246,7 +247,8 @@ def _known_lids(active: list[profile.Port], fabrics: Sequence[Fabric]) -> npt.ND
     return lids
 
 
-def _guid_number(text: str) -> int:
+def guid_number(text: str) -> int:
+    """Read a GUID; 0 for what is none."""
     try:
         return int(text, 16)
     except ValueError:
