@@ -8,9 +8,11 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof.gaps import describe_gaps
 from ibprof.show import printable
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
@@ -20,12 +22,14 @@ from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.agreement import Agreement, compare_counters
 from ibprof_converter.traffic.counters import subtract_counters
-from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.jobs import merge_jobs
 from ibprof_converter.traffic.loads import Loads, load_counted, load_links
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.place import place_traffic
 from ibprof_converter.traffic.placement import FORMS
-from ibprof_converter.traffic.read import read_traffic
+from ibprof_converter.traffic.read import is_traffic, read_traffic
 
 REGION = "region"
 OPERATION = "operation"
@@ -37,8 +41,8 @@ class Loaded:
 
     Attributes:
         subnets, layouts: the rails.
-        demand: the traffic between ranks; None where it knows no ranks.
-        placed: the same on the fabric.
+        demand: the traffic between ranks; None where it knows no ranks, and for several jobs.
+        placed: the same on the fabric; of all jobs.
         loads: of the links.
         agreement: of the loads with port counters; None where none were given.
     """
@@ -54,13 +58,13 @@ class Loaded:
 def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
     """Add the arguments that name fabrics and traffic."""
     fabrics = "LST..." if fabric_needed else "[LST...]"
-    parser.usage = f"{parser.prog} [options] {fabrics} TRAFFIC"
+    parser.usage = f"{parser.prog} [options] {fabrics} TRAFFIC..."
     parser.add_argument(
         "inputs",
         nargs="+",
-        metavar="LST... TRAFFIC",
+        metavar="LST... TRAFFIC...",
         help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of one that is "
-        "made up (several: rails); last, what is sent over it",
+        "made up (several: rails); last, what is sent over it (several: jobs that share the network)",
     )
     parser.add_argument(
         "--fdbs",
@@ -70,7 +74,12 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         help="forwarding tables, one file a LST in the same order (else: among LST, or the file beside it). "
         "In front of LST..., end it with --",
     )
-    parser.add_argument("--placement", metavar="HOW", help=f"where the ranks are, whatever was recorded: {FORMS}")
+    parser.add_argument(
+        "--placement",
+        metavar="HOW",
+        action="append",
+        help=f"where the ranks are, whatever was recorded: {FORMS}; with several jobs one for each, in their order",
+    )
     parser.add_argument(
         "--host-names",
         metavar="REGEX",
@@ -102,6 +111,14 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def split_inputs(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tell fabrics from traffics: the last name is of a traffic, and so are those before it that look like one."""
+    first = len(inputs) - 1
+    while first > 0 and is_traffic(inputs[first - 1]):
+        first -= 1
+    return list(inputs[:first]), list(inputs[first:])
+
+
 def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] = lambda _: None) -> tuple[Subnet, ...]:
     """Read the fabrics and their tables.
 
@@ -114,7 +131,7 @@ def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] 
             lead to.
     """
     progress("reading the fabric")
-    rails_files = find_rails(arguments.inputs[:-1], arguments.fdbs)
+    rails_files = find_rails(split_inputs(arguments.inputs)[0], arguments.fdbs)
     subnets = tuple(read_rail(files, rail) for rail, files in enumerate(rails_files))
     check_rails(subnets)
     if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
@@ -143,25 +160,19 @@ def load_inputs(
         IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
             fabrics that lack what their tables lead to.
     """
-    traffic_name = arguments.inputs[-1]
+    names = split_inputs(arguments.inputs)[1]
     subnets = read_subnets(arguments, progress)
     fabrics = [subnet.fabric for subnet in subnets]
     layouts = tuple(lay_out(fabrics))
     progress("reading the traffic")
     hosts = find_hosts(fabrics, arguments.host_names)
-    demand = read_traffic(traffic_name, hosts, fabrics)
-    placed: Traffic | PortCounters
-    if isinstance(demand, RankTraffic):
-        placed = place_traffic(demand, hosts, fabrics, arguments.placement, arguments.rails)
-    elif arguments.placement or arguments.rails:
-        raise UsageError(f"{traffic_name} says which ports it is of: --placement and --rails do not apply")
-    else:
-        placed = demand
+    demands = [read_traffic(name, hosts, fabrics) for name in names]
+    placed = _place_all(names, demands, arguments, hosts, fabrics)
     progress("putting it on the links")
     if isinstance(placed, Traffic):
         loads = load_links(placed, subnets, REGION in by, OPERATION in by)
     elif by:
-        raise UsageError(f"{traffic_name}: port counters know of no {' or '.join(by)}")
+        raise UsageError(f"{names[0]}: port counters know of no {' or '.join(by)}")
     else:
         loads = load_counted(placed, fabrics)
     if arguments.strict and loads.bytes_unrouted:
@@ -170,10 +181,40 @@ def load_inputs(
     return Loaded(
         subnets=subnets,
         layouts=layouts,
-        demand=demand if isinstance(demand, RankTraffic) else None,
+        demand=next((each for each in demands if isinstance(each, RankTraffic)), None) if len(demands) == 1 else None,
         placed=placed,
         loads=loads,
         agreement=_hold_against(arguments.counters, loads, placed, fabrics),
+    )
+
+
+def _place_all(
+    names: Sequence[str],
+    demands: Sequence[RankTraffic | Traffic | PortCounters],
+    arguments: argparse.Namespace,
+    hosts: Hosts,
+    fabrics: Sequence[Fabric],
+) -> Traffic | PortCounters:
+    """Put each job on the fabric, and all jobs together."""
+    placements = arguments.placement or [None] * len(demands)
+    if len(placements) != len(demands):
+        raise UsageError(f"--placement: expected one for each of {len(demands)} jobs, found {len(placements)}")
+    placed: list[Traffic] = []
+    for name, demand, placement in zip(names, demands, placements, strict=True):
+        if isinstance(demand, RankTraffic):
+            job = place_traffic(demand, hosts, fabrics, placement, arguments.rails)
+            missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
+            placed.append(replace(job, notes=(*job.notes, *missing)))
+        elif placement or arguments.rails:
+            raise UsageError(f"{name} says which ports it is of: --placement and --rails do not apply")
+        elif isinstance(demand, Traffic):
+            placed.append(demand)
+        elif len(demands) > 1:
+            raise UsageError(f"{name}: port counters are of all jobs together; --counters holds them against jobs")
+        else:
+            return demand
+    return merge_jobs(
+        [name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(name).stem for name in names], placed
     )
 
 

@@ -23,10 +23,11 @@ from ibprof_converter.cli.inputs import (
     add_input_arguments,
     load_inputs,
     show_stages,
+    split_inputs,
     warn_of_gaps,
 )
 from ibprof_converter.outputs.csv_file import write_csv
-from ibprof_converter.outputs.rows import COUNTER_COLUMNS, LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
+from ibprof_converter.outputs.rows import NODE_COLUMNS, link_columns, link_rows, node_rows
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.traffic.model import Traffic
@@ -41,6 +42,7 @@ examples:
   ibprof-layout ibdiagnet.lst profile.otf2 -o links.csv
   ibprof-layout rail1.lst rail2.lst profile.otf2 -o links.csv --nodes nodes.csv --png heatmap.png
   ibprof-layout ibdiagnet.lst pattern:all-to-all --png capacity.png -o links.csv
+  ibprof-layout ibdiagnet.lst job1.otf2 job2.otf2 -o links.csv
   ibprof-layout --check rail1/ rail2/
 
 {KINDS}
@@ -58,26 +60,28 @@ def _lay_out(argv: Sequence[str] | None) -> int:
         return check_fabric(NAME, arguments)
     if arguments.json:
         raise UsageError("--json is for --check; links.csv and --yaml hold the loads")
-    if len(arguments.inputs) < 2:
+    if not split_inputs(arguments.inputs)[0]:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     _check_outputs(arguments)
     with show_stages() as progress:
         loaded = load_inputs(arguments, arguments.by, progress)
     warn_of_gaps(NAME, loaded)
     fabrics = [subnet.fabric for subnet in loaded.subnets]
-    rank_lid = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else None
+    placed = loaded.placed if isinstance(loaded.placed, Traffic) else None
+    rank_lid = placed.rank_lid if placed else None
+    rank_names = placed.rank_names if placed and len(placed.jobs) > 1 else ()
     with _open(arguments.output) as file:
-        columns = (*LINK_COLUMNS, *(COUNTER_COLUMNS if loaded.agreement else ()))
+        columns = link_columns(loaded.loads, loaded.agreement)
         write_csv(file, columns, link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement))
     if arguments.nodes:
         with _open(arguments.nodes) as file:
-            write_csv(file, NODE_COLUMNS, node_rows(fabrics, loaded.layouts, rank_lid))
+            write_csv(file, NODE_COLUMNS, node_rows(fabrics, loaded.layouts, rank_lid, rank_names))
     # PyYAML and matplotlib are slow to import, and most runs want neither.
     if arguments.yaml:
         from ibprof_converter.outputs.yaml_file import write_yaml  # noqa: PLC0415
 
         with _open(arguments.yaml) as file:
-            nodes = node_rows(fabrics, loaded.layouts, rank_lid)
+            nodes = node_rows(fabrics, loaded.layouts, rank_lid, rank_names)
             links = link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement)
             write_yaml(file, _about(loaded), nodes, links)
     if arguments.png:
@@ -156,9 +160,9 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: two names are of one file.
     """
-    *listings, traffic = arguments.inputs
+    listings, traffics = split_inputs(arguments.inputs)
     dumps = [path for rail in find_rails(listings, arguments.fdbs) for path in rail.all()]
-    read = [traffic, *dumps, *arguments.counters, arguments.placement]
+    read = [*traffics, *dumps, *arguments.counters, *(arguments.placement or ())]
     taken = {_identify(Path(name)): "an input" for name in read if name}
     for option in ("output", "nodes", "yaml", "png"):
         path = getattr(arguments, option) or (_STDOUT if option == "output" else None)

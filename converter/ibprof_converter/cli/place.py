@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof.show import format_seconds, printable
-from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_stages
+from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_stages, split_inputs
 from ibprof_converter.placement import free_hosts, launchers
 from ibprof_converter.placement.bound import bound_max_seconds
 from ibprof_converter.placement.compare import LIMITS, Comparison, Judge, Row
@@ -79,7 +79,10 @@ def _place(argv: Sequence[str] | None) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    if len(arguments.inputs) < 2:
+    listings, traffics = split_inputs(arguments.inputs)
+    if len(traffics) > 1 or len(arguments.placement or ()) > 1:
+        raise UsageError("one job is placed at a time: expected one TRAFFIC, with at most one --placement")
+    if not listings:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     if arguments.json and arguments.output == Path("-"):
         raise UsageError("-o - and --json: both go to stdout")
@@ -103,7 +106,7 @@ def _given_hosts(
     """Find where the ranks are: as --placement says, else as they were recorded; None where neither tells."""
     fabrics = [subnet.fabric for subnet in subnets]
     if arguments.placement is not None:
-        placement = place_by_rule(arguments.placement, hosts, fabrics, demand.ranks)
+        placement = place_by_rule(arguments.placement[0], hosts, fabrics, demand.ranks)
     elif demand.profile is not None:
         placement = place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     else:

@@ -13,7 +13,14 @@ from rich.console import Console
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof.show import printable
-from ibprof_converter.cli.inputs import Loaded, add_counters_argument, add_input_arguments, load_inputs, show_stages
+from ibprof_converter.cli.inputs import (
+    Loaded,
+    add_counters_argument,
+    add_input_arguments,
+    load_inputs,
+    show_stages,
+    split_inputs,
+)
 from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
 from ibprof_converter.hotspots.text import print_report
@@ -68,7 +75,10 @@ def _report(argv: Sequence[str] | None) -> None:
 
 def _load(arguments: argparse.Namespace) -> Loaded | None:
     """Read fabrics and traffic, if there is a fabric."""
-    if len(arguments.inputs) == 1:
+    listings, traffics = split_inputs(arguments.inputs)
+    if not listings:
+        if len(traffics) > 1:
+            raise UsageError("several jobs share a network: give its .lst before them")
         return None
     with show_stages() as progress:
         return load_inputs(arguments, progress=progress)

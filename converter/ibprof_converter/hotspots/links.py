@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
 from ibprof_converter.layout.ends import lower_ends
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.flow_index import FlowIndex
@@ -57,9 +57,10 @@ class PairShare:
     """What one pair puts on a link end.
 
     Attributes:
-        source_rank, destination_rank: None where the traffic knows no ranks.
+        source_rank, destination_rank: as their job counts them; None where the traffic knows no ranks.
         source, destination: node descriptions of the hosts, or LIDs' numbers where there are none.
         bytes, share: as in `Share`.
+        job: of the pair; None where there is but one.
     """
 
     source_rank: int | None
@@ -68,6 +69,7 @@ class PairShare:
     destination: str
     bytes: int
     share: float
+    job: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,14 @@ class Contributors:
         rank_pairs: the `NAMED_PAIRS` greatest.
         other_pairs: the pairs that are not among them.
         regions, operations: with one entry `REST` at the end for those that are not named.
+        jobs: the same; empty where there is but one.
     """
 
     rank_pairs: tuple[PairShare, ...]
     other_pairs: OtherPairs
     regions: tuple[Share, ...]
     operations: tuple[Share, ...]
+    jobs: tuple[Share, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +225,7 @@ class LinkEnds:
             other_pairs=other_pairs,
             regions=_shares(traffic.region[flows], counts, traffic.regions, amount),
             operations=_shares(traffic.operation[flows], counts, traffic.operations, amount),
+            jobs=_shares(traffic.job[flows], counts, traffic.jobs, amount) if len(traffic.jobs) > 1 else (),
         )
 
 
@@ -268,7 +273,9 @@ def _pair_shares(
     """Add up flows by rank pair, or by LID pair where there are no ranks."""
     source, destination = traffic.source_rank[flows], traffic.destination_rank[flows]
     if (source == NO_RANK).any():
-        source, destination = traffic.source_lid[flows], traffic.destination_lid[flows]
+        # The same LIDs in two jobs are two pairs.
+        job = traffic.job[flows].astype(np.int64) * LIDS if len(traffic.jobs) > 1 else np.int64(0)
+        source, destination = job + traffic.source_lid[flows], job + traffic.destination_lid[flows]
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)
     keys, sums = add_up(pair, traffic.bytes[flows])
     greatest = []
@@ -277,12 +284,13 @@ def _pair_shares(
         ranks = int(traffic.source_rank[flow]), int(traffic.destination_rank[flow])
         greatest.append(
             PairShare(
-                source_rank=None if ranks[0] == NO_RANK else ranks[0],
-                destination_rank=None if ranks[1] == NO_RANK else ranks[1],
+                source_rank=None if ranks[0] == NO_RANK else traffic.job_of_rank(ranks[0])[1],
+                destination_rank=None if ranks[1] == NO_RANK else traffic.job_of_rank(ranks[1])[1],
                 source=fabric.node_name[fabric.lid_node[traffic.source_lid[flow]]],
                 destination=fabric.node_name[fabric.lid_node[traffic.destination_lid[flow]]],
                 bytes=value,
                 share=value / amount,
+                job=traffic.jobs[traffic.job[flow]] if len(traffic.jobs) > 1 else None,
             )
         )
     rest = total_bytes(sums[NAMED_PAIRS:])

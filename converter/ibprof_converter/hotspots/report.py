@@ -150,4 +150,9 @@ def as_json(report: Report) -> dict[str, object]:
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
     """Put what identifies the link under one key."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
+    contributors = spot["contributors"]
+    if isinstance(contributors, dict) and not contributors["jobs"]:  # what tells jobs apart is there with several alone
+        del contributors["jobs"]
+        for pair in contributors["rank_pairs"]:
+            del pair["job"]
     return {"link": link, **spot}

@@ -126,12 +126,13 @@ def _causes(spot: Hotspot) -> str:
         return "(counted at the port)"
     lines = []
     for pair in causes.rank_pairs:
-        ranks = "" if pair.source_rank is None else f"rank {pair.source_rank} -> {pair.destination_rank}, "
+        job = f"job {pair.job}, " if pair.job else ""
+        ranks = job if pair.source_rank is None else f"{job}rank {pair.source_rank} -> {pair.destination_rank}, "
         lines.append(f"{_percent(pair.share):>7}  {ranks}{printable(pair.source)} -> {printable(pair.destination)}")
     if causes.other_pairs.pairs:
         lines.append(f"{_percent(causes.other_pairs.share):>7}  {causes.other_pairs.pairs} more pair(s)")
-    for label, shares in (("region", causes.regions), ("operation", causes.operations)):
-        if [share.name for share in shares] != ["*"]:
+    for label, shares in (("job", causes.jobs), ("region", causes.regions), ("operation", causes.operations)):
+        if shares and [share.name for share in shares] != ["*"]:
             lines.append(f"by {label}: {_shares(shares)}")
     return "\n".join(lines)
 

@@ -13,10 +13,10 @@ from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.layout.ends import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.traffic.agreement import Agreement
-from ibprof_converter.traffic.loads import Group, Loads
+from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL
 
-Value = int | float | str | list[int] | None
+Value = int | float | str | list[int] | list[str] | None
 Row = dict[str, Value]
 
 _END_COLUMNS = ("guid", "name", "port", "level", "x", "y")
@@ -28,12 +28,20 @@ LINK_COLUMNS = (
     *("gbps", "region", "operation", "a_bytes", "b_bytes"),
 )
 
+JOB_COLUMNS = ("job",)
+"""Columns more, behind the others, where there are several jobs."""
+
 COUNTER_COLUMNS = ("a_counted", "b_counted")
-"""Columns more, behind the others, where port counters were given."""
+"""Columns more, behind all others, where port counters were given."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router"}
+
+
+def link_columns(loads: Loads, agreement: Agreement | None = None) -> tuple[str, ...]:
+    """Give the columns that `link_rows` fills: more with several jobs, and with port counters."""
+    return (*LINK_COLUMNS, *(JOB_COLUMNS if loads.jobs else ()), *(COUNTER_COLUMNS if agreement else ()))
 
 
 def link_rows(
@@ -54,8 +62,7 @@ def link_rows(
         agreement: with port counters; they are of all regions and operations, so each row of a link has the same.
 
     Yields:
-        A dict of `LINK_COLUMNS`, with an agreement of `COUNTER_COLUMNS` too; `gbps` and counters are None where they
-        are not known.
+        A dict of `link_columns`; `gbps` and counters are None where they are not known.
     """
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
         lower = lower_ends(fabric, layout)
@@ -63,9 +70,8 @@ def link_rows(
             a = int(lower[link])
             where = _link_columns(rail, fabric, layout, link, a)
             counted = _counted_columns(agreement, rail, link, a) if agreement else {}
-            for (region, operation), a_bytes, b_bytes in _loads_of_link(loads.groups, loaded[link], a, only_used):
-                loads_here: Row = {"region": region, "operation": operation, "a_bytes": a_bytes, "b_bytes": b_bytes}
-                yield where | loads_here | counted
+            for load in _loads_of_link(loads, loaded[link], a, only_used):
+                yield where | load | counted
 
 
 def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
@@ -74,14 +80,16 @@ def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
     return {column: int(counted[end]) if known[end] else None for column, end in ends}
 
 
-def _loads_of_link(
-    groups: Sequence[Group], loaded: npt.NDArray[np.uint64], a: int, only_used: bool
-) -> Iterator[tuple[Group, int, int]]:
+def _loads_of_link(loads: Loads, loaded: npt.NDArray[np.uint64], a: int, only_used: bool) -> Iterator[Row]:
     used = np.flatnonzero(loaded.any(axis=0)).tolist()
     for group in used:
-        yield groups[group], int(loaded[a, group]), int(loaded[1 - a, group])
+        region, operation = loads.groups[group]
+        row: Row = {"region": region, "operation": operation}
+        row |= {"a_bytes": int(loaded[a, group]), "b_bytes": int(loaded[1 - a, group])}
+        yield row | ({"job": loads.jobs[group]} if loads.jobs else {})
     if not used and not only_used:
-        yield (ALL, ALL), 0, 0
+        idle: Row = {"region": ALL, "operation": ALL, "a_bytes": 0, "b_bytes": 0}
+        yield idle | ({"job": ALL} if loads.jobs else {})
 
 
 def _link_columns(rail: int, fabric: Fabric, layout: Layout, link: int, a: int) -> Row:
@@ -103,13 +111,17 @@ def _link_columns(rail: int, fabric: Fabric, layout: Layout, link: int, a: int) 
 
 
 def node_rows(
-    fabrics: Sequence[Fabric], layouts: Sequence[Layout], rank_lid: npt.NDArray[np.int32] | None
+    fabrics: Sequence[Fabric],
+    layouts: Sequence[Layout],
+    rank_lid: npt.NDArray[np.int32] | None,
+    names: Sequence[str] = (),
 ) -> Iterator[Row]:
     """Yield a row a node.
 
     Args:
         fabrics, layouts: the rails.
         rank_lid: int32 [rank, rail], the port of each rank, where the traffic knows ranks.
+        names: of the ranks, where there are several jobs; none: their numbers.
 
     Yields:
         A dict of `NODE_COLUMNS`; `lids` and `ranks` are lists, ascending.
@@ -130,7 +142,7 @@ def node_rows(
                 "x": float(layout.x[node]),
                 "y": float(layout.y[node]),
                 "lids": lids.get(node, []),
-                "ranks": ranks.get(node, []),
+                "ranks": [names[rank] for rank in ranks.get(node, [])] if names else ranks.get(node, []),
             }
 
 

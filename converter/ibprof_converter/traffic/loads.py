@@ -33,6 +33,7 @@ class Loads:
         bytes_routed: that arrived over links. For port counters: that were counted on links of the fabric.
         bytes_on_host: that load no link.
         bytes_unrouted: reason -> bytes.
+        jobs: the job of each group; empty where there is but one job.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -41,19 +42,20 @@ class Loads:
     bytes_routed: int
     bytes_on_host: int
     bytes_unrouted: dict[str, int]
+    jobs: tuple[str, ...] = ()
 
 
 def load_links(
     traffic: Traffic, subnets: Sequence[Subnet], by_region: bool = False, by_operation: bool = False
 ) -> Loads:
-    """Send each flow along the forwarding tables of its rail.
+    """Send each flow along the forwarding tables of its rail. Several jobs are always told apart.
 
     Args:
         traffic: the flows.
         subnets: the rails.
         by_region, by_operation: what to tell apart.
     """
-    groups, group = _group(traffic, by_region, by_operation)
+    grouping = _group(traffic, by_region, by_operation)
     unrouted = dict(traffic.unplaced)
     by_rail = []
     routed = 0
@@ -65,8 +67,8 @@ def load_links(
             traffic.source_lid[here],
             traffic.destination_lid[here],
             traffic.bytes[here],
-            group[here],
-            len(groups),
+            grouping.of_flow[here],
+            len(grouping.names),
         )
         by_rail.append(loads.bytes)
         routed += total_bytes(loads.routed)
@@ -75,7 +77,8 @@ def load_links(
             unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
     return Loads(
         by_rail=tuple(by_rail),
-        groups=groups,
+        groups=grouping.names,
+        jobs=grouping.jobs,
         bytes_total=total_bytes(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unplaced.values()),
         bytes_routed=routed,
         bytes_on_host=on_host,
@@ -83,22 +86,35 @@ def load_links(
     )
 
 
-def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> tuple[tuple[Group, ...], npt.NDArray[np.int32]]:
-    """Number the (region, operation) pairs that occur, in the order of their names' numbers."""
-    if not (by_region or by_operation) or not len(traffic.bytes):
-        return ((ALL, ALL),), np.broadcast_to(np.int32(0), len(traffic.bytes))
-    operations = len(traffic.operations)
+@dataclass(frozen=True, slots=True)
+class _Grouping:
+    """How flows are told apart: names of the groups, their jobs as in `Loads`, and int32 [flow], the group of each."""
+
+    names: tuple[Group, ...]
+    jobs: tuple[str, ...]
+    of_flow: npt.NDArray[np.int32]
+
+
+def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> _Grouping:
+    """Number the (job, region, operation) that occur, in the order of their names' numbers."""
+    several = len(traffic.jobs) > 1
+    if not (by_region or by_operation or several) or not len(traffic.bytes):
+        jobs = (ALL,) if several else ()
+        return _Grouping(((ALL, ALL),), jobs, np.broadcast_to(np.int32(0), len(traffic.bytes)))
+    regions, operations = len(traffic.regions), len(traffic.operations)
+    job = traffic.job.astype(np.int64) if several else np.int64(0)
     region = traffic.region.astype(np.int64) if by_region else np.int64(0)
     operation = traffic.operation.astype(np.int64) if by_operation else np.int64(0)
-    keys, group = np.unique(region * operations + operation, return_inverse=True)
+    keys, group = np.unique((job * regions + region) * operations + operation, return_inverse=True)
     names = tuple(
         (
-            traffic.regions[key // operations] if by_region else ALL,
+            traffic.regions[key // operations % regions] if by_region else ALL,
             traffic.operations[key % operations] if by_operation else ALL,
         )
         for key in keys.tolist()
     )
-    return names, group.astype(np.int32)
+    jobs = tuple(traffic.jobs[key // (regions * operations)] for key in keys.tolist()) if several else ()
+    return _Grouping(names, jobs, np.broadcast_to(group, len(traffic.bytes)).astype(np.int32))
 
 
 def match_counters(

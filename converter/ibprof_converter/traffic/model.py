@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,9 @@ class Traffic:
         rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows where there are no ranks.
         notes: what a reader must know of how ranks found their ports, a sentence each.
         moved: whether ranks of a run are put elsewhere than they ran.
+        job: int32, index into the jobs; no elements where there is but one.
+        jobs: names; one `ALL` where there is but one.
+        first_rank: for each job the number that its rank 0 has here, where ranks of all jobs are counted on.
     """
 
     rail: npt.NDArray[np.int32]
@@ -88,6 +91,21 @@ class Traffic:
     rank_lid: npt.NDArray[np.int32]
     notes: tuple[str, ...] = ()
     moved: bool = False
+    job: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    jobs: tuple[str, ...] = (ALL,)
+    first_rank: tuple[int, ...] = (0,)
+
+    def job_of_rank(self, rank: int) -> tuple[int, int]:
+        """Give the job of a rank, and its number in the job's own count."""
+        job = max(index for index, first in enumerate(self.first_rank) if first <= max(rank, 0))
+        return job, rank - self.first_rank[job]
+
+    @property
+    def rank_names(self) -> tuple[str, ...]:
+        """A name for each row of `rank_lid`: the rank, where there are several jobs with the job's number before it."""
+        if len(self.jobs) == 1:
+            return tuple(map(str, range(len(self.rank_lid))))
+        return tuple("{}:{}".format(*self.job_of_rank(rank)) for rank in range(len(self.rank_lid)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError
+from ibprof_converter.fabric.files import peek_dump
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.traffic import patterns
 from ibprof_converter.traffic.counters import looks_like_counters, read_counters
@@ -30,6 +31,16 @@ TRAFFIC is one of
 _OTF2_MAGIC = b"OTF2"
 
 _SNIFFED = 512
+
+_SUFFIXES = (".otf2", ".ibprof", ".csv")
+
+
+def is_traffic(name: str) -> bool:
+    """Whether a name is of a traffic at first sight: a pattern, a profile, a recording or a CSV file, not a fabric."""
+    path = Path(name)
+    if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
+        return True
+    return peek_dump(path).startswith(_OTF2_MAGIC)
 
 
 def read_traffic(
