@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ibprof.kernels import sum_exactly
+from ibprof.port_sums import describe_ports
 from ibprof.profile import Kind, Profile
 from ibprof.show import format_bytes, format_seconds
 
@@ -31,6 +32,16 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
     if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
+    if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
+        count = sum(rank.queue_pairs_unseen for rank in run.ranks)
+        yield (
+            f"{count} queue pair(s) of rank {format_ranks(unseen)} post past verbs (mlx5 direct), so ports do not have "
+            "their bytes; IBPROF_SOURCE=exact with `ibprof run` takes the transports that are seen"
+        )
+    if len(run.transfers.bytes):
+        if run.operations_asked:
+            yield "what was posted to queue pairs is of all operations"
+        yield from describe_ports(run)
     said: dict[str, list[int]] = {}
     for rank in run.ranks:
         for note in rank.notes:

@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from ibprof.gaps import describe_gaps
 from ibprof.kernels import sum_exactly
-from ibprof.profile import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile
+from ibprof.port_sums import PortSum, sum_ports
+from ibprof.ports import bytes_posted, describe_unmeasured
+from ibprof.profile import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile, Source
 from ibprof.show import format_bytes
 from ibprof.sums import sum_by_group
 
@@ -22,7 +24,10 @@ def describe_briefly(run: Profile) -> Iterator[str]:
     """Say in two lines what was recorded."""
     hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
     total, _ = _sum(run.counters, _is_sent(run.counters))
-    yield f"{len(run.ranks)} of {run.world_size} ranks on {hosts}, {format_bytes(total)} sent"
+    yield f"{_ranks_recorded(run)} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
+    if posted := bytes_posted(run):
+        rails = describe_unmeasured(run) or "ports are measured"
+        yield f"{format_bytes(posted)} posted to queue pairs: {rails}"
     top = sorted(_operations(run), key=lambda operation: -int(operation["bytes"]))[:3]
     if total:
         yield "most by " + ", ".join(f"{operation['name']} ({format_bytes(operation['bytes'])})" for operation in top)
@@ -40,10 +45,12 @@ def summarize(run: Profile) -> dict[str, Any]:
         "command": run.command,
         "job": run.job,
         "world_size": run.world_size,
-        "ranks_recorded": len(run.ranks),
+        "ranks_recorded": _ranks_recorded(run),
         "operations_asked": run.operations_asked,
-        "sources": sorted({rank.source.name.lower() for rank in run.ranks}),
+        "sources": sorted(_sources(run)),
         "bytes": total,
+        "bytes_posted": bytes_posted(run),
+        "ports_measured": describe_unmeasured(run) is None,
         "messages": messages,
         "bytes_received": _sum(counters, received & user)[0],
         "bytes_control": _sum(counters, control & ~received)[0],
@@ -64,7 +71,22 @@ def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
     return sum_exactly(counters.bytes[chosen]), sum_exactly(counters.messages[chosen])
 
 
+def _ranks_recorded(run: Profile) -> int:
+    """Count the ranks; processes without MPI count where there are no others."""
+    return sum(rank.rank < run.world_size for rank in run.ranks)
+
+
+def _processes(run: Profile) -> str:
+    return "ranks" if run.mpi else "processes"
+
+
+def _sources(run: Profile) -> set[str]:
+    sources = {rank.source.name.lower() for rank in run.ranks if rank.source != Source.NONE}
+    return sources | ({Source.VERBS.name.lower()} if len(run.transfers.bytes) else set())
+
+
 def _hosts(run: Profile) -> list[dict[str, Any]]:
+    sums = {(each.host, each.device, each.port): each for each in sum_ports(run)}
     ranks: list[list[int]] = [[] for _ in run.hosts]
     for rank in run.ranks:
         ranks[rank.host].append(rank.rank)
@@ -82,12 +104,23 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
                     "rate_gbps": port.rate_gbps,
                     "link_layer": port.link_layer,
                     "active": port.state == ACTIVE,
+                    **_carried(sums[host.name, port.device, port.port]),
                 }
                 for port in host.ports
             ],
         }
         for number, host in enumerate(run.hosts)
     ]
+
+
+def _carried(port: PortSum) -> dict[str, int | None]:
+    return {
+        "bytes_sent": port.bytes_sent,
+        "bytes_received": port.bytes_received,
+        "hardware_sent": port.hardware_sent,
+        "hardware_received": port.hardware_received,
+        "unexplained_sent": port.unexplained_sent,
+    }
 
 
 def _regions(run: Profile) -> list[dict[str, Any]]:

@@ -68,12 +68,18 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "seen by": ", ".join(summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
             "received": f"{format_bytes(summary['bytes_received'])} as the receivers saw it",
+            "posted": _posted(summary),
         }
     )
     _print_table(
         ("host", "ranks", "port", "LID", "Gb/s"),
         (row for host in hosts for row in _host_rows(host)),
     )
+    if summary["bytes_posted"]:
+        _print_table(
+            ("host", "port", "posted out", "posted in", "the port's own count out", "in"),
+            (row for host in hosts for row in _port_rows(host)),
+        )
     _print_table(
         ("region", "visits", "longest", "bytes", "messages"),
         (
@@ -113,6 +119,20 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     print("not seen:" if summary["not_seen"] else "not seen: nothing that ibprof knows of")
     for sentence in summary["not_seen"]:
         print(f"  {printable(sentence)}")
+
+
+def _posted(summary: dict[str, Any]) -> str:
+    if not summary["bytes_posted"]:
+        return ""
+    measured = "ports are measured" if summary["ports_measured"] else "not all of what was sent"
+    return f"{format_bytes(summary['bytes_posted'])} to queue pairs: {measured}"
+
+
+def _port_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    for port in host["ports"]:
+        amounts = (port["bytes_sent"], port["bytes_received"], port["hardware_sent"], port["hardware_received"])
+        name = f"{port['device']}/{port['port']}"
+        yield host["name"], name, *("?" if amount is None else f"{amount:,}" for amount in amounts)
 
 
 def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:

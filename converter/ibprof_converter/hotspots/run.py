@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.port_sums import PortSum, sum_ports
 from ibprof.profile import Port
 from ibprof_converter.traffic.model import RankTraffic, total_bytes
 
@@ -76,6 +77,7 @@ class RunSummary:
         hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
         balance_ranks: of what ranks send.
         balance_hosts: of what hosts send to others; None where there are no hosts.
+        ports: what each port carried, where work requests were seen; else empty.
     """
 
     bytes_total: int
@@ -85,6 +87,7 @@ class RunSummary:
     hosts: tuple[HostSum, ...]
     balance_ranks: Balance
     balance_hosts: Balance | None
+    ports: tuple[PortSum, ...]
 
 
 def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
@@ -104,6 +107,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         hosts=hosts,
         balance_ranks=_balance(_add_by(demand.source, demand.bytes, demand.ranks).tolist()),
         balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,
+        ports=sum_ports(demand.profile) if demand.profile and len(demand.profile.transfers.bytes) else (),
     )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ibprof.gaps import format_ranks
+from ibprof.port_sums import PortSum
 from ibprof.show import format_bytes, format_seconds, printable
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
@@ -149,6 +150,11 @@ def _print_run(console: Console, run: RunSummary, with_hosts: bool) -> None:
     if with_hosts and run.hosts:
         _heading(console, "Hosts")
         _print_hosts(console, run.hosts)
+    if run.ports:
+        _heading(
+            console, "Ports, as measured: bytes posted to queue pairs, and the port's own count of all its traffic"
+        )
+        _print_ports(console, run.ports)
     _heading(console, "Balance")
     said = f"rank {run.balance_ranks.greatest} sends most: {format_bytes(run.balance_ranks.max_bytes)}"
     said += f", {run.balance_ranks.ratio:.2f} times the mean of all ranks"
@@ -184,6 +190,29 @@ def _print_hosts(console: Console, hosts: Sequence[HostSum]) -> None:
             format_ranks(host.ranks),
             *map(format_bytes, amounts),
             printable(", ".join(ports)) or "no InfiniBand or RoCE port",
+        )
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _print_ports(console: Console, ports: Sequence[PortSum]) -> None:
+    numbers = ("sent", " ", "share", "received", "own count sent", "own count received")
+    table = _table("host", "port", *numbers, numbers=numbers)
+    totals: dict[str, int] = {}
+    for port in ports:
+        totals[port.host] = totals.get(port.host, 0) + port.bytes_sent
+    for port in ports:
+        share = port.bytes_sent / totals[port.host] if totals[port.host] else 0.0
+        own = [
+            "?" if amount is None else format_bytes(amount) for amount in (port.hardware_sent, port.hardware_received)
+        ]
+        table.add_row(
+            printable(port.host),
+            printable(f"{port.device}/{port.port}"),
+            f"{port.bytes_sent:,}",
+            format_bytes(port.bytes_sent),
+            _percent(share),
+            format_bytes(port.bytes_received),
+            *own,
         )
     console.print(Padding(table, (0, 0, 0, 2)))
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs source costs a post, on a provider that does nothing.
+
+    python benchmarks/verbs/run.py [LIBIBPROF.SO]
+
+Bare and preloaded runs alternate; nanoseconds are of the fastest batch of each, so that a busy machine spoils as little
+as it can; the median of batches stands beside. With valgrind there are instructions per post too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ibprof.installed import find_library
+
+HERE = Path(__file__).parent
+BATCHES = 400
+ROUNDS = 5
+CASES = [(count, way) for way in ("list", "built") for count in (1, 64, 1000)]
+POSTS_A_BATCH = 4000
+
+
+def main() -> None:
+    library = Path(sys.argv[1]) if len(sys.argv) > 1 else find_library()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        program = build(folder)
+        print("way    queue pairs  bare ns  with us  added median added instructions")
+        for count, way in CASES:
+            bare, ours = [], []
+            for _ in range(ROUNDS):
+                bare.append(run(program, folder, count, way, None))
+                ours.append(run(program, folder, count, way, library))
+            least = [min(times[0] for times in side) for side in (bare, ours)]
+            middle = [statistics.median(times[1] for times in side) for side in (bare, ours)]
+            added = instructions(program, folder, count, way, library)
+            print(
+                f"{way:6} {count:11} {least[0]:8.2f} {least[1]:8.2f} {least[1] - least[0]:6.2f} "
+                f"{middle[1] - middle[0]:12.2f} {added:>12}"
+            )
+
+
+def build(folder: Path) -> Path:
+    (folder / "lib").mkdir()
+    provider = folder / "lib" / "libibverbs.so.1"
+    compiler = ["cc", "-O2", "-Wall"]
+    subprocess.run(
+        [*compiler, "-shared", "-fPIC", "-Wl,-soname,libibverbs.so.1", "-o", provider, HERE / "provider.c"], check=True
+    )
+    subprocess.run([*compiler, "-o", folder / "post", HERE / "post.c", provider], check=True)
+    return folder / "post"
+
+
+def surroundings(folder: Path, library: Path | None) -> dict[str, str]:
+    added = {"LD_LIBRARY_PATH": str(folder / "lib"), "IBPROF_OUTPUT": str(folder / "profile.ibprof")}
+    return os.environ | added | ({"LD_PRELOAD": str(library)} if library else {})
+
+
+def run(program: Path, folder: Path, count: int, way: str, library: Path | None) -> tuple[float, float]:
+    command = [program, str(count), way, str(BATCHES)]
+    done = subprocess.run(command, env=surroundings(folder, library), capture_output=True, text=True, check=True)
+    least, median = map(float, done.stdout.split())
+    return least, median
+
+
+def instructions(program: Path, folder: Path, count: int, way: str, library: Path) -> str:
+    """Give the instructions that we add to a post: more batches against fewer, with us and without."""
+    if not shutil.which("valgrind"):
+        return "-"
+    totals = []
+    for preload in (None, library):
+        for batches in (2, 12):
+            command = [
+                "valgrind",
+                "--tool=callgrind",
+                "--callgrind-out-file=/dev/null",
+                program,
+                str(count),
+                way,
+                str(batches),
+            ]
+            done = subprocess.run(
+                command, env=surroundings(folder, preload), capture_output=True, text=True, check=False
+            )
+            found = re.search(r"Collected : (\d+)", done.stderr)
+            if done.returncode or not found:
+                return "-"
+            totals.append(int(found[1]))
+    few, many, our_few, our_many = totals
+    return f"{((our_many - our_few) - (many - few)) / (10 * POSTS_A_BATCH):.1f}"
+
+
+if __name__ == "__main__":
+    main()
