@@ -13,6 +13,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.show import printable
 from ibprof_converter.checks.check import Health, RailSummary, look_over
 from ibprof_converter.cli.inputs import show_stages
+from ibprof_converter.cli.layout_outputs import OPTIONS
 from ibprof_converter.routing.sources import find_rails
 
 _WIDTH = 120
@@ -28,7 +29,7 @@ def check_fabric(name: str, arguments: argparse.Namespace) -> int:
         UsageError: something was asked for that is of a traffic.
         IbprofError: of any other kind.
     """
-    options = ("output", "nodes", "yaml", "png", "placement", "rails", "by", "used", "counters")
+    options = (*OPTIONS, "panels", "placement", "rails", "by", "used", "counters")
     if wanted := next((option for option in options if getattr(arguments, option)), None):
         raise UsageError(f"--check has no traffic: --{wanted} does not apply")
     with show_stages() as progress:

@@ -44,6 +44,7 @@ class Loaded:
         demand: the traffic between ranks; None where it knows no ranks, and for several jobs.
         placed: the same on the fabric; of all jobs.
         loads: of the links.
+        hosts: of the fabrics.
         agreement: of the loads with port counters; None where none were given.
     """
 
@@ -52,6 +53,7 @@ class Loaded:
     demand: RankTraffic | None
     placed: Traffic | PortCounters
     loads: Loads
+    hosts: Hosts
     agreement: Agreement | None = None
 
 
@@ -184,6 +186,7 @@ def load_inputs(
         demand=next((each for each in demands if isinstance(each, RankTraffic)), None) if len(demands) == 1 else None,
         placed=placed,
         loads=loads,
+        hosts=hosts,
         agreement=_hold_against(arguments.counters, loads, placed, fabrics),
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
@@ -23,6 +24,19 @@ from ibprof_converter.layout.positions import Layout
 from ibprof_converter.traffic.loads import Loads
 
 _INCHES = (15.0, 7.5)
+_PANEL_HEIGHT = 0.8
+"""Height of one of several panels, as a part of that of one alone."""
+
+_TWO_COLUMNS = 4
+"""From so many panels on, two stand beside each other."""
+
+_MOST_PANELS = 8
+_REST = "(all others)"
+_VECTOR = ("svg", "pdf")
+
+_RASTER_FROM = 10_000
+"""Half links from which on they are pixels in an SVG or PDF too, which would take many MB else."""
+
 _DOTS_PER_INCH = 150
 _UNUSED = "#dcdfe3"
 _NODE = "#39424e"
@@ -56,37 +70,118 @@ class _Halves:
 
 
 def write_picture(
-    path: Path, title: str, subtitle: str, fabrics: Sequence[Fabric], layouts: Sequence[Layout], loads: Loads
+    path: Path,
+    title: str,
+    subtitle: str,
+    fabrics: Sequence[Fabric],
+    layouts: Sequence[Layout],
+    loads: Loads,
+    panels: str | None = None,
+    only_used: bool = False,
 ) -> None:
-    """Draw all rails into one PNG file.
+    """Draw all rails into one file: SVG or PDF by its suffix, else PNG.
 
     Args:
         path: the file.
         title, subtitle: what is shown; plain text.
         fabrics, layouts: the rails.
-        loads: of their links; regions and operations are added up.
+        loads: of their links.
+        panels: a picture for each `region`, `operation` or `job`, all of one scale of colours; None: one of their sum.
+        only_used: whether to leave out links without traffic.
     """
-    figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
+    drawn = split_loads(loads, panels)
+    columns = 1 if len(drawn) < _TWO_COLUMNS else 2
+    rows = -(-len(drawn) // columns)
+    width, height = (_INCHES[0] / columns, _INCHES[1] / columns) if len(drawn) > 1 else _INCHES
+    size = (width * columns, height * rows * (_PANEL_HEIGHT if len(drawn) > 1 else 1.0))
+    figure = Figure(figsize=size, dpi=_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    rails = list(zip(fabrics, layouts, loads.by_rail, strict=True))
-    parts = [_halve(fabric, layout, loaded.sum(axis=2, dtype=np.uint64)) for fabric, layout, loaded in rails]
-    halves = _Halves(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Halves.__slots__))
-    shown = _draw_links(axes, halves)
-    for fabric, layout in zip(fabrics, layouts, strict=True):
-        _draw_nodes(axes, fabric, layout)
-    _label_levels(axes, layouts)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    greatest = max((int(loaded.max(initial=0)) for panel in drawn for loaded in panel.by_rail), default=0)
+    shown = None
+    for axes, panel in zip(grid.flat, drawn, strict=False):
+        mapped = _draw_panel(axes, panel, fabrics, layouts, float(greatest), only_used)
+        shown = mapped or shown
+        if len(drawn) > 1:
+            axes.set_title(panel.name, loc="left", fontsize=11, parse_math=False)
+    for axes in grid.flat[len(drawn) :]:
+        axes.set_axis_off()
     if shown is not None:
-        bar = figure.colorbar(shown, ax=axes, pad=0.01, fraction=0.03, aspect=30)
+        bar = figure.colorbar(shown, ax=list(grid.flat), pad=0.01, fraction=0.03, aspect=30 * rows)
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(value)))
         bar.set_label("bytes that the node at this end sends on the link")
         bar.outline.set_visible(False)
-    # Titles hold names from files: a `$` in them is no formula.
-    axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
-    axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
-    with warnings.catch_warnings():
+    _write_titles(figure, grid.flat[0], title, subtitle, single=len(drawn) == 1)
+    kind = path.suffix.lower().removeprefix(".")
+    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "ibprof"}):
         warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
-        figure.savefig(path, format="png")
+        dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        figure.savefig(path, format=kind if kind in _VECTOR else "png", metadata=dated)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One picture of several.
+
+    Attributes:
+        name: of the region, operation or job.
+        by_rail: for each rail uint64 [link, end].
+    """
+
+    name: str
+    by_rail: tuple[npt.NDArray[np.uint64], ...]
+
+
+def split_loads(loads: Loads, panels: str | None) -> list[Panel]:
+    """Cut loads into panels, in the order in which they were recorded; beyond `_MOST_PANELS` the least are one.
+
+    Args:
+        loads: of links, told apart by what `panels` says.
+        panels: `region`, `operation` or `job`; None for the whole.
+    """
+    if panels is None:
+        return [Panel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
+    names = loads.jobs if panels == "job" else [group[("region", "operation").index(panels)] for group in loads.groups]
+    amount = np.sum([loaded.sum(axis=(0, 1), dtype=np.float64) for loaded in loads.by_rail], axis=0)
+    total = dict.fromkeys(names, 0.0)
+    for name, part in zip(names, amount.tolist(), strict=True):
+        total[name] += part
+    room = _MOST_PANELS if len(total) <= _MOST_PANELS else _MOST_PANELS - 1
+    kept = set(sorted(total, key=lambda name: -total[name])[:room])
+    chosen: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        chosen.setdefault(name if name in kept else _REST, []).append(index)
+    return [
+        Panel(name, tuple(loaded[:, :, members].sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))
+        for name, members in chosen.items()
+    ]
+
+
+def _draw_panel(
+    axes: Axes,
+    panel: Panel,
+    fabrics: Sequence[Fabric],
+    layouts: Sequence[Layout],
+    greatest: float,
+    only_used: bool,
+) -> LineCollection | None:
+    parts = [_halve(*each) for each in zip(fabrics, layouts, panel.by_rail, strict=True)]
+    halves = _Halves(*(np.concatenate([getattr(part, name) for part in parts]) for name in _Halves.__slots__))
+    shown = _draw_links(axes, halves, greatest, only_used)
+    for fabric, layout in zip(fabrics, layouts, strict=True):
+        _draw_nodes(axes, fabric, layout)
+    _label_levels(axes, layouts)
+    return shown
+
+
+def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single: bool) -> None:
+    # Titles hold names from files: a `$` in them is no formula.
+    if single:
+        axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
+        axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
+        return
+    text = figure.suptitle(f"{title}\n{subtitle}", x=0.01, ha="left", fontsize=12)
+    text.set_parse_math(False)
 
 
 def _halve(fabric: Fabric, layout: Layout, loaded: npt.NDArray[np.uint64]) -> _Halves:
@@ -117,12 +212,14 @@ def _bend(fabric: Fabric, layout: Layout) -> npt.NDArray[np.float64]:
     )
 
 
-def _draw_links(axes: Axes, halves: _Halves) -> LineCollection | None:
+def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
     """Draw idle links faintly, then the others, the hottest last; give what the colours are of."""
+    many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
-    axes.add_collection(
-        LineCollection(list(halves.line[halves.idle]), colors=_UNUSED, linewidths=width * 0.7, zorder=1)
-    )
+    if not only_used:
+        idle = LineCollection(list(halves.line[halves.idle]), colors=_UNUSED, linewidths=width * 0.7, zorder=1)
+        idle.set_rasterized(many)
+        axes.add_collection(idle)
     used = np.flatnonzero(~halves.idle)
     if not len(used):
         return None
@@ -130,11 +227,12 @@ def _draw_links(axes: Axes, halves: _Halves) -> LineCollection | None:
     shown = LineCollection(
         list(halves.line[hottest_last]),
         cmap=_colours(),
-        norm=Normalize(0, float(halves.bytes.max())),
+        norm=Normalize(0, greatest),
         linewidths=width,
         zorder=2,
     )
     shown.set_array(halves.bytes[hottest_last].astype(np.float64))
+    shown.set_rasterized(many)
     axes.add_collection(shown)
     return shown
 

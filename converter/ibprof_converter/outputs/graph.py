@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric as a graph: networkx, Graphviz DOT, TGF. An edge a direction: what a node sends on a link."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TextIO
+
+from ibprof_converter.outputs.rows import Row, Value
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_SHARED = ("gbps", "region", "operation", "job")
+
+
+class Edge(NamedTuple):
+    """One end of a link, in a region, operation and job: what `source` sends to `destination`.
+
+    Attributes:
+        source, destination: keys of nodes.
+        attributes: port and peer_port, bytes, and what else the row of the link says of both ends.
+    """
+
+    source: str
+    destination: str
+    attributes: dict[str, Value]
+
+
+def node_key(rail: Value, guid: Value) -> str:
+    """Name a node: a GUID is of one rail alone, where an adapter is not."""
+    return f"{rail}:{guid}"
+
+
+def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
+    """Give both directions of each row of links.csv; what is empty there is left out."""
+    for row in links:
+        for near, far in (("a", "b"), ("b", "a")):
+            attributes: dict[str, Value] = {
+                "port": row[f"{near}_port"],
+                "peer_port": row[f"{far}_port"],
+                "bytes": row[f"{near}_bytes"],
+            }
+            attributes |= {name: row[name] for name in _SHARED if row.get(name) is not None}
+            if row.get(f"{near}_counted") is not None:
+                attributes["counted"] = row[f"{near}_counted"]
+            keys = node_key(row["rail"], row[f"{near}_guid"]), node_key(row["rail"], row[f"{far}_guid"])
+            yield Edge(*keys, attributes)
+
+
+def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
+    """Make a graph whose nodes are `RAIL:GUID` with the columns of nodes.csv, an edge a direction of each link.
+
+    Lists, which GraphML has no place for, are text apart by blanks.
+    """
+    import networkx as nx  # noqa: PLC0415  (slow to import)
+
+    graph = nx.MultiDiGraph()
+    for row in nodes:
+        flat = {name: " ".join(map(str, value)) if isinstance(value, list) else value for name, value in row.items()}
+        graph.add_node(node_key(row["rail"], row["guid"]), **flat)
+    for edge in list_edges(links):
+        graph.add_edge(edge.source, edge.destination, **edge.attributes)
+    return graph
+
+
+def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph as GraphML, for Gephi, Cytoscape, yEd and networkx."""
+    import networkx as nx  # noqa: PLC0415
+
+    graph = to_networkx(nodes, links)
+    for _, attributes in graph.nodes(data=True):
+        attributes.update({name: _clean(value) for name, value in attributes.items() if isinstance(value, str)})
+    nx.write_graphml(graph, str(path))
+
+
+def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph for Graphviz, each node where the layout has it (`neato -n2`, or `-n` in points)."""
+    file.write("digraph fabric {\n  node [shape=box];\n")
+    for row in nodes:
+        shown = {"label": row["name"], "kind": row["kind"], "level": row["level"], "pos": f"{row['x']},{row['y']}!"}
+        file.write(f"  {_quote(node_key(row['rail'], row['guid']))} [{_list(shown)}];\n")
+    for edge in list_edges(links):
+        file.write(f"  {_quote(edge.source)} -> {_quote(edge.destination)} [{_list(edge.attributes)}];\n")
+    file.write("}\n")
+
+
+def write_tgf(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
+    """Write the graph as Trivial Graph Format: a line a node with its name, `#`, a line an edge, `name=value` each."""
+    for row in nodes:
+        file.write(f"{node_key(row['rail'], row['guid'])} {_clean(str(row['name']))}\n")
+    file.write("#\n")
+    for edge in list_edges(links):
+        label = " ".join(f"{name}={_clean(str(value)).replace(' ', '_')}" for name, value in edge.attributes.items())
+        file.write(f"{edge.source} {edge.destination} {label}\n")
+
+
+def _list(attributes: dict[str, Value]) -> str:
+    return ", ".join(f"{name}={_quote(value)}" for name, value in attributes.items())
+
+
+def _quote(value: Value) -> str:
+    """Give a DOT string; a backslash stands for itself, not for Graphviz's escapes."""
+    text = _clean(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _clean(text: str) -> str:
+    """Make names, which are anyone's text, fit for lines and XML: no control characters, no half characters."""
+    printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
+    return printable.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm's `topology.conf` for the plugin topology/tree: which hosts are on which leaf switch, and what joins those.
+
+The plugin wants a tree, where each switch hangs on one other. A fat-tree is none, so switches of a level that share
+children are one here: what Slurm is to know is which hosts are near one another, not by which spine.
+
+Source: Slurm's manual, topology.conf(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from ibprof_converter.fabric.names import natural_key
+from ibprof_converter.outputs.rows import Row, Value
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
+_ODD = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str) -> None:
+    """Write the tree of the first rail.
+
+    Args:
+        file: where to.
+        links: rows of links.csv.
+        host_of: node GUID of an adapter on the first rail -> name of its host.
+        origin: what it is made of, for the first line.
+    """
+    hosts: dict[str, list[str]] = {}
+    parents: dict[str, set[str]] = {}
+    levels: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for row in links:
+        if row["rail"] != 0:
+            continue
+        a, b = str(row["a_guid"]), str(row["b_guid"])
+        for end, guid in (("a", a), ("b", b)):
+            levels[guid], names[guid] = _number(row[f"{end}_level"]), str(row[f"{end}_name"])
+        if a in host_of:
+            hosts.setdefault(b, []).append(host_of[a])
+        elif levels[a] and levels[b]:
+            parents.setdefault(a, set()).add(b)
+    file.write(f"# Made of {_ODD.sub('_', origin)}; switches of a level that share children are one here.\n")
+    seen: set[str] = set()
+    taken: set[str] = set()
+    front: dict[str, list[str]] = {}  # name of a switch -> GUIDs that it stands for
+    for leaf in sorted(hosts, key=lambda guid: (natural_key(names[guid]), guid)):
+        own = [host for host in dict.fromkeys(hosts[leaf]) if host not in seen]
+        seen.update(own)
+        if own:
+            name = _name_switch(names[leaf], taken)
+            front[name] = [leaf]
+            file.write(f"SwitchName={name} Nodes={compress(own)}\n")
+    level = 1
+    while len(front) > 1:
+        groups = _join(front, parents, levels, level)
+        if groups is None:
+            break
+        above: dict[str, list[str]] = {}
+        for children, switches in groups:
+            if len(children) == 1:
+                above[children[0]] = [*front[children[0]], *switches]
+                continue
+            name = _name_switch(f"level{level + 1}-{len(above) + 1}", taken)
+            above[name] = switches
+            file.write(f"SwitchName={name} Switches={compress(children)}\n")
+        front, level = above, level + 1
+
+
+def compress(names: Iterable[str]) -> str:
+    """Write names as Slurm does: node[01-03,07],login1."""
+    rows: dict[tuple[str, int], list[int]] = {}
+    plain = []
+    for name in sorted(names, key=natural_key):
+        match = _NUMBERED.fullmatch(name)
+        if match:
+            rows.setdefault((match[1], len(match[2])), []).append(int(match[2]))
+        else:
+            plain.append(name)
+    parts = []
+    for (prefix, width), numbers in rows.items():
+        runs = [_run(first, last, width) for first, last in _runs(sorted(set(numbers)))]
+        single = len(runs) == 1 and "-" not in runs[0]
+        parts.append(f"{prefix}{runs[0]}" if single else f"{prefix}[{','.join(runs)}]")
+    return ",".join([*parts, *plain])
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
+
+
+def _run(first: int, last: int, width: int) -> str:
+    return f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}"
+
+
+def _join(
+    front: dict[str, list[str]], parents: dict[str, set[str]], levels: dict[str, int], level: int
+) -> list[tuple[list[str], list[str]]] | None:
+    """Bring switches together that share a parent of the next level; at the top, that are linked at all.
+
+    Returns:
+        For each group its children and the switches that join them; None where nothing more can be joined.
+    """
+    of_guid = {guid: name for name, guids in front.items() for guid in guids}
+    over: dict[str, set[str]] = {}
+    for child, name in of_guid.items():
+        for parent in parents.get(child, ()):
+            if parent in of_guid:  # switches of one level that are linked: a torus, a dragonfly
+                over.setdefault("", set()).update((name, of_guid[parent]))
+            elif levels[parent] == level + 1:
+                over.setdefault(parent, set()).add(name)
+    if not any(len(children) > 1 for children in over.values()) and not any(over):
+        return None
+    root = {name: name for name in front}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    for children in over.values():
+        first, *others = sorted(children, key=natural_key)
+        for other in others:
+            root[find(other)] = find(first)
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for name in front:
+        groups.setdefault(find(name), ([], []))[0].append(name)
+    for parent, children in over.items():
+        if parent:
+            groups[find(next(iter(children)))][1].append(parent)
+    if len(groups) == len(front) and not any(switches for _, switches in groups.values()):
+        return None
+    return list(groups.values())
+
+
+def _name_switch(name: str, taken: set[str]) -> str:
+    """Give a name that Slurm takes and no other switch has."""
+    base = _ODD.sub("_", name).strip("_") or "switch"
+    chosen, number = base, 1
+    while chosen in taken:
+        number += 1
+        chosen = f"{base}_{number}"
+    taken.add(chosen)
+    return chosen
+
+
+def _number(value: Value) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
