@@ -90,6 +90,12 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "(default: the first word, without endings as _hca0 or -mlx5_0)",
     )
     parser.add_argument(
+        "--level-hosts",
+        metavar="REGEX",
+        type=_pattern,
+        help="CAs whose names match are the hosts that levels are counted from (default: the cabling tells)",
+    )
+    parser.add_argument(
         "--rails",
         choices=rails.POLICIES,
         help=f"which rail bytes take where nothing measured it (default: {rails.SPLIT})",
@@ -165,7 +171,7 @@ def load_inputs(
     names = split_inputs(arguments.inputs)[1]
     subnets = read_subnets(arguments, progress)
     fabrics = [subnet.fabric for subnet in subnets]
-    layouts = tuple(lay_out(fabrics))
+    layouts = tuple(lay_out(fabrics, arguments.level_hosts))
     progress("reading the traffic")
     hosts = find_hosts(fabrics, arguments.host_names)
     demands = [read_traffic(name, hosts, fabrics) for name in names]

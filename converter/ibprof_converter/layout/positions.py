@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where nodes are drawn: levels by breadth-first search, positions by a second one."""
+"""Where nodes are drawn."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.names import host_name, natural_key
+from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.names import host_name
 from ibprof_converter.layout.levels import find_levels
+from ibprof_converter.layout.plane import is_flat, place_switches
+from ibprof_converter.layout.traversal import rank_names
+from ibprof_converter.layout.tree import Tree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0
+_HOSTS_BELOW = 0.35
+"""How far below their switch the hosts of a fabric without levels are; its neighbours are 1 away."""
+
+Places = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,143 +32,101 @@ class Layout:
 
     Attributes:
         level: int32 [node], 0 for hosts; a switch's is its distance to the nearest host. Never negative.
-        x: float64 [node]; hosts are 1 apart or more.
-        y: float64 [node], the level, negative on every second rail.
+        x: float64 [node]; hosts beside one another are 1 apart.
+        y: float64 [node], the level; negative on every second rail. Without `has_levels`, the height in a plane.
+        has_levels: whether the fabric is drawn level by level. A torus, for instance, is not: all its switches are on
+            level 1.
     """
 
     level: npt.NDArray[np.int32]
     x: npt.NDArray[np.float64]
     y: npt.NDArray[np.float64]
+    has_levels: bool = True
 
 
-def lay_out(fabrics: Sequence[Fabric]) -> list[Layout]:
+def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[Layout]:
     """Lay out the fabrics of one machine, a rail each.
 
     The second rail is the mirror of the first: its switches are below, and adapters of one host (`host_name`) share a
-    place at level 0. Further pairs of rails follow to the right. The order of the lines in a file has no influence.
+    column. Further pairs of rails follow to the right. The order of the lines in a file has no influence.
+
+    Args:
+        fabrics: the rails.
+        level_hosts: CAs whose names match are the hosts that levels count from; None: the cabling tells.
     """
     layouts: list[Layout] = []
     left = 0.0
     for first in range(0, len(fabrics), _RAILS_TOGETHER):
-        places: dict[str, list[float]] = defaultdict(list)
-        pair = [_lay_out_rail(fabric, places) for fabric in fabrics[first : first + _RAILS_TOGETHER]]
-        for (level, x), sign in zip(pair, (1.0, -1.0), strict=False):
-            y = sign * level.astype(np.float64) + 0.0  # which makes -0.0 zero
-            layouts.append(Layout(level, x + left, y))
-        left += max((float(x.max()) for _, x in pair if len(x)), default=0.0) + _GAP
+        columns = _Columns()
+        right = 0.0
+        for number, fabric in enumerate(fabrics[first : first + _RAILS_TOGETHER]):
+            layout = _lay_out_rail(fabric, level_hosts, columns)
+            right = max(right, float(layout.x.max(initial=0.0)))
+            y = layout.y * (-1 if number else 1) + 0.0  # which makes -0.0 zero
+            layouts.append(Layout(layout.level, layout.x + left, y, layout.has_levels))
+        left += right + _GAP
     return layouts
 
 
-def _lay_out_rail(
-    fabric: Fabric, places: dict[str, list[float]]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-    """Give level and x of each node.
+class _Columns:
+    """Where the hosts of a pair of rails are across: taken from the first, given to the second."""
 
-    Args:
-        places: host name -> x of its adapters; taken from if there are any, else filled.
-    """
-    level = find_levels(fabric)
-    neighbours = _sort_neighbours(fabric)
-    visited = _visit(fabric, neighbours)
-    x = np.zeros(fabric.nodes)
-    if any(places.values()):
-        _take_places(fabric, visited, places, x)
-    else:
-        _place_under_leaves(level, neighbours, visited, x)
-        for node in visited:
-            if level[node] == 0:
-                places[host_name(fabric.node_name[node])].append(x[node])
-    width = x.max(initial=0.0) + 1
-    for height in range(1, int(level.max(initial=0)) + 1):
-        _spread_over(width, _sort_by_children(height, level, neighbours, visited, x), x)
-    return level, x
+    def __init__(self) -> None:
+        self._of_host: dict[str, list[float]] = defaultdict(list)
 
+    def take(self, fabric: Fabric, layout: Layout, rank: npt.NDArray[np.int64]) -> None:
+        """Note the columns of a rail's hosts."""
+        bottom = np.flatnonzero(layout.level == 0)
+        for node in bottom[np.argsort(rank[bottom])].tolist():
+            self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
-def _sort_neighbours(fabric: Fabric) -> list[list[int]]:
-    """Give each node's neighbours in the order of their names, then GUIDs."""
-    by_name = sorted(range(fabric.nodes), key=lambda node: (natural_key(fabric.node_name[node]), node))
-    linked: list[set[int]] = [set() for _ in range(fabric.nodes)]
-    for a, b in fabric.link_node.tolist():
-        linked[a].add(b)
-        linked[b].add(a)
-    neighbours: list[list[int]] = [[] for _ in range(fabric.nodes)]
-    for node in by_name:
-        for other in linked[node]:
-            neighbours[other].append(node)
-    return neighbours
-
-
-def _visit(fabric: Fabric, neighbours: list[list[int]]) -> list[int]:
-    """Visit all nodes breadth-first, from the host whose name is the first, part by part."""
-    starts = sorted(
-        range(fabric.nodes),
-        key=lambda node: (fabric.node_kind[node] != NodeKind.CA, natural_key(fabric.node_name[node]), node),
-    )
-    order: list[int] = []
-    seen = [False] * fabric.nodes
-    for start in starts:
-        queue = deque([] if seen[start] else [start])
-        seen[start] = True
-        while queue:
-            node = queue.popleft()
-            order.append(node)
-            for other in neighbours[node]:
-                if not seen[other]:
-                    seen[other] = True
-                    queue.append(other)
-    return order
-
-
-def _place_under_leaves(
-    level: npt.NDArray[np.int32], neighbours: list[list[int]], visited: list[int], x: npt.NDArray[np.float64]
-) -> None:
-    """Give all leaves slots of equal width, in the order of the visit, and put the nodes of level 0 into them.
-
-    Nodes that are on no leaf, as aggregation nodes are, follow to the right.
-    """
-    placed: set[int] = set()
-    slots: list[list[int]] = []
-    for leaf in visited:
-        if level[leaf] == 1:
-            slots.append([node for node in neighbours[leaf] if level[node] == 0 and node not in placed])
-            placed.update(slots[-1])
-    width = max((len(slot) for slot in slots), default=0)
-    for number, slot in enumerate(slots):
-        _spread_over(width, slot, x, left=number * width)
-    others = [node for node in visited if level[node] == 0 and node not in placed]
-    _spread_over(len(others), others, x, left=width * len(slots))
-
-
-def _take_places(
-    fabric: Fabric, visited: list[int], places: dict[str, list[float]], x: npt.NDArray[np.float64]
-) -> None:
-    """Put the nodes of level 0 where the other rail has the same host, those it has not to the right of all."""
-    right = max(max(xs) for xs in places.values() if xs)
-    for node in visited:
-        if fabric.node_kind[node] != NodeKind.SWITCH:
-            taken = places[host_name(fabric.node_name[node])]
-            if not taken:
+    def give(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Places | None:
+        """Give x of the nodes of level 0; hosts that the other rail lacks are to the right. None for a first rail."""
+        if not self._of_host:
+            return None
+        left = {name: list(places) for name, places in self._of_host.items()}
+        right = max(max(places) for places in left.values())
+        x = np.zeros(fabric.nodes)
+        bottom = np.flatnonzero(level == 0)
+        for node in bottom[np.argsort(rank[bottom])].tolist():
+            places = left.get(host_name(fabric.node_name[node]))
+            if not places:
                 right += 1
-            x[node] = taken.pop(0) if taken else right
+            x[node] = places.pop(0) if places else right
+        return x
 
 
-def _sort_by_children(
-    height: int,
-    level: npt.NDArray[np.int32],
-    neighbours: list[list[int]],
-    visited: list[int],
-    x: npt.NDArray[np.float64],
-) -> list[int]:
-    """Give the nodes of one level by the mean x of what is below them; equals in the order of the visit."""
-
-    def middle(node: int) -> float:
-        below = [x[other] for other in neighbours[node] if level[other] == height - 1]
-        return float(np.mean(below)) if below else np.inf
-
-    return sorted((node for node in visited if level[node] == height), key=middle)
+def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: _Columns) -> Layout:
+    level = find_levels(fabric, level_hosts)
+    rank = rank_names(fabric)
+    if len(fabric.link_node) and is_flat(fabric, level):
+        return _lay_out_flat(fabric, level, rank)
+    hosts_x = columns.give(fabric, level, rank)
+    layout = Layout(level, Tree.grow(fabric, level, rank).place(hosts_x), level.astype(np.float64))
+    if hosts_x is None:
+        columns.take(fabric, layout, rank)
+    return layout
 
 
-def _spread_over(width: float, nodes: Iterable[int], x: npt.NDArray[np.float64], left: float = 0.0) -> None:
-    """Spread nodes evenly over a width, so that as many nodes as it is wide are at whole numbers."""
-    row = list(nodes)
-    x[row] = left + (np.arange(len(row)) + 0.5) * width / max(len(row), 1) - 0.5
+def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Layout:
+    """Put switches into a plane, and what hangs on one of them into a row below it."""
+    switch, points = place_switches(fabric)
+    point = np.zeros((fabric.nodes, 2))
+    pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
+    is_switch = np.zeros(fabric.nodes, np.bool_)
+    is_switch[switch] = True
+    pairs = pairs[~is_switch[pairs[:, 0]] & is_switch[pairs[:, 1]]]
+    hung = np.full(fabric.nodes, fabric.nodes)
+    np.minimum.at(hung, pairs[:, 0], pairs[:, 1])
+    others = np.flatnonzero(~is_switch)
+    others = others[np.lexsort((rank[others], hung[others]))]
+    owner, count = np.unique(hung[others], return_counts=True)
+    room = int(count.max(initial=0)) + 1
+    point[switch] = points * (room, 1) + ((room - 1) / 2, 1)
+    index = np.arange(len(others)) - np.repeat(np.cumsum(count) - count, count)
+    middle = np.append(point, [[point[:, 0].max() + room, 1.0]], axis=0)[np.repeat(owner, count)]
+    point[others] = middle + np.stack(
+        [index - (np.repeat(count, count) - 1) / 2, np.full(len(others), -_HOSTS_BELOW)], axis=1
+    )
+    x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
+    return Layout(level, x, point[:, 1], has_levels=False)

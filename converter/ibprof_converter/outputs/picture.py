@@ -253,10 +253,10 @@ def _label_levels(axes: Axes, layouts: Sequence[Layout]) -> None:
     """Name the rows: 0 is the hosts; with several rails their switches' levels are told apart by letters."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
-        for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)):
+        for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():
             names[y] = f"{level}{letter.strip()}" if level else "hosts 0"
     axes.set_yticks(list(names), list(names.values()))
-    axes.set_ylabel("level", labelpad=12)
+    axes.set_ylabel("level" if names else "", labelpad=12)
     axes.set_xticks([])
     axes.margins(x=0.01, y=0.06)
     axes.tick_params(left=False)
