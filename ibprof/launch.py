@@ -22,7 +22,16 @@ from pathlib import Path
 
 PRELOAD = "LD_PRELOAD"
 
-CARRIED = (PRELOAD, "LD_LIBRARY_PATH", "IBPROF", "IBPROF_OUTPUT", "IBPROF_RUN", "IBPROF_VERBOSE")
+CARRIED = (
+    PRELOAD,
+    "LD_LIBRARY_PATH",
+    "IBPROF",
+    "IBPROF_OUTPUT",
+    "IBPROF_RUN",
+    "IBPROF_VERBOSE",
+    "IBPROF_FLUSH",
+    "IBPROF_INTERVAL",
+)
 """Variables that the processes of a job need."""
 
 ENV_LIST = "mca_base_env_list"

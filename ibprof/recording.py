@@ -38,6 +38,7 @@ from ibprof.recording_addresses import find_owners, resolve_peers
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 from ibprof.recording_runs import Run, choose_run, list_runs
+from ibprof.recording_storage import describe_copy
 from ibprof.recording_transfers import read_ports, read_transfers
 
 Indices = npt.NDArray[np.intp]
@@ -279,6 +280,7 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int) ->
         )
     if file.cut_short:
         notes.append(CUT_SHORT)
+    notes += describe_copy(file, process)
     return Rank(
         rank=number,
         host=host,

@@ -32,6 +32,8 @@ class RecordingFile:
         start_ns: when the first process of this host began to record.
         operations: names, which counters refer to by index.
         cut_short: space was handed out that the file does not have: it was copied in part, or its disk was full.
+        storage: the file on the node's own storage that this is a copy of; empty where processes mapped this one.
+        on_node: that file is there and was read in the place of the copy.
         processes: `ibp_process` [process] of those that recorded something, in the order in which they came.
     """
 
@@ -42,6 +44,8 @@ class RecordingFile:
     start_ns: int
     operations: tuple[str, ...]
     cut_short: bool
+    storage: str
+    on_node: bool
     processes: Records
     _map: mmap.mmap = field(repr=False)
     _bytes: npt.NDArray[np.uint8] = field(repr=False)
@@ -96,6 +100,10 @@ def open_recording_file(path: Path) -> RecordingFile:
     whole = _map_file(path)
     data = np.frombuffer(whole, np.uint8)
     header = _read_header(path, data)
+    mapped = _map_storage(header)
+    if mapped is not None:
+        data = mapped
+        header = _read_header(path, data)
     layout = recording_layout()
     names = layout.constants["IBP_OPERATION_NAME_BYTES"]
     first = layout.types["file_header"].itemsize
@@ -110,6 +118,8 @@ def open_recording_file(path: Path) -> RecordingFile:
         start_ns=int(header["start_ns"]),
         operations=tuple(decode_text(name) for name in operations),
         cut_short=int(header["end_bytes"]) > len(data),
+        storage=decode_text(header["storage"]),
+        on_node=mapped is not None,
         processes=processes,
         _map=whole,
         _bytes=data,
@@ -137,6 +147,19 @@ def _map_file(path: Path) -> mmap.mmap:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise InputError(path, None, "a readable file", (error.strerror or str(error)).lower()) from error
+
+
+def _map_storage(copy: np.void) -> npt.NDArray[np.uint8] | None:
+    """Map the file on the node's own storage that a file is a copy of; None where it is not there, or another one."""
+    storage = decode_text(copy["storage"])
+    if not storage:
+        return None
+    try:
+        data = _map_file(Path(storage))
+        header = _read_header(Path(storage), data)
+    except InputError:
+        return None
+    return data if all(header[name] == copy[name] for name in ("start_ns", "host", "job", "run", "launch")) else None
 
 
 def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:

@@ -71,6 +71,7 @@ for group in "$@"; do
         need ibverbs-providers has_soft_roce
         need qemu-system-x86 has qemu-system-x86_64
         need busybox-static has busybox
+        need bindfs has bindfs
         need musl-tools has musl-gcc
         need libjemalloc2 has_library libjemalloc.so.2
         ;;

@@ -36,6 +36,7 @@
 #define IBP_SIZE_BINS 65
 #define IBP_PEER_UNKNOWN 0xffffffff
 #define IBP_PATH_BYTES 1024
+#define IBP_FLUSH_SECONDS 30 /* unless IBPROF_FLUSH says otherwise */
 #define IBP_SNAPSHOT_GROUPS 32
 #define IBP_PEER_ADDRESS 0x80000000 /* and more: the number of an ibp_address of the process, plus this */
 #define IBP_ADDRESS_BYTES 56

@@ -10,6 +10,7 @@
 
 #include "operations.h"
 #include "system.h"
+#include "ticks.h"
 
 #include "ibprof_recording.h"
 
@@ -103,6 +104,7 @@ static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_di
     struct ibp_slot *slot;
     uint64_t key;
 
+    if (IBP_UNLIKELY(ibp_ticking_messages)) ibp_tick_slowly();
     ibp_lock();
     key = IBP_KEY_OF(operation, kind, direction) | ibp_counters.region_key | IBP_KEY_PEER(peer);
     slot = ibp_slot_of(key);

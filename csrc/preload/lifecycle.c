@@ -19,11 +19,13 @@
 #include "source.h"
 #include "source_verbs.h"
 #include "text.h"
+#include "ticks.h"
 #include "transfers.h"
 #include "verbs_lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const bool never;
@@ -53,17 +55,21 @@ static void set_plain_world(void)
 /* The job's one line, from its first rank. */
 static void say_once(const char *about, const char *text)
 {
-    if (ibp_mpi.rank == 0 || ibp_verbosity > 0) ibp_say("%s: %s", about, text);
+    static bool said;
+
+    if ((ibp_mpi.rank == 0 && !said) || ibp_verbosity > 0) ibp_say("%s: %s", about, text);
+    said = true;
 }
 
 static void select_operations(void)
 {
-    char unknown[256], known[3072];
+    char unknown[256], known[3072], said[4096];
 
-    if (!ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown) || ibp_mpi.rank) return;
+    if (!ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown)) return;
     ibp_operations_list(known, sizeof known);
-    ibp_say("IBPROF names unknown operations: %s%s; known are %s", unknown,
-            ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
+    snprintf(said, sizeof said, "%s%s; known are %s", unknown,
+             ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
+    say_once("IBPROF names unknown operations", said);
 }
 
 /* argv as the kernel keeps it, with blanks between. */
@@ -119,6 +125,7 @@ static int open_recording(char *why, size_t why_bytes)
     describe_process();
     ibp_transfers_open(process);
     if (ibp_recording_is_first()) ibp_ports_record();
+    ibp_ticks_open(process);
     return 0;
 }
 
@@ -175,6 +182,7 @@ void ibp_start(void)
     }
     select_operations();
     describe_rank(why);
+    (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
     if (!ibp_source) return;
     ibp_addresses_record();
     ibp_counters.source = ibp_source->source;
@@ -190,6 +198,7 @@ void ibp_start(void)
 static void finish(void)
 {
     ibp_regions_close();
+    ibp_ticks_close();
     process->stop_ns = ibp_clock_ns();
     process->flags |= IBP_PROCESS_FINALIZED;
 }
@@ -206,12 +215,24 @@ void ibp_stop(void)
     ibp_source->detach();
 }
 
+/* The recording goes to where it was asked for; when it cannot, it stays on the node, where readers find it. */
+static void hand_over(void)
+{
+    const int error = ibp_recording_copy();
+
+    if (!error)
+        ibp_recording_leave();
+    else
+        say_once("the recording stays on its nodes", strerror(error));
+}
+
 /* What MPI_Finalize itself still posts counts; what comes behind it does not. */
 static void stop_transfers(void)
 {
     if (!ibp_is_recorded()) return;
     __atomic_store_n(&ibp_wiped->recorded, false, __ATOMIC_RELAXED);
     if (ibp_recording_is_first()) ibp_ports_read_again();
+    hand_over();
 }
 
 /* A process without MPI has no other end. */

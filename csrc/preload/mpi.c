@@ -17,6 +17,7 @@
 #include "large_calls.h"
 #include "operations.h"
 #include "source.h"
+#include "ticks.h"
 
 #include <stdbool.h>
 
@@ -76,6 +77,7 @@ static __attribute__((noinline)) void enter(unsigned operation, enum ibp_call_ki
         .kind = (uint8_t)kind,
         .communicator = IBP_HANDLE(communicator),
     });
+    ibp_tick();
     if (takes_tag(kind)) ibp_source->before_tag();
     if (kind == IBP_CALL_FREEING) forget(first_argument);
 }

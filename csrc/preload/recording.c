@@ -6,9 +6,10 @@
  * may close every descriptor, or be given our number for a file of its own.
  */
 #include "system.h"
-#include "hydra.h"
 #include "operations.h"
+#include "output.h"
 #include "recording.h"
+#include "storage.h"
 #include "text.h"
 
 #include <errno.h>
@@ -27,6 +28,8 @@
 
 #define KINDS (IBP_SEGMENT_SNAPSHOTS + 1)
 #define LARGEST_SEGMENT_PAGES 256
+#define SEGMENTS_MAX 4096
+#define ATTEMPTS 100
 
 static const uint32_t record_bytes[KINDS] = {
     [IBP_SEGMENT_PROCESS] = sizeof(struct ibp_process),   [IBP_SEGMENT_PORTS] = sizeof(struct ibp_port),
@@ -39,12 +42,16 @@ static const uint32_t record_bytes[KINDS] = {
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 
 static struct {
-    char path[PATH_MAX];
+    char path[PATH_MAX]; /* of the mapped file */
+    char output_folder[PATH_MAX]; /* that it is copied to; empty when it lies there itself */
+    char stem[128];
     struct ibp_file_header *header;
     uint64_t process_offset;
     bool first;
     struct ibp_segment *segment[KINDS]; /* the one being filled */
     uint32_t published[KINDS];
+    struct ibp_segment *all[SEGMENTS_MAX + 8]; /* its own record first; a few threads may pass the limit at once */
+    unsigned segments;
 } recording;
 
 uint64_t ibp_clock_ns(void)
@@ -86,96 +93,6 @@ static int map_part(int file, uint64_t offset, uint64_t bytes, void **mapped)
     return 0;
 }
 
-/* -- which file ------------------------------------------------------------------------------------------------------- */
-
-static const char *environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value ? value : "";
-}
-
-/* The launcher's name of this job: the same in all processes of one MPI_COMM_WORLD, and no other's. */
-static void describe_job(char *job, size_t bytes)
-{
-    job[0] = '\0';
-    if (*environment("PMIX_NAMESPACE")) {
-        ibp_text_copy(job, bytes, environment("PMIX_NAMESPACE"));
-        /* Open MPI 4 makes its name from a process number, which comes round again; this is drawn at random. */
-        ibp_text_append(job, bytes, "/");
-        ibp_text_append(job, bytes, environment("OMPI_MCA_orte_precondition_transports"));
-    } else if (*environment("SLURM_STEP_ID")) {
-        ibp_text_copy(job, bytes, environment("SLURM_JOB_ID"));
-        ibp_text_append(job, bytes, ".");
-        ibp_text_append(job, bytes, environment("SLURM_STEP_ID"));
-    }
-}
-
-/* What tells this launch on this host from any other: the address of its daemon here, or this process itself. */
-static void describe_launch(char *launch, size_t bytes, const char *job)
-{
-    static const char *const daemon_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
-                                                   "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"};
-
-    for (size_t i = 0; i < sizeof daemon_addresses / sizeof *daemon_addresses; i++)
-        if (*environment(daemon_addresses[i])) {
-            ibp_text_copy(launch, bytes, environment(daemon_addresses[i]));
-            return;
-        }
-    if (*job)
-        ibp_text_copy(launch, bytes, job);
-    else
-        snprintf(launch, bytes, "process %ld %llu", (long)getpid(), (unsigned long long)ibp_clock_ns());
-}
-
-/* Letters, digits and a few signs of a name; what else it holds becomes '_'. */
-static void make_file_name(char *name)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
-    for (; *name; name++)
-        if (!strchr(allowed, *name)) *name = '_';
-}
-
-/* Fills in %j and %h. */
-static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
-{
-    char letter[2] = "";
-    char name[256];
-
-    into[0] = '\0';
-    for (; *output; output++) {
-        if (output[0] == '%' && output[1] == 'h') {
-            ibp_text_append(into, bytes, host);
-            output++;
-        } else if (output[0] == '%' && output[1] == 'j') {
-            ibp_text_copy(name, sizeof name,
-                          *environment("SLURM_JOB_ID") ? environment("SLURM_JOB_ID")
-                          : *environment("PBS_JOBID")  ? environment("PBS_JOBID")
-                          : *job                       ? job
-                                                       : "nojob");
-            make_file_name(name);
-            ibp_text_append(into, bytes, name);
-            output++;
-        } else {
-            letter[0] = *output;
-            ibp_text_append(into, bytes, letter);
-        }
-    }
-}
-
-/* Makes a folder and those above it. Returns 0 or an errno. */
-static int make_folder(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0777);
-        *slash = '/';
-    }
-    if (!mkdir(path, 0777) || errno == EEXIST) return 0;
-    return errno;
-}
-
 /* -- making and joining the file -------------------------------------------------------------------------------------- */
 
 #define HEADER_BYTES                                                                                                   \
@@ -196,7 +113,42 @@ static void fill_header(struct ibp_file_header *header, const struct ibp_file_he
     for (unsigned operation = 0; operation < IBP_OPERATIONS; operation++)
         ibp_text_copy(names + operation * IBP_OPERATION_NAME_BYTES, IBP_OPERATION_NAME_BYTES,
                       ibp_operation_name(operation));
+    header->members = 1;
     header->magic = IBP_FILE_MAGIC;
+}
+
+/* A run of the same stem is next to impossible; then this one's file gets a number. False when the path is too long. */
+static bool name_file(char *path, size_t bytes, const char *folder, const char *stem, unsigned attempt)
+{
+    return snprintf(path, bytes, "%s/%s-%u.ibprof", folder, stem, attempt) < (int)bytes;
+}
+
+/* IBPROF_FLUSH */
+static uint32_t flush_seconds(void)
+{
+    const char *given = getenv("IBPROF_FLUSH");
+
+    return given && *given ? (uint32_t)ibp_text_number(given) : IBP_FLUSH_SECONDS;
+}
+
+/* Makes the file that this one is to be copied to, of its header alone, under a name that is free. Returns 0 or an errno. */
+static int make_copy(struct ibp_file_header *header)
+{
+    int file = -1, error;
+
+    ibp_text_copy(header->storage, sizeof header->storage, recording.path);
+    header->flush_seconds = flush_seconds();
+    for (unsigned attempt = 0; attempt < ATTEMPTS && file < 0; attempt++) {
+        if (!name_file(header->output, sizeof header->output, recording.output_folder, recording.stem, attempt))
+            return ENAMETOOLONG;
+        file = ibp_storage_open(header->output, O_WRONLY | O_CREAT | O_EXCL);
+        if (file < 0 && errno != EEXIST) return errno;
+    }
+    if (file < 0) return EEXIST;
+    error = ibp_storage_write(file, header, HEADER_BYTES, 0);
+    close(file);
+    if (error) unlink(header->output);
+    return error;
 }
 
 /* Makes the file whole under another name and links it to its own, so that nobody ever sees half of it: the first of the
@@ -204,17 +156,21 @@ static void fill_header(struct ibp_file_header *header, const struct ibp_file_he
 static int make_file(const struct ibp_file_header *identity)
 {
     char unfinished[PATH_MAX + 32];
-    void *header = NULL;
+    struct ibp_file_header *header = NULL;
     int file, error;
 
     snprintf(unfinished, sizeof unfinished, "%s.%ld", recording.path, (long)getpid());
-    file = open(unfinished, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file = ibp_storage_open(unfinished, O_RDWR | O_CREAT | O_EXCL);
     if (file < 0) return errno;
-    error = map_part(file, 0, HEADER_BYTES, &header);
+    error = map_part(file, 0, HEADER_BYTES, (void **)&header);
     close(file);
     if (!error) {
         fill_header(header, identity);
-        if (link(unfinished, recording.path)) error = errno;
+        if (*recording.output_folder) error = make_copy(header);
+    }
+    if (!error && link(unfinished, recording.path)) {
+        error = errno;
+        if (*header->output) unlink(header->output);
     }
     unlink(unfinished);
     if (error) {
@@ -226,10 +182,22 @@ static int make_file(const struct ibp_file_header *identity)
     return 0;
 }
 
+/* False when all its processes are done with the file, and it is about to go. */
+static bool become_member(struct ibp_file_header *header)
+{
+    uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
+
+    do
+        if (*header->storage && members >> 32 == (uint32_t)members) return false;
+    while (!__atomic_compare_exchange_n(&header->members, &members, members + 1, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+    return true;
+}
+
 /* Joins a file that another process of this launch made. Returns 0 or an errno; EEXIST when it is somebody else's. */
 static int join_file(const struct ibp_file_header *identity)
 {
-    const int file = open(recording.path, O_RDWR | O_CLOEXEC);
+    const int file = ibp_storage_open(recording.path, O_RDWR);
     struct ibp_file_header *header = NULL;
     int error;
 
@@ -239,7 +207,8 @@ static int join_file(const struct ibp_file_header *identity)
     if (error) return error;
     if (header->magic != IBP_FILE_MAGIC || header->version != IBP_FORMAT_VERSION ||
         header->operation_count != IBP_OPERATIONS || strcmp(header->launch, identity->launch) ||
-        strcmp(header->run, identity->run) || strcmp(header->library_version, identity->library_version)) {
+        strcmp(header->run, identity->run) || strcmp(header->library_version, identity->library_version) ||
+        !become_member(header)) {
         ibp_memory_unmap(header, HEADER_BYTES);
         return EEXIST;
     }
@@ -247,54 +216,54 @@ static int join_file(const struct ibp_file_header *identity)
     return 0;
 }
 
+/* Of several processes that find none, one makes it. */
+static int make_or_join_file(const struct ibp_file_header *identity)
+{
+    const int error = make_file(identity);
+    const int joined = error ? join_file(identity) : 0;
+
+    return joined == ENOENT ? error : joined;
+}
+
 static int open_file(const char *folder, const struct ibp_file_header *identity)
 {
-    char host[64];
-    uint64_t hash = ibp_text_hash(IBP_HASH_START, identity->job);
     int error = EEXIST;
 
-    ibp_text_copy(host, sizeof host, identity->host);
-    make_file_name(host);
-    hash = ibp_text_hash(hash, identity->launch);
-    hash = ibp_text_hash(hash, identity->run);
-    /* Another run under the same name is next to impossible; then this one's file gets a number. */
-    for (unsigned attempt = 0; attempt < 100 && error == EEXIST; attempt++) {
-        if (snprintf(recording.path, sizeof recording.path, "%s/%s-%016llx-%u.ibprof", folder, host,
-                     (unsigned long long)hash, attempt) >= (int)sizeof recording.path)
-            return ENAMETOOLONG;
-        error = make_file(identity);
-        if (error == EEXIST) error = join_file(identity);
+    for (unsigned attempt = 0; attempt < ATTEMPTS && error == EEXIST; attempt++) {
+        if (!name_file(recording.path, sizeof recording.path, folder, recording.stem, attempt)) return ENAMETOOLONG;
+        error = join_file(identity);
+        if (error == ENOENT) error = make_or_join_file(identity);
     }
+    return error;
+}
+
+/* On a node's own storage, wherever there is some with room. */
+static int open_file_beside(struct ibp_file_header *identity)
+{
+    char folder[PATH_MAX];
+    int error = ENOSPC, choice;
+
+    for (unsigned n = 0; error && (choice = ibp_storage_folder(n, folder, sizeof folder)) >= 0; n++)
+        if (!choice) error = open_file(folder, identity);
     return error;
 }
 
 struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why_bytes)
 {
-    char folder[PATH_MAX], expanded[PATH_MAX];
     struct ibp_file_header identity;
     struct ibp_process *process;
+    char folder[PATH_MAX];
     int error;
 
-    memset(&identity, 0, sizeof identity);
-    if (gethostname(identity.host, sizeof identity.host - 1))
-        ibp_text_copy(identity.host, sizeof identity.host, "unknown");
-    describe_job(identity.job, sizeof identity.job);
-    if (*identity.job ||
-        !ibp_hydra_describe(identity.job, sizeof identity.job, identity.launch, sizeof identity.launch))
-        describe_launch(identity.launch, sizeof identity.launch, identity.job);
-    ibp_text_copy(identity.run, sizeof identity.run, environment("IBPROF_RUN"));
-    ibp_text_copy(identity.library_version, sizeof identity.library_version, IBP_VERSION);
-
-    expand_output(output, identity.host, identity.job, expanded, sizeof expanded);
-    folder[0] = '\0';
-    if (expanded[0] != '/') {
-        if (!getcwd(folder, sizeof folder)) folder[0] = '\0';
-        ibp_text_append(folder, sizeof folder, "/");
+    ibp_output_identify(&identity);
+    ibp_output_stem(&identity, recording.stem, sizeof recording.stem);
+    error = ibp_output_make_folder(output, &identity, folder, sizeof folder);
+    if (!error && ibp_storage_is_remote(folder)) {
+        ibp_text_copy(recording.output_folder, sizeof recording.output_folder, folder);
+        error = open_file_beside(&identity);
+    } else if (!error) {
+        error = open_file(folder, &identity);
     }
-    ibp_text_append(folder, sizeof folder, expanded);
-
-    error = make_folder(folder);
-    if (!error) error = open_file(folder, &identity);
     if (error) {
         snprintf(why, why_bytes, "cannot write in %s: %s", folder, strerror(error));
         return NULL;
@@ -316,10 +285,10 @@ int ibp_recording_is_first(void)
 
 /* -- segments --------------------------------------------------------------------------------------------------------- */
 
-/* Opens the file again for growing, and makes sure that it still is the one that the header is mapped from. */
-static int reopen_file(void)
+/* Opens the file, or its copy, again, and makes sure that it still is the one of the header that is mapped. */
+static int reopen_file(const char *path)
 {
-    const int file = open(recording.path, O_RDWR | O_CLOEXEC);
+    const int file = ibp_storage_open(path, O_RDWR);
     struct ibp_file_header found;
 
     if (file < 0) return -1;
@@ -337,11 +306,13 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     uint64_t bytes = former ? 2 * former->bytes : IBP_PAGE_BYTES;
     struct ibp_segment *segment = NULL;
     uint64_t offset;
+    unsigned number;
     int file, error;
 
+    if (__atomic_load_n(&recording.segments, __ATOMIC_RELAXED) >= SEGMENTS_MAX) return NULL;
     if (bytes > (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES)
         bytes = (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES;
-    file = reopen_file();
+    file = reopen_file(recording.path);
     if (file < 0) return NULL;
     offset = __atomic_fetch_add(&recording.header->end_bytes, bytes, __ATOMIC_RELAXED);
     error = map_part(file, offset, bytes, (void **)&segment);
@@ -359,6 +330,8 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     segment->capacity = (uint32_t)((bytes - sizeof *segment) / record_bytes[kind]);
     __atomic_store_n(&segment->magic, IBP_SEGMENT_MAGIC, __ATOMIC_RELEASE);
     recording.segment[kind] = segment;
+    number = __atomic_fetch_add(&recording.segments, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&recording.all[number], segment, __ATOMIC_RELEASE);
     return segment;
 }
 
@@ -382,4 +355,48 @@ void ibp_recording_publish(enum ibp_segment_kind kind)
 uint32_t ibp_recording_used(enum ibp_segment_kind kind)
 {
     return recording.published[kind];
+}
+
+/* -- copying ---------------------------------------------------------------------------------------------------------- */
+
+static int copy_segment(int file, const struct ibp_segment *segment)
+{
+    return ibp_storage_write(file, segment, segment->bytes, segment->offset);
+}
+
+uint32_t ibp_recording_flush_seconds(void)
+{
+    return *recording.header->storage ? recording.header->flush_seconds : 0;
+}
+
+int ibp_recording_copy(void)
+{
+    struct ibp_process *process = (struct ibp_process *)(recording.all[0] + 1);
+    int file, error;
+
+    if (!*recording.header->storage) return 0;
+    file = reopen_file(recording.header->output);
+    if (file < 0) return errno ? errno : ENOENT;
+    /* The process's own record goes before and after: whoever is killed in between leaves a copy that says so. */
+    process->copy_begun_ns = ibp_clock_ns();
+    error = copy_segment(file, recording.all[0]);
+    for (unsigned i = 1; i < recording.segments && !error; i++) {
+        const struct ibp_segment *segment = __atomic_load_n(&recording.all[i], __ATOMIC_ACQUIRE);
+
+        if (segment) error = copy_segment(file, segment);
+    }
+    if (!error) process->copied_ns = process->copy_begun_ns;
+    if (!error) error = copy_segment(file, recording.all[0]);
+    if (close(file) && !error) error = errno; /* where a network file system tells of a quota */
+    return error;
+}
+
+void ibp_recording_leave(void)
+{
+    const uint64_t one_done = UINT64_C(1) << 32;
+    uint64_t members;
+
+    if (!*recording.header->storage) return;
+    members = __atomic_add_fetch(&recording.header->members, one_done, __ATOMIC_ACQ_REL);
+    if (members >> 32 == (uint32_t)members) unlink(recording.path);
 }

@@ -25,6 +25,16 @@ uint32_t ibp_recording_used(enum ibp_segment_kind kind);
 /* Whether this process made the file: the host's ports are entered once. */
 int ibp_recording_is_first(void);
 
+/* Where the recording is mapped from a node's own storage: copies what this process has to IBPROF_OUTPUT. The caller keeps it from
+ * changing meanwhile. Returns 0 or an errno; nothing to do is 0. */
+int ibp_recording_copy(void);
+
+/* Seconds between two copies; 0 where none are to be made on the way. */
+uint32_t ibp_recording_flush_seconds(void);
+
+/* This process is done, and what it has is copied: the last one of them removes the file from the node. */
+void ibp_recording_leave(void);
+
 /* Private memory, zeroed, page-wise; NULL when there is none. Not malloc, which may be somebody else's. */
 void *ibp_memory_map(size_t bytes);
 void ibp_memory_unmap(void *memory, size_t bytes);

@@ -6,6 +6,7 @@
 #include "lifecycle.h"
 #include "recording.h"
 #include "text.h"
+#include "ticks.h"
 #include "transfers.h"
 
 #define IBPROF_IMPLEMENTATION
@@ -168,6 +169,7 @@ void ibp_regions_switch(bool on)
 IBP_EXPORT void ibprof_region(const char *name)
 {
     if (!ibp_is_recorded() || !name) return;
+    ibp_tick();
     ibp_lock();
     close_open_region(name, ibp_clock_ns());
     ibp_unlock();
@@ -188,6 +190,7 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
     uint32_t region;
 
     if (!ibp_is_recorded() || !name) return;
+    ibp_tick();
     now = ibp_clock_ns();
     ibp_lock();
     region = find_region(name, current_region());
@@ -209,6 +212,7 @@ IBP_EXPORT void ibprof_region_end(void)
     uint64_t now;
 
     if (!ibp_is_recorded() || !regions->depth) return;
+    ibp_tick();
     now = ibp_clock_ns();
     ibp_lock();
     regions->depth--;

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int ibp_verbosity;
@@ -72,6 +74,25 @@ uint64_t ibp_text_number(const char *text)
     }
 }
 
+/* Writes to stderr, which may be a pipe that nobody reads or a file that must not grow: neither may end the program. */
+static void write_quietly(const char *line, size_t bytes)
+{
+    static const int deadly[] = {SIGPIPE, SIGXFSZ};
+    const struct timespec at_once = {0, 0};
+    sigset_t block, before, pending, raised;
+
+    sigemptyset(&block);
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) sigaddset(&block, deadly[i]);
+    if (sigpending(&pending) || sigprocmask(SIG_BLOCK, &block, &before)) return;
+    if (write(STDERR_FILENO, line, bytes) < 0)
+        for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
+            sigemptyset(&raised);
+            sigaddset(&raised, deadly[i]);
+            if (!sigismember(&pending, deadly[i])) sigtimedwait(&raised, NULL, &at_once);
+        }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 void ibp_say(const char *format, ...)
 {
     const int kept = errno;
@@ -89,8 +110,7 @@ void ibp_say(const char *format, ...)
         for (size_t i = 0; i < bytes; i++)
             if ((unsigned char)line[i] < ' ') line[i] = ' ';
         line[bytes++] = '\n';
-        if (write(STDERR_FILENO, line, bytes) < 0) { /* nobody is there to be told */
-        }
+        write_quietly(line, bytes);
     }
     errno = kept;
 }

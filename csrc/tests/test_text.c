@@ -4,6 +4,9 @@
 #include "check.h"
 #include "text.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,11 +57,31 @@ static void says_one_line_whatever_it_is_given(void)
     CHECK(!strcmp(line, "ibprof: two lines and  [31m colour: x\n"));
 }
 
+/* Nobody reads the pipe; the file may not grow. A program that says nothing itself would live with either. */
+static void never_dies_of_what_it_says(void)
+{
+    static const struct rlimit none = {0, RLIM_INFINITY};
+    const pid_t child = fork();
+    int ends[2], status, signals;
+    sigset_t pending;
+
+    if (!child) {
+        if (pipe(ends) || close(ends[0]) || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+        ibp_say("nobody hears this");
+        if (dup2(fileno(tmpfile()), STDERR_FILENO) < 0 || setrlimit(RLIMIT_FSIZE, &none)) _exit(2);
+        ibp_say("there is no room for this");
+        signals = sigpending(&pending) || sigismember(&pending, SIGPIPE) || sigismember(&pending, SIGXFSZ);
+        _exit(signals ? 3 : 0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
 int main(void)
 {
     cuts_what_does_not_fit();
     reads_numbers_as_sysfs_writes_them();
     tells_strings_apart_by_hash();
     says_one_line_whatever_it_is_given();
+    never_dies_of_what_it_says();
     return 0;
 }

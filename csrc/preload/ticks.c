@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "system.h"
+#include "ticks.h"
+#include "counters.h"
+#include "recording.h"
+#include "text.h"
+
+#include <string.h>
+#include <time.h>
+
+#ifndef CLOCK_MONOTONIC_COARSE
+#define CLOCK_MONOTONIC_COARSE 6
+#endif
+
+bool ibp_ticking, ibp_ticking_messages;
+
+static struct {
+    uint64_t next_ns, period_ns; /* 0: none */
+} flush;
+
+/* A few milliseconds coarse, and read in as many nanoseconds. */
+static uint64_t coarse_ns(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now)) return 0;
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void copy(uint64_t now)
+{
+    int error;
+
+    if (!flush.period_ns || now < flush.next_ns) return;
+    error = ibp_recording_copy();
+    if (error) ibp_log(1, "the recording was not copied: %s", strerror(error));
+    flush.next_ns = coarse_ns() + flush.period_ns;
+}
+
+void ibp_tick_slowly(void)
+{
+    const uint64_t now = coarse_ns();
+
+    if (now < __atomic_load_n(&flush.next_ns, __ATOMIC_RELAXED)) return;
+    ibp_lock();
+    copy(now);
+    ibp_unlock();
+}
+
+void ibp_ticks_open(struct ibp_process *process)
+{
+    (void)process;
+    flush.period_ns = ibp_recording_flush_seconds() * UINT64_C(1000000000);
+    flush.next_ns = coarse_ns() + flush.period_ns;
+    ibp_ticking = flush.period_ns;
+}
+
+void ibp_ticks_close(void)
+{
+    ibp_ticking = false;
+}

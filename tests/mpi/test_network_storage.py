@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On a network file system a recording is mapped from the node's own storage and copied: whole, or said how old.
+
+A FUSE mount stands for the network file system, and namespaces with temporary folders of their own for nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from lab import hosts as lab
+from matrices import load_complete, recorded
+from mpis import Build, Mpi, environment, library
+from unharmed import check_unharmed, need, said_by_us
+
+from ibprof.gaps import describe_gaps
+from ibprof.load import load_profile
+
+RANKS = 2
+PAIRS = ((0, 1), (1, 0))
+BEFORE = 1000
+"""Bytes that a rank sent before its counters were copied for the last time."""
+ALL = 1500
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system that a program stands behind."""
+    with mount(tmp_path, tmp_path / "behind") as mounted:
+        yield mounted
+
+
+@contextmanager
+def mount(folder: Path, behind: Path) -> Iterator[Path]:
+    bindfs = need("bindfs", "bindfs")
+    mounted = folder / "network"
+    for path in (mounted, behind):
+        path.mkdir(exist_ok=True)
+    subprocess.run([bindfs, behind, mounted], check=True)
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """What is TMPDIR on the node."""
+    folder = tmp_path / "node"
+    folder.mkdir()
+    return folder
+
+
+def run_copied(
+    mpi: Mpi, build: Build, how: str, output: Path, node: Path, flush: str = "1"
+) -> subprocess.CompletedProcess[str]:
+    variables = {"IBPROF_FLUSH": flush, "TMPDIR": str(node)}
+    return check_unharmed(mpi, RANKS, [build(mpi, "copied.c"), how], output, variables=variables)
+
+
+def stored(node: Path) -> Sequence[Path]:
+    return list(node.glob("ibprof-*/*.ibprof"))
+
+
+def sent(folder: Path) -> dict[tuple[int, int], int]:
+    matrix = recorded(load_profile(folder), operation="SENDRECV")
+    return {pair: size for pair, (size, _) in matrix.items()}
+
+
+def gaps(folder: Path) -> str:
+    return "\n".join(describe_gaps(load_profile(folder)))
+
+
+def test_a_whole_run(mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    """All of it is where it was asked for, and nothing stays on the node."""
+    done = run_copied(mpi, build, "end", network / "rec", node)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert stored(node) == []
+    load_complete(network / "rec", RANKS)
+    assert sent(network / "rec") == dict.fromkeys(PAIRS, ALL)
+    assert "storage" not in gaps(network / "rec")
+
+
+@pytest.mark.parametrize(("flush", "copied"), [("1", BEFORE), ("0", 0), ("100", 0)])
+def test_a_killed_run(flush: str, copied: int, system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    output = network / "rec"
+    run_copied(system_mpi, build, "kill", output, node, flush)
+    assert len(stored(node)) == 1
+    assert sent(output) == dict.fromkeys(PAIRS, ALL)
+    assert "are exact, read from the storage of its node" in gaps(output)
+    shutil.rmtree(node)
+    assert sent(output) == (dict.fromkeys(PAIRS, copied) if copied else {})
+    assert [rank.rank for rank in load_profile(output).ranks] == list(range(RANKS))
+    assert "when they were last copied" in gaps(output)
+    assert "newer than others" not in gaps(output)
+
+
+def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    output = network / "rec"
+    run_copied(system_mpi, build, "kill", output, node)
+    (place,) = stored(node)
+    copy = next(output.iterdir()).read_bytes()
+    for other in (b"", b"somebody else's", copy.replace(b"PMIX", b"XIMP").replace(b"tcp", b"udp")):
+        place.write_bytes(other)
+        assert sent(output) == dict.fromkeys(PAIRS, BEFORE)
+
+
+def test_a_network_file_system_that_is_full(system_mpi: Mpi, build: Build, tmp_path: Path, node: Path) -> None:
+    """There is room for a header, and none for what processes have: it stays on the node, and is read from there."""
+    behind = tmp_path / "small"
+    behind.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", behind], check=True)
+    try:
+        with mount(tmp_path, behind) as network:
+            done = run_copied(system_mpi, build, "end", network / "rec", node)
+            assert "stays on its nodes" in "".join(said_by_us(done.stderr))
+            assert sent(network / "rec") == dict.fromkeys(PAIRS, ALL)
+    finally:
+        subprocess.run(["umount", behind], check=True)
+
+
+def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    command = [build(system_mpi, "unruly.c", "-pthread"), "descriptors", "forks", "threads", "regions", "limits"]
+    variables = {"TMPDIR": str(node), "IBPROF_FLUSH": "1"}
+    done = check_unharmed(system_mpi, RANKS, command, network / "rec", variables=variables)
+    assert done.returncode == 0
+
+
+def test_one_node_is_lost(system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
+    """Of two hosts that were killed, one is there still: its rank is exact, the other as of the last copy."""
+    if os.geteuid() != 0:
+        pytest.fail("needs root, to make network namespaces", pytrace=False)
+    output = network / "rec"
+    folder = tmp_path / "hosts"
+    folder.mkdir()
+    with lab.up(RANKS, folder) as hosts:
+        settings = {
+            "plm_rsh_agent": hosts.agent,
+            "plm_rsh_no_tree_spawn": 1,
+            "oob_tcp_if_include": lab.SUBNET,
+            "btl_tcp_if_include": lab.SUBNET,
+            "btl": "tcp,self",
+        }
+        line = [str(system_mpi.program("mpirun")), "-n", str(RANKS)]
+        line += ["--host", ",".join(f"{hosts.address(host)}:1" for host in hosts.names)]
+        line += [word for name, value in settings.items() for word in ("--mca", name, str(value))]
+        variables = {"LD_PRELOAD": library(), "IBPROF_OUTPUT": output, "IBPROF_FLUSH": 1}
+        line += ["env", *(f"{name}={value}" for name, value in variables.items())]
+        hosts.run("node1", [*line, build(system_mpi, "copied.c"), "kill"], environment(), tmp_path)
+        assert sent(output) == dict.fromkeys(PAIRS, ALL)
+        shutil.rmtree(folder / "node2")
+        assert sent(output) == {(0, 1): ALL, (1, 0): BEFORE}
+    said = gaps(output)
+    assert "rank 0: its counters are exact" in said
+    assert "rank 1: its counters are those of " in said
