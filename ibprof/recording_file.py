@@ -100,9 +100,10 @@ def open_recording_file(path: Path) -> RecordingFile:
     whole = _map_file(path)
     data = np.frombuffer(whole, np.uint8)
     header = _read_header(path, data)
-    mapped = _map_storage(header)
-    if mapped is not None:
-        data = mapped
+    on_node = _map_storage(header)
+    if on_node:
+        whole = on_node
+        data = np.frombuffer(whole, np.uint8)
         header = _read_header(path, data)
     layout = recording_layout()
     names = layout.constants["IBP_OPERATION_NAME_BYTES"]
@@ -119,7 +120,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         operations=tuple(decode_text(name) for name in operations),
         cut_short=int(header["end_bytes"]) > len(data),
         storage=decode_text(header["storage"]),
-        on_node=mapped is not None,
+        on_node=on_node is not None,
         processes=processes,
         _map=whole,
         _bytes=data,
@@ -149,17 +150,17 @@ def _map_file(path: Path) -> mmap.mmap:
         raise InputError(path, None, "a readable file", (error.strerror or str(error)).lower()) from error
 
 
-def _map_storage(copy: np.void) -> npt.NDArray[np.uint8] | None:
+def _map_storage(copy: np.void) -> mmap.mmap | None:
     """Map the file on the node's own storage that a file is a copy of; None where it is not there, or another one."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
     try:
-        data = _map_file(Path(storage))
-        header = _read_header(Path(storage), data)
+        whole = _map_file(Path(storage))
+        header = _read_header(Path(storage), np.frombuffer(whole, np.uint8))
     except InputError:
         return None
-    return data if all(header[name] == copy[name] for name in ("start_ns", "host", "job", "run", "launch")) else None
+    return whole if all(header[name] == copy[name] for name in ("start_ns", "host", "job", "run", "launch")) else None
 
 
 def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:

@@ -46,7 +46,7 @@ def mount(folder: Path, behind: Path) -> Iterator[Path]:
     try:
         yield mounted
     finally:
-        subprocess.run(["umount", mounted], check=True)
+        subprocess.run(["umount", "--lazy", mounted], check=True)  # readers have it mapped as long as they like
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_network_file_system_that_is_full(system_mpi: Mpi, build: Build, tmp_p
             assert "stays on its nodes" in "".join(said_by_us(done.stderr))
             assert sent(network / "rec") == dict.fromkeys(PAIRS, ALL)
     finally:
-        subprocess.run(["umount", behind], check=True)
+        subprocess.run(["umount", "--lazy", behind], check=True)
 
 
 def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
