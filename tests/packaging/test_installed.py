@@ -53,9 +53,10 @@ def test_the_wheel_is_for_any_python_3_on_this_kind_of_linux() -> None:
 
 
 def test_names_of_scripts_and_commands() -> None:
-    assert SCRIPTS == ["ibprof", "ibprof-layout", "ibprof-report", "ibprof-scaling"]
+    of_the_converter = ["layout", "place", "report", "scaling"]
+    assert sorted(["ibprof", *(f"ibprof-{name}" for name in of_the_converter)]) == SCRIPTS
     recorder = ["collect", "doctor", "env", "info", "lib", "matrix", "run"]
-    assert sorted([*recorder, "demo", "layout", "report", "scaling"]) == COMMANDS
+    assert sorted([*recorder, *of_the_converter, "demo"]) == COMMANDS
 
 
 @pytest.mark.parametrize(
