@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ibprof.job_hosts import same_host
 from ibprof.kernels import sum_exactly
 from ibprof.port_sums import describe_ports
 from ibprof.profile import Kind, Profile
@@ -15,11 +16,8 @@ def describe_gaps(run: Profile) -> Iterator[str]:
     """Say what was not seen of a run, a sentence each."""
     recorded = {rank.rank for rank in run.ranks}
     if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
-        hosts = ", ".join(host.name for host in run.hosts)
-        yield (
-            f"{len(missing)} of {run.world_size} ranks were not recorded: {format_ranks(missing)}; "
-            f"they ran on other hosts than {hosts}, or without the library"
-        )
+        lacking = f"{len(missing)} of {run.world_size} ranks were not recorded"
+        yield f"{lacking}: {format_ranks(missing)}; {_place_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
     if killed := [rank.rank for rank in run.ranks if not rank.finalized]:
@@ -48,6 +46,24 @@ def describe_gaps(run: Profile) -> Iterator[str]:
             said.setdefault(note, []).append(rank.rank)
     for note, ranks in said.items():
         yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def _place_missing(run: Profile) -> str:
+    there = {host.name for host in run.hosts}
+    unknown = [name for name in run.job_hosts if name not in there]
+    absent = [name for name in unknown if not any(same_host(name, host) for host in there)]
+    recorded = format_names([host.name for host in run.hosts])
+    if absent:
+        return f"of the job's hosts {format_names(absent)} left no recording, {recorded} did"
+    if run.job_hosts:
+        return f"all hosts that the job is known to have left a recording ({recorded}): they ran without the library"
+    return f"their hosts are not known: others than {recorded}, or these without the library"
+
+
+def format_names(names: Sequence[str], limit: int = 16) -> str:
+    """List names; after `limit` of them as a count."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
 def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:

@@ -293,6 +293,7 @@ class Profile:
         operations_asked: IBPROF as it was given; empty when all operations were recorded.
         hosts: machines that ranks were recorded on.
         ranks: recorded processes, by rank.
+        job_hosts: that the job was started on, as its launcher or the batch system names them, if they do.
         regions, operations: names, each there once; regions of the same name on different ranks are one.
         marks: by rank, each rank's in the order in which they were made.
         pairs: of ports; each there once.
@@ -313,6 +314,7 @@ class Profile:
     region_times: RegionTimes
     sizes: MessageSizes
     marks: tuple[Mark, ...]
+    job_hosts: tuple[str, ...] = ()
     pairs: tuple[PortPair, ...] = ()
     transfers: Transfers = field(default_factory=no_transfers)
 

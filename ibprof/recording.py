@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof.job_hosts import find_job_hosts
 from ibprof.profile import (
     COLUMN_TYPES,
     Columns,
@@ -97,6 +98,7 @@ def merge_run(path: Path, run: Run) -> Profile:
         region_times=join_rows(RegionTimes, [part.region_times for part in parts]),
         sizes=join_rows(MessageSizes, [part.sizes for part in parts]),
         marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
+        job_hosts=tuple(find_job_hosts(_read_launch(files), decode_text(first["command"]).partition(" ")[0])),
         pairs=tuple(names.pairs),
         transfers=join_rows(Transfers, [part.transfers for part in parts]),
     )
@@ -314,6 +316,18 @@ def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[
             world_rank[owner].tolist(), region.tolist(), when, totals, strict=True
         )
     ]
+
+
+def _read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
+    """Read the texts on how the job was started, by name, each from the first host that has it."""
+    texts: dict[str, str] = {}
+    for file in files:
+        parts: dict[str, bytes] = {}
+        for record in file.records("IBP_SEGMENT_LAUNCH")[0]:
+            name = decode_text(record["name"])
+            parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
+        texts = {name: decode_text(text) for name, text in parts.items()} | texts
+    return texts
 
 
 def _columns(records: Records, names: Sequence[str]) -> Columns:

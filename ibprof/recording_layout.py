@@ -25,6 +25,7 @@ _RECORDS = {
     "IBP_SEGMENT_HARDWARE": "hardware",
     "IBP_SEGMENT_ADDRESSES": "address",
     "IBP_SEGMENT_SNAPSHOTS": "snapshot",
+    "IBP_SEGMENT_LAUNCH": "launch",
 }
 
 

@@ -33,6 +33,7 @@ class Process:
     pairs: Sequence[Records] = ()
     transfers: Sequence[Records] = ()
     hardware: Sequence[Records] = ()
+    launch: Sequence[Records] = ()
     started: bool = True
 
 
@@ -100,7 +101,8 @@ def make_recording(
         parts: tuple[Any, ...]
         parts = (2, "port", process.ports), (3, "region", process.regions), (4, "counter", process.counters)
         parts += (5, "sizes", process.sizes), (6, "mark", process.marks), (7, "pair", process.pairs)
-        for kind, struct, segments in (*parts, (8, "transfer", process.transfers), (9, "hardware", process.hardware)):
+        parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
+        for kind, struct, segments in parts:
             for records in segments:
                 add(kind, struct, records, place)
     start |= {"segments_offset": first, "end_bytes": first + len(body), "operation_count": len(operations)}

@@ -56,7 +56,8 @@ enum ibp_segment_kind {
     IBP_SEGMENT_TRANSFERS = 8,
     IBP_SEGMENT_HARDWARE = 9,
     IBP_SEGMENT_ADDRESSES = 10,
-    IBP_SEGMENT_SNAPSHOTS = 11
+    IBP_SEGMENT_SNAPSHOTS = 11,
+    IBP_SEGMENT_LAUNCH = 12
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added up. */
@@ -275,6 +276,14 @@ struct ibp_snapshot {
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
+};
+
+/* How the job was started, in a host's first process: texts that name the job's hosts. One that is longer than a record goes
+ * on in the next one of the same name; it ends where a record's text is not full. */
+struct ibp_launch {
+    char
+        name[64]; /* a variable of the environment, or "command line" of the launcher, with 0x1f behind each argument */
+    uint8_t text[448];
 };
 
 /* -- cffi ends -- */

@@ -10,6 +10,7 @@
 #include "counters.h"
 #include "current.h"
 #include "large_calls.h"
+#include "launch.h"
 #include "libmpi.h"
 #include "next.h"
 #include "operations.h"
@@ -124,7 +125,10 @@ static int open_recording(char *why, size_t why_bytes)
     }
     describe_process();
     ibp_transfers_open(process);
-    if (ibp_recording_is_first()) ibp_ports_record();
+    if (ibp_recording_is_first()) {
+        ibp_ports_record();
+        ibp_launch_record();
+    }
     ibp_ticks_open(process);
     return 0;
 }

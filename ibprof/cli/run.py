@@ -16,12 +16,15 @@ from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
 from ibprof.errors import IbprofError, UsageError
 from ibprof.installed import find_library
+from ibprof.job_hosts import read_command
 from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
 from ibprof.supervise import run_command_through
 
 RECORDING = "profile.ibprof"
 NOT_FOUND = 127
 NOT_STARTED = 126
+LONGEST_VALUE = 1 << 16
+"""Half of what Linux takes for one variable."""
 
 EXAMPLES = """\
 examples:
@@ -53,6 +56,9 @@ def _record(argv: Sequence[str] | None) -> int:
     variables["IBPROF_OUTPUT"] = str(Path(variables.get("IBPROF_OUTPUT") or RECORDING).absolute())
     launch = Launch(command, environment | variables)
     if launcher:
+        hosts = ",".join(read_command(command, lambda word: shutil.which(word) is not None, Path.cwd()))
+        if hosts and len(hosts) < LONGEST_VALUE:
+            launch.environment["IBPROF_HOSTS"] = variables["IBPROF_HOSTS"] = hosts
         launch = carry(launcher, launch, variables | {PRELOAD: str(library)})
     else:
         launch = Launch(command, with_library(launch.environment, library))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -80,11 +81,16 @@ def _connect(hosts: Hosts, host: str, switch: str) -> None:
     _ip("-n", namespace, "addr", "add", f"{hosts.address(host)}/24", "dev", "eth0")
     _ip("-n", namespace, "link", "set", "eth0", "up")
     (hosts.folder / host).mkdir()
+    # `ip netns exec` puts these files over those in /etc: hosts know one another by name.
+    names = "".join(f"{hosts.address(each)} {each}\n" for each in hosts.names)
+    etc = Path("/etc/netns", namespace)
+    etc.mkdir(parents=True)
+    (etc / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
 
 
 def _write_agent(hosts: Hosts) -> None:
     cases = "\n".join(
-        f"{hosts.address(host)}) name={host} namespace={hosts.namespace(host)} ;;" for host in hosts.names
+        f"{hosts.address(host)} | {host}) name={host} namespace={hosts.namespace(host)} ;;" for host in hosts.names
     )
     folder = shlex.quote(str(hosts.folder))
     hosts.agent.write_text(f"""#!/bin/sh
@@ -122,3 +128,4 @@ def up(number: int, folder: Path) -> Iterator[Hosts]:
         for namespace in [switch, *map(hosts.namespace, hosts.names)]:
             if namespace in there:
                 _ip("netns", "del", namespace)
+            shutil.rmtree(f"/etc/netns/{namespace}", ignore_errors=True)

@@ -109,6 +109,28 @@ def test_inner_form(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path
     check_every_rank(load_complete(tmp_path / "profile.ibprof", RANKS), hosts)
 
 
+def test_hosts_that_are_missing_are_named(hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path) -> None:
+    """Recordings are lost with a node: what is left knows the job's hosts, from a file that is gone too."""
+    shell = with_commands(system_mpi)
+    (tmp_path / "nodes").write_text("".join(f"{host} slots={RANKS_A_HOST}\n" for host in hosts.names))
+    at = line.index("--host")
+    by_file = [*line[:at], "--hostfile", "nodes", *line[at + 2 :]]
+    by_name = [*line[:at], "--host", ",".join(f"{host}:{RANKS_A_HOST}" for host in hosts.names), *line[at + 2 :]]
+    preloaded = ["env", f"LD_PRELOAD={library()}", *by_name]
+    for name, command in (("run", ["ibprof", "run", "--", *by_file]), ("preloaded", preloaded)):
+        environment = shell | {"IBPROF_OUTPUT": str(tmp_path / f"{name}.ibprof")}
+        done = hosts.run("node1", command, environment, tmp_path)
+        assert done.returncode == 0, done.stderr
+        for file in (tmp_path / f"{name}.ibprof").glob("node2-*"):
+            file.unlink()
+        (tmp_path / "nodes").unlink(missing_ok=True)
+        collected = hosts.run("node1", ["ibprof", "collect", f"{name}.ibprof"], shell, tmp_path).stderr
+        missing = "node2 left no recording" if name == "run" else "node2, node3 left no recording"
+        assert missing in collected
+        shown = hosts.run("node3", ["ibprof", "info", f"{name}.otf2"], shell, tmp_path).stdout
+        assert missing in shown
+
+
 def test_bare_preload_says_how_many_ranks_are_missing(
     hosts: lab.Hosts, line: list[str], system_mpi: Mpi, tmp_path: Path
 ) -> None:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a job, from what started it: a launcher's command line, or a batch system's list.
+
+No MPI is asked: a host whose ranks were not recorded can tell nothing itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+COMMAND_LINE = "command line"
+"""The name of a launcher's command line among the texts of a recording."""
+
+ARGUMENT_END = "\x1f"
+
+# Options with a list of hosts, and with a file of them; one dash or two, of whichever launcher.
+_LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
+_FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
+
+# How many words follow other options, none of which is the program, be its name that of one.
+_OTHER_OPTIONS = {
+    **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
+    **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),
+    **dict.fromkeys(
+        ("map-by", "rank-by", "bind-to", "wd", "wdir", "output", "output-filename", "launcher", "iface"), 1
+    ),
+}
+
+
+def expand_nodelist(text: str) -> list[str]:
+    """Expand Slurm's short form: `node[01-03,7],login1`. What is no such list gives no hosts."""
+    hosts: list[str] = []
+    for item in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text.strip()):
+        made = [""]
+        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", item):
+            ends = [plain] if plain else _expand_ranges(ranges)
+            made = [start + end for start in made for end in ends][:_HOSTS_LIMIT]
+        hosts += made
+    return _unique(hosts)
+
+
+_HOSTS_LIMIT = 1 << 20
+
+
+def _expand_ranges(text: str) -> list[str]:
+    numbers: list[str] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) - int(first) > _HOSTS_LIMIT:
+            return []
+        numbers += [str(number).zfill(len(first)) for number in range(int(first), int(last or first) + 1)]
+    return numbers
+
+
+def read_hostfile(text: str) -> list[str]:
+    """Take the hosts of a file with a line for each, or for each slot: the first word, without `user@` and `:slots`."""
+    words = (line.partition("#")[0].split() for line in text.splitlines())
+    return _unique(_name(line[0]) for line in words if line)
+
+
+def _read_counted(text: str) -> list[str]:
+    """Take the hosts of LSF's `hostA 4 hostB 2`."""
+    return _unique(text.split()[::2])
+
+
+def _read_names(text: str) -> list[str]:
+    return _unique(text.replace(",", " ").split())
+
+
+_SUREST = "IBPROF_HOSTS"
+
+# The surest first: a launcher may use less than what the batch system has set aside.
+_READERS: Mapping[str, Callable[[str], list[str]]] = {
+    _SUREST: _read_names,
+    "SLURM_STEP_NODELIST": expand_nodelist,
+    "LSB_DJOB_HOSTFILE": read_hostfile,
+    "LSB_MCPU_HOSTS": _read_counted,
+    "LSB_HOSTS": _read_names,
+    "PBS_NODEFILE": read_hostfile,
+    "PE_HOSTFILE": read_hostfile,
+    "OAR_NODEFILE": read_hostfile,
+    "SLURM_JOB_NODELIST": expand_nodelist,
+}
+
+
+def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
+    """Give the hosts of a job, none where nothing tells them.
+
+    Args:
+        texts: lists by the names of the variables that had them, the contents of files that variables named, and the
+            launcher's `COMMAND_LINE` with `ARGUMENT_END` behind each argument.
+        program: that the launcher was told to start.
+    """
+    for name, reader in _READERS.items():
+        if hosts := reader(texts.get(name, "")):
+            return hosts
+        if name == _SUREST:
+            arguments = texts.get(COMMAND_LINE, "").split(ARGUMENT_END)
+            if hosts := read_command(arguments, lambda word: Path(word).name == Path(program).name):
+                return hosts
+    return []
+
+
+def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], folder: Path | None = None) -> list[str]:
+    """Take the hosts that a launcher's command line names.
+
+    Args:
+        arguments: of the launcher, its own name included.
+        is_program: tells what is to be started, whose own arguments follow.
+        folder: where files of hosts are looked for; None: they are not read.
+    """
+    hosts: list[str] = []
+    words = iter(arguments[1:])
+    for word in words:
+        option, equals, value = word.partition("=")
+        name = option.lstrip("-") if option.startswith("-") else ""
+        if name in _LIST_OPTIONS or name in _FILE_OPTIONS:
+            value = value if equals else next(words, "")
+            if name in _LIST_OPTIONS:
+                hosts += [_name(item) for item in expand_nodelist(value)]
+            elif folder is not None:
+                hosts += _read_file(folder / value)
+        elif name in _OTHER_OPTIONS:
+            for _ in range(0 if equals else _OTHER_OPTIONS[name]):
+                next(words, "")
+        elif is_program(word):
+            # Another part of the job may follow.
+            next((word for word in words if word == ":"), None)
+    return _unique(hosts)
+
+
+def same_host(one: str, other: str) -> bool:
+    """Tell whether two names are of one host, be it that one has its domain."""
+    if one == other:
+        return True
+    first, second = one.lower().split("."), other.lower().split(".")
+    # The parts of an address are no domain.
+    return first[0] == second[0] and not first[0].isdecimal() and (len(first) == 1 or len(second) == 1)
+
+
+def _read_file(path: Path) -> list[str]:
+    try:
+        return read_hostfile(path.read_text(errors="replace"))
+    except OSError:
+        return []
+
+
+def _name(item: str) -> str:
+    """Take the name out of `user@name:slots`."""
+    return item.rpartition("@")[2].partition(":")[0]
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name and not name.startswith(("+", "-"))]
