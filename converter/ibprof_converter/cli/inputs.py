@@ -22,11 +22,12 @@ from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.agreement import Agreement, compare_counters
 from ibprof_converter.traffic.counters import subtract_counters
+from ibprof_converter.traffic.everyone import load_everyone
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.jobs import merge_jobs
 from ibprof_converter.traffic.loads import Loads, load_counted, load_links
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
-from ibprof_converter.traffic.patterns import PREFIX
+from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
 from ibprof_converter.traffic.place import place_traffic
 from ibprof_converter.traffic.placement import FORMS
 from ibprof_converter.traffic.read import is_traffic, read_traffic
@@ -155,7 +156,10 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def load_inputs(
-    arguments: argparse.Namespace, by: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
+    arguments: argparse.Namespace,
+    by: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda _: None,
+    loads_only: bool = False,
 ) -> Loaded:
     """Read fabrics and traffic, and put the one on the links of the other.
 
@@ -163,6 +167,7 @@ def load_inputs(
         arguments: of `add_input_arguments`, with at least one LST.
         by: what to tell apart, of `REGION` and `OPERATION`.
         progress: is told what begins.
+        loads_only: who loads a link will not be asked, so that a traffic need not have its flows.
 
     Raises:
         IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
@@ -174,15 +179,17 @@ def load_inputs(
     layouts = tuple(lay_out(fabrics, arguments.level_hosts))
     progress("reading the traffic")
     hosts = find_hosts(fabrics, arguments.host_names)
-    demands = [read_traffic(name, hosts, fabrics) for name in names]
-    placed = _place_all(names, demands, arguments, hosts, fabrics)
-    progress("putting it on the links")
-    if isinstance(placed, Traffic):
-        loads = load_links(placed, subnets, REGION in by, OPERATION in by)
-    elif by:
-        raise UsageError(f"{names[0]}: port counters know of no {' or '.join(by)}")
+    everyone = read_all_to_all(names[0], len(hosts.name)) if loads_only and len(names) == 1 else None
+    demands: list[RankTraffic | Traffic | PortCounters] = []
+    placed: Traffic | PortCounters
+    if everyone is not None and not by and not arguments.placement:
+        progress("putting it on the links")
+        placed, loads = load_everyone(names[0], everyone, hosts, subnets, arguments.rails)
     else:
-        loads = load_counted(placed, fabrics)
+        demands = [read_traffic(name, hosts, fabrics) for name in names]
+        placed = _place_all(names, demands, arguments, hosts, fabrics)
+        progress("putting it on the links")
+        loads = _load(names[0], placed, subnets, by)
     if arguments.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
@@ -195,6 +202,14 @@ def load_inputs(
         hosts=hosts,
         agreement=_hold_against(arguments.counters, loads, placed, fabrics),
     )
+
+
+def _load(name: str, placed: Traffic | PortCounters, subnets: Sequence[Subnet], by: Sequence[str]) -> Loads:
+    if isinstance(placed, Traffic):
+        return load_links(placed, subnets, REGION in by, OPERATION in by)
+    if by:
+        raise UsageError(f"{name}: port counters know of no {' or '.join(by)}")
+    return load_counted(placed, [subnet.fabric for subnet in subnets])
 
 
 def _place_all(

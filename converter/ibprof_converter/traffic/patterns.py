@@ -56,6 +56,15 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
     return _as_traffic(text, source, destination, size, hosts)
 
 
+def read_all_to_all(text: str, hosts: int) -> int | None:
+    """Give the bytes a pair of the all-to-all pattern; None for every other text, right or wrong."""
+    name, *numbers = text.removeprefix(PREFIX).split(":")
+    if not text.startswith(PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
+        return None
+    size = _read_integer(text, numbers[0], "a number of bytes") if numbers else 1
+    return size if 0 <= size * hosts**2 < 1 << 63 else None
+
+
 def _as_traffic(
     text: str, source: npt.NDArray[np.intp], destination: npt.NDArray[np.intp], size: int, hosts: int
 ) -> RankTraffic:

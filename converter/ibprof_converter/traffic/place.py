@@ -62,10 +62,7 @@ def place_traffic(
         demand.bytes[on_link],
         demand.messages[on_link],
     )
-    if incomplete := int((~usable[on_link].all(axis=1)).sum()):
-        notes.append(
-            f"{incomplete} flow(s) have an end that is not on all rails; they take the rails that join both ends"
-        )
+    notes += note_incomplete(int((~usable[on_link].all(axis=1)).sum()))
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
     source, destination = demand.source[flow], demand.destination[flow]
     return Traffic(
@@ -81,12 +78,24 @@ def place_traffic(
         operations=demand.operations,
         on_host_bytes=total_bytes(demand.bytes[on_host]),
         unplaced=reasons,
-        rail_source=f"modelled ({policy})" if len(fabrics) > 1 else "single rail",
+        rail_source=describe_rails(policy, len(fabrics)),
         origin=demand.origin,
         rank_lid=placement.lid,
         notes=tuple(notes),
         moved=rule is not None,
     )
+
+
+def describe_rails(policy: str, count: int) -> str:
+    """Say where it comes from which rail bytes take, of so many."""
+    return f"modelled ({policy})" if count > 1 else "single rail"
+
+
+def note_incomplete(flows: int) -> tuple[str, ...]:
+    """Say how many flows have an end that is not on all rails; nothing where there are none."""
+    if not flows:
+        return ()
+    return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
 
 
 def _place(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None) -> Placement:

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-to-all over all hosts of a fabric, put on its links as what it is, a matrix of equals.
+
+As flows, 11,664 hosts are 136 million rows; so, next to nothing. It gives what the flows would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic import rails
+from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import ALL, NO_LID, Traffic, total_bytes
+from ibprof_converter.traffic.place import NO_COMMON_RAIL, describe_rails, note_incomplete
+
+_Rows = npt.NDArray[np.intp]
+
+
+def load_everyone(
+    text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None
+) -> tuple[Traffic, Loads]:
+    """Send `size` bytes from each host to each other one, along the forwarding tables of the rails.
+
+    Args:
+        text: the pattern, as given by the user.
+        size: bytes a pair.
+        hosts: of the fabrics.
+        subnets: the rails.
+        policy: `--rails`; None: `split`.
+
+    Returns:
+        The traffic without its flows, and what it puts on links.
+
+    Raises:
+        UsageError: the policy wants a rail that was not given.
+    """
+    policy = policy or rails.SPLIT
+    by_rail = [np.zeros((subnet.fabric.links, 2, 1), np.uint64) for subnet in subnets]
+    unrouted: dict[str, int] = {}
+    routed = incomplete = 0
+    for source, destination, usable in _pair_up(hosts):
+        pairs = len(source) * len(destination) - len(np.intersect1d(source, destination))
+        if not usable.any() and pairs * size:
+            unrouted[NO_COMMON_RAIL] = unrouted.get(NO_COMMON_RAIL, 0) + pairs * size
+        incomplete += pairs if usable.any() and not usable.all() else 0
+        for rail, share in _share_out(policy, usable, size):
+            matrix = np.broadcast_to(np.uint64(share), (len(source), len(destination)))
+            loads = spread_matrix(subnets[rail].routes, hosts.lid[source, rail], hosts.lid[destination, rail], matrix)
+            by_rail[rail] += loads.bytes
+            routed += total_bytes(loads.routed)
+            for reason, amount in loads.unrouted.items():
+                unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
+    count = len(hosts.name)
+    loads_of_all = Loads(
+        by_rail=tuple(by_rail),
+        groups=((ALL, ALL),),
+        bytes_total=size * count * (count - 1),
+        bytes_routed=routed,
+        bytes_on_host=0,
+        bytes_unrouted=unrouted,
+    )
+    return _describe(text, hosts, len(subnets), policy, incomplete), loads_of_all
+
+
+def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
+    """Give the pairs of hosts by the rails that both are on: sources, destinations, bool [rail]."""
+    present, kind = np.unique(hosts.lid != NO_LID, axis=0, return_inverse=True)
+    rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
+    for one, other in product(range(len(present)), repeat=2):
+        yield rows[one], rows[other], present[one] & present[other]
+
+
+def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
+    """Give the rails that the bytes of such a pair take, and how many take each."""
+    if usable.any():
+        rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
+        shares = rails.share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)
+        yield from zip(shares.rail.tolist(), shares.bytes.tolist(), strict=True)
+
+
+def _describe(text: str, hosts: Hosts, count: int, policy: str, incomplete: int) -> Traffic:
+    nothing = np.zeros(0, np.int32)
+    return Traffic(
+        rail=nothing,
+        source_lid=nothing,
+        destination_lid=nothing,
+        bytes=np.zeros(0, np.uint64),
+        region=nothing,
+        operation=nothing,
+        source_rank=nothing,
+        destination_rank=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        on_host_bytes=0,
+        unplaced={},
+        rail_source=describe_rails(policy, count),
+        origin=text,
+        rank_lid=hosts.lid,
+        notes=note_incomplete(incomplete),
+    )
