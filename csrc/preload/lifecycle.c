@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const bool never;
@@ -162,6 +163,18 @@ void ibp_prepare(void)
     ibp_wrap_large_calls();
 }
 
+/* Whether a limit on memory leaves so little that the program could come to miss what we, and MPI on our behalf, take. */
+static bool is_memory_scarce(void)
+{
+    const uint64_t spare = UINT64_C(32) << 20;
+    struct rlimit limit;
+    char pages[64];
+
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return false;
+    if (ibp_text_read_file("/proc/self/statm", pages, sizeof pages) <= 0) return true;
+    return ibp_text_number(pages) * (uint64_t)sysconf(_SC_PAGESIZE) + spare > limit.rlim_cur;
+}
+
 void ibp_start(void)
 {
     static bool started;
@@ -171,6 +184,10 @@ void ibp_start(void)
     started = true;
     if (ibp_mpi_open()) {
         ibp_log(1, "nothing is recorded: the MPI library's functions cannot be found");
+        return;
+    }
+    if (is_memory_scarce()) {
+        say_once("nothing is recorded", "ulimit -v leaves the program hardly more memory than it has now");
         return;
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;

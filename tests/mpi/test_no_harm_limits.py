@@ -104,7 +104,7 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
-@pytest.mark.parametrize("spare", [1024, 4096], ids=lambda kib: f"{kib}KiB")
+@pytest.mark.parametrize("spare", [1024, 8192, 65536], ids=lambda kib: f"{kib}KiB")
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
     """What the program takes by itself, and hardly more."""
     mpi = find_any(name)
