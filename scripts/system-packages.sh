@@ -58,6 +58,8 @@ for group in "$@"; do
     tests)
         need "openmpi-bin libopenmpi-dev" has mpicc
         need openmpi-bin has mpirun
+        # Beside Open MPI, which the names without a suffix go on meaning: Debian prefers it.
+        need "mpich libmpich-dev" has mpicc.mpich
         need gfortran has gfortran
         need opensm has opensm
         need ibsim-utils has ibsim

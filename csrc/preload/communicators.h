@@ -30,6 +30,8 @@ struct ibp_communicator {
     bool carries_windows; /* made for a window: its messages are one-sided traffic in disguise */
     bool is_duplicated;   /* MPI_Comm_idup was called on it, which sends under tags that it takes later */
     uint32_t tags_taken;  /* by nonblocking calls, where the library does not show it */
+    uint16_t
+        only_started; /* the operation of all of those, if they are all of one; IBP_OPERATION_NONE before the first */
     struct ibp_tag_memory *tags;
 };
 

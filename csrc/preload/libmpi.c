@@ -111,13 +111,24 @@ static int find_functions(void)
     return 0;
 }
 
+/* A library may offer the standard's functions in both ABIs, in two files. */
+static bool has_standard_abi(void)
+{
+    Dl_info init;
+    const char *slash;
+
+    if (!dladdr(own_function("PMPI_Init"), &init) || !init.dli_fname) return false;
+    slash = strrchr(init.dli_fname, '/');
+    return !strncmp(slash ? slash + 1 : init.dli_fname, "libmpi_abi", strlen("libmpi_abi"));
+}
+
 static void find_abi(void)
 {
     if (ibp_mpi_symbol("ompi_mpi_comm_world")) {
         ibp_mpi.abi = IBP_ABI_OPENMPI;
         ibp_mpi.world = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_world");
         ibp_mpi.self = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_self");
-    } else if (own_function("MPI_Abi_get_version") && !own_function("MPIR_Err_create_code")) {
+    } else if (has_standard_abi()) {
         ibp_mpi.abi = IBP_ABI_STANDARD;
         ibp_mpi.world = 0x101;
         ibp_mpi.self = 0x102;

@@ -24,6 +24,8 @@
 #define FIRST_TAG_NOT_FIXED 31
 static uint32_t first_counted_tag = 287;
 
+#define FEW 16 /* tags that one call takes at most */
+
 static struct ibp_peers communicator_of; /* key: prefix of the context and 1; address: the handle */
 static bool numbers_were_wrong;
 
@@ -89,6 +91,14 @@ static unsigned starting(unsigned operation)
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
 }
 
+static void note_started(struct ibp_communicator *communicator)
+{
+    const unsigned operation = starting(ibp_current.operation);
+
+    if (communicator->only_started == IBP_OPERATION_NONE) communicator->only_started = (uint16_t)operation;
+    if (communicator->only_started != operation) communicator->only_started = IBP_OPERATION_UNATTRIBUTED;
+}
+
 void ibp_mpich_before_tag(void)
 {
     struct ibp_communicator *communicator;
@@ -99,6 +109,7 @@ void ibp_mpich_before_tag(void)
     if (communicator) {
         ibp_current.tag = (int)(first_counted_tag + communicator->tags_taken);
         ibp_tag_remember(communicator, ibp_current.tag, starting(ibp_current.operation));
+        note_started(communicator);
         communicator->tags_taken++;
         if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
     }
@@ -149,6 +160,26 @@ static unsigned guess_operation(uint32_t context, uint32_t tag)
     return operation == IBP_OPERATION_NONE ? IBP_OPERATION_UNATTRIBUTED : operation;
 }
 
+/* Such calls send under tags that are their arguments, marked as tags of collectives. */
+static bool makes_communicator(void)
+{
+    return ibp_current.kind == IBP_CALL_BLOCKING && ibp_current.operation >= IBP_OPERATION_Comm_dup &&
+           ibp_current.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
+}
+
+/* Making a communicator may take tags of the one that it is made from. */
+static unsigned making_operation(struct ibp_communicator *communicator, uint32_t tag)
+{
+    const uint32_t number = tag - first_counted_tag;
+
+    if (communicator && communicator->handle == ibp_current.communicator && number >= communicator->tags_taken &&
+        number < communicator->tags_taken + FEW) {
+        communicator->tags_taken = number + 1;
+        ibp_tag_remember(communicator, (int)tag, starting(ibp_current.operation));
+    }
+    return starting(ibp_current.operation);
+}
+
 static unsigned counted_operation(struct ibp_mpich_envelope envelope)
 {
     const bool within = takes_tag();
@@ -161,14 +192,17 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
         learn(envelope.context, ibp_current.communicator);
         handle = ibp_current.communicator;
     }
-    if (!handle) return guess_operation(envelope.context, envelope.tag);
-    communicator = ibp_communicator_enter(handle);
-    if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
-    if (within && handle == ibp_current.communicator && envelope.tag >= (uint32_t)ibp_current.tag)
+    if (!handle && !makes_communicator()) return guess_operation(envelope.context, envelope.tag);
+    communicator = handle ? ibp_communicator_enter(handle) : NULL;
+    if (communicator && within && handle == ibp_current.communicator && envelope.tag >= (uint32_t)ibp_current.tag)
         correct_numbers(communicator, envelope.tag);
-    operation = ibp_tag_operation(communicator, (int)envelope.tag);
+    operation = communicator ? ibp_tag_operation(communicator, (int)envelope.tag) : IBP_OPERATION_NONE;
     if (operation != IBP_OPERATION_NONE && !communicator->is_duplicated) return operation;
-    return communicator->is_duplicated ? IBP_OPERATION_Comm_idup : IBP_OPERATION_UNATTRIBUTED;
+    if (makes_communicator()) return making_operation(communicator, envelope.tag);
+    if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
+    if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
+    /* Under a tag that was not expected: a call took several, or a start a new one. Whose it is shows if all are alike. */
+    return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }
 
 /* -- counting ----------------------------------------------------------------------------------------------------------- */

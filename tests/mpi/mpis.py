@@ -21,6 +21,14 @@ FROM_PYPI = ("4.1.8", "5.0.11")
 NAMES = (SYSTEM, *FROM_PYPI)
 MPICH = "4.3.2"
 
+MPICH_SYSTEM, INTEL, STANDARD_ABI = "mpich-system", "intel", "mpich-abi-5.0.2"
+MPICH_FROM_PYPI = (f"mpich-{MPICH}", "mpich-5.0.2")
+OF_MPICH_KIN = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
+INTEL_VERSION = "2021.18.1"
+
+# On-node messages of MPICH and Intel MPI through the network's layer.
+THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL_INTRANODE": "pt2pt"}
+
 # More ranks than cores, and root in a container: each version has a name of its own for it.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -52,16 +60,33 @@ class Mpi:
     """An MPI installation.
 
     Attributes:
-        name: one of `NAMES`.
+        name: one of `NAMES`, or `OF_MPICH_KIN`.
         folder: what its programs are in.
+        suffix: of their names, where two MPIs share a folder.
     """
 
     name: str
     folder: Path
+    suffix: str = ""
 
     def program(self, name: str) -> Path:
         """One of its programs, such as mpicc."""
-        return self.folder / name
+        return self.folder / f"{name}{self.suffix}"
+
+    @property
+    def is_of_mpich_kin(self) -> bool:
+        """Whether Hydra starts its programs."""
+        return self.name in OF_MPICH_KIN
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What its launcher and its ranks need, since it was unpacked where it does not know of."""
+        folder = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        libraries = str(self.folder.parent / "lib")
+        if self.name == INTEL:
+            return folder | {"LD_LIBRARY_PATH": libraries, "FI_PROVIDER_PATH": libraries, "FI_PROVIDER": "tcp"}
+        # For mpi4py, which opens the first MPI library that is found.
+        return folder | {"LD_LIBRARY_PATH": libraries} if self.name in MPICH_FROM_PYPI else folder
 
     @property
     def python(self) -> str:
@@ -97,6 +122,26 @@ def find_mpi(name: str) -> Mpi:
     return Mpi(name, venv / "bin")
 
 
+def find_of_mpich_kin(name: str) -> Mpi:
+    """Finds an MPICH, of the system or from PyPI, or Intel MPI.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    if name == MPICH_SYSTEM:
+        found = shutil.which("mpicc.mpich", path="/usr/bin:/usr/local/bin")
+        if not found:
+            raise MissingMpiError("no MPICH: apt-get install mpich libmpich-dev")
+        return Mpi(name, Path(found).parent, ".mpich")
+    version = name.rpartition("-")[2]
+    variable = "IBPROF_TEST_INTEL" if name == INTEL else "IBPROF_TEST_MPICH_" + version.replace(".", "_")
+    venv = ROOT / (f".venv-impi-{INTEL_VERSION}" if name == INTEL else f".venv-mpich-{version}")
+    venv = Path(os.environ.get(variable, venv))
+    if not (venv / "bin" / "mpiexec.hydra").exists():
+        raise MissingMpiError(f"no {name} in {venv}: run `make test`, or set {variable} to its venv")
+    return Mpi(name, venv / "bin")
+
+
 def find_mpich() -> Mpi:
     """Finds an MPI of another family, from PyPI likewise.
 
@@ -121,7 +166,7 @@ def header_folder() -> Path:
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without anything of ibprof's, able to start more ranks than there are cores."""
-    foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_")
+    foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_|PMI_|MPIR_|I_MPI_|FI_|HYDRA")
     clean = {name: value for name, value in os.environ.items() if not foreign.match(name)}
     return clean | LAUNCH_ANYHOW | dict(extra or {})
 
@@ -153,13 +198,26 @@ def run_mpi(
     for name, value in (mca or {}).items():
         line += ["--mca", name, str(value)]
     for name, value in of_ranks.items():
-        line += ["-x", f"{name}={value}"]
+        line += ["-genv", name, value] if mpi.is_of_mpich_kin else ["-x", f"{name}={value}"]
+    around = environment(mpi.variables) if mpi.is_of_mpich_kin else environment()
     done = subprocess.run(
-        [*line, *command], capture_output=True, text=True, check=False, env=environment(), cwd=cwd, timeout=timeout
+        [*line, *command], capture_output=True, text=True, check=False, env=around, cwd=cwd, timeout=timeout
     )
     if check:
         assert done.returncode == 0, done.stdout + done.stderr
     return done
+
+
+def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
+    """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
+    if mpi.name == INTEL:
+        return ["cc", f"-I{find_of_mpich_kin(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
+    return [mpi.program("mpicc_abi" if mpi.name == STANDARD_ABI else name)]
+
+
+def _linked_with(mpi: Mpi) -> list[str]:
+    libraries = mpi.folder.parent / "lib"
+    return [f"-L{libraries}", "-lmpi", f"-Wl,-rpath,{libraries}"] if mpi.name == INTEL else []
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
@@ -167,11 +225,19 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program
-    command: list[str | Path] = [mpi.program("mpicc" if source.endswith(".c") else "mpifort"), "-O1"]
+    command: list[str | Path] = [*_compiler(mpi, "mpicc" if source.endswith(".c") else "mpifort"), "-O1"]
     if source.endswith(".c"):
-        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items.
-        command += ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overread", f"-I{header_folder()}"]
-    command += ["-o", program, PROGRAMS / source, *options]
+        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items; MPICH its own such names.
+        command += [
+            "-std=gnu11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-stringop-overread",
+            "-Wno-stringop-overflow",
+            f"-I{header_folder()}",
+        ]
+    command += ["-o", program, PROGRAMS / source, *options, *_linked_with(mpi)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     return program

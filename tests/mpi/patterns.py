@@ -44,6 +44,11 @@ def binomial_tree(ranks: int) -> Pairs:
     return [(rank - (1 << rank.bit_length() - 1), rank) for rank in range(1, ranks)]
 
 
+def binomial_tree_of_mpich(ranks: int) -> Pairs:
+    """Binomial broadcast in the order of MPICH, whose parents lack the lowest bit."""
+    return [(rank & (rank - 1), rank) for rank in range(1, ranks)]
+
+
 def all_pairs(ranks: int) -> Pairs:
     """Linear and pairwise all-to-all: each rank to each other; its own block it copies."""
     return [(sender, receiver) for sender in range(ranks) for receiver in range(ranks) if sender != receiver]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever the MPI, the layer under it and the language, the same program is recorded as the same traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import conformance
+import mpis
+import pytest
+from conformance import KINDS, TARGETS, Kind, Target
+from mpis import Build
+
+PAGE = mpis.ROOT / "docs" / "conformance.md"
+
+CELLS = [
+    pytest.param(
+        target,
+        kind,
+        id=f"{target.label}-{kind.language}-{kind.title}".replace(" ", "_"),
+        marks=[] if target.quick else [pytest.mark.full],
+    )
+    for target in TARGETS
+    for kind in KINDS
+    if conformance.has(target, kind)
+]
+
+
+@pytest.mark.parametrize(("target", "kind"), CELLS)
+def test_cell(target: Target, kind: Kind, build: Build, tmp_path: Path) -> None:
+    try:
+        profile, expected = conformance.record(target, kind, build, tmp_path)
+    except mpis.MissingMpiError as error:
+        pytest.fail(str(error), pytrace=False)
+    assert {rank.source.name for rank in profile.ranks} == {target.source}
+    assert expected
+    assert conformance.found(profile, expected) == expected
+
+
+def test_the_page_prints_the_matrix() -> None:
+    assert conformance.render() in PAGE.read_text()
