@@ -138,8 +138,15 @@ struct ibp_builder {
     struct ibp_tally tally;
 };
 
+/* The queue pair that this thread is building for, so that it is looked up once a batch. */
+static IBP_THREAD_LOCAL struct {
+    const struct ibp_verbs_qp_ex *qp;
+    struct ibp_builder *builder;
+} building;
+
 static inline struct ibp_builder *builder_of(struct ibp_verbs_qp_ex *qp)
 {
+    if (IBP_LIKELY(building.qp == qp)) return building.builder;
     return ibp_route_find(&ibp_queue_pairs, qp)->builder;
 }
 
@@ -159,36 +166,46 @@ static inline void begin_request(struct ibp_builder *builder, unsigned opcode)
 
 static void hook_start(struct ibp_verbs_qp_ex *qp)
 {
-    struct ibp_builder *builder = builder_of(qp);
+    struct ibp_builder *builder = ibp_route_find(&ibp_queue_pairs, qp)->builder;
 
     if (IBP_UNLIKELY(!ibp_is_recorded())) (void)ibp_record_process();
+    building.qp = qp;
+    building.builder = builder;
     builder->original.start(qp);
     ibp_tally_start(&builder->tally);
     builder->opcode = NOTHING;
 }
 
-static int hook_complete(struct ibp_verbs_qp_ex *qp)
+static __attribute__((noinline)) int complete_several(struct ibp_verbs_qp_ex *qp, struct ibp_builder *builder)
 {
-    struct ibp_builder *builder = builder_of(qp);
     struct ibp_tally *tally = &builder->tally;
-    struct ibp_tally_entry only = {0};
+    struct ibp_tally taken;
     int result;
 
     end_request(builder);
-    /* When the provider returns, another thread may have the queue pair; what is nearly always all is taken along. */
-    if (IBP_LIKELY(tally->count <= 1)) {
-        if (tally->count) only = tally->entries[0];
-        result = builder->original.complete(qp);
-        if (!result && only.route) ibp_route_count(only.route, (unsigned)only.opcode, only.bytes, only.messages);
-    } else {
-        struct ibp_tally taken = *tally;
+    taken = *tally;
+    if (taken.entries == tally->first) taken.entries = taken.first;
+    tally->capacity = 0; /* the next batch begins with its own first entries */
+    result = builder->original.complete(qp);
+    if (!result) ibp_tally_count(&taken);
+    ibp_tally_free(&taken);
+    return result;
+}
 
-        if (taken.entries == tally->first) taken.entries = taken.first;
-        tally->capacity = 0; /* the next one begins with its own first entries */
-        result = builder->original.complete(qp);
-        if (!result) ibp_tally_count(&taken);
-        ibp_tally_free(&taken);
-    }
+static int hook_complete(struct ibp_verbs_qp_ex *qp)
+{
+    struct ibp_builder *builder = builder_of(qp);
+    struct ibp_route *route = builder->route;
+    const unsigned opcode = builder->opcode;
+    const uint64_t bytes = builder->bytes;
+    int result;
+
+    /* When the provider returns, another thread may have the queue pair: what was built is taken along. */
+    building.qp = NULL;
+    if (IBP_UNLIKELY(builder->tally.count)) return complete_several(qp, builder);
+    builder->opcode = NOTHING;
+    result = builder->original.complete(qp);
+    if (IBP_LIKELY(!result && opcode != NOTHING)) ibp_route_count(route, opcode, bytes, 1);
     return result;
 }
 
@@ -196,6 +213,7 @@ static void hook_abort(struct ibp_verbs_qp_ex *qp)
 {
     struct ibp_builder *builder = builder_of(qp);
 
+    building.qp = NULL;
     builder->opcode = NOTHING;
     ibp_tally_start(&builder->tally);
     builder->original.abort(qp);

@@ -11,6 +11,9 @@
 
 #include "ibprof.h"
 
+#include <infiniband/mlx5dv.h>
+#include <endian.h>
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
@@ -436,6 +439,38 @@ static void test_a_forked_child_counts_nothing(void)
     CHECK_AMOUNT(recorded(601, IBP_OPCODE_SEND, ANY_REGION), 0, 0);
 }
 
+static void test_queue_pairs_that_post_past_verbs_are_counted(void)
+{
+    struct ibv_qp_init_attr_ex wanted = {.qp_type = IBV_QPT_RC, .pd = &domain0, .comp_mask = IBV_QP_INIT_ATTR_PD};
+    struct mlx5dv_qp_init_attr target = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+                                         .dc_init_attr.dc_type = MLX5DV_DCTYPE_DCT};
+    struct mlx5dv_qp_init_attr initiator = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+                                            .dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI};
+    struct ibv_qp *plain = make_qp(&domain0, IBV_QPT_RC), *direct;
+    struct mlx5dv_obj object = {.qp.in = plain};
+    uint16_t command[8] = {htobe16(0x500)}, answer[8] = {0};
+
+    CHECK(parts_process()->queue_pairs_unseen == 0);
+    CHECK(mlx5dv_create_qp(rail0, &wanted, &target)); /* only receives */
+    CHECK(parts_process()->queue_pairs_unseen == 0);
+    direct = mlx5dv_create_qp(rail0, &wanted, NULL);
+    CHECK(direct && mlx5dv_create_qp(rail0, &wanted, &initiator));
+    CHECK(parts_process()->queue_pairs_unseen == 2);
+    CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ) && parts_process()->queue_pairs_unseen == 2);
+    CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) && !mlx5dv_init_obj(&object, MLX5DV_OBJ_QP));
+    CHECK(parts_process()->queue_pairs_unseen == 3);
+    CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
+    CHECK(parts_process()->queue_pairs_unseen == 4);
+    command[0] = htobe16(0x400); /* CREATE_CQ */
+    CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
+    CHECK(parts_process()->queue_pairs_unseen == 4);
+    /* One that posts by verbs after all is seen. */
+    CHECK(!connect_qp(plain, 700) && !post(plain, IBV_WR_SEND, 1) && !connect_qp(direct, 700));
+    CHECK(!post(direct, IBV_WR_SEND, 1) && !post(direct, IBV_WR_SEND, 1));
+    CHECK(parts_process()->queue_pairs_unseen == 2);
+    CHECK_AMOUNT(recorded(700, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
+}
+
 static void make_devices(const char *folder)
 {
     char path[600];
@@ -478,6 +513,7 @@ int main(void)
     test_many_threads_on_the_same_queue_pairs();
     test_regions_and_switching_off();
     test_a_forked_child_counts_nothing();
+    test_queue_pairs_that_post_past_verbs_are_counted();
     CHECK_ALL();
     CHECK(parts_process()->world_size == 0 && !parts_process()->transfers_lost_messages);
     return 0;

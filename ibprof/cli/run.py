@@ -21,6 +21,10 @@ from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_j
 from ibprof.supervise import run_command_through
 
 RECORDING = "profile.ibprof"
+EXACT = "exact"
+EXACT_UCX_TLS = "rc_verbs,ud_verbs,self,sm"
+"""UCX's transports that post by verbs; its direct ones for mlx5 go past them. Within a host nothing touches a port."""
+
 NOT_FOUND = 127
 NOT_STARTED = 126
 LONGEST_VALUE = 1 << 16
@@ -30,6 +34,7 @@ EXAMPLES = """\
 examples:
   ibprof run -- mpirun -n 16 ./app                       record all ranks, on other hosts too
   ibprof run --operations ALLTOALL,BCAST -- srun ./app   these operations alone
+  IBPROF_SOURCE=exact ibprof run -- mpirun -n 16 ./app   with transports whose every byte is seen at the ports
   mpirun -n 16 ibprof run -- ./app                       preload the application alone
 """
 
@@ -47,6 +52,7 @@ def _record(argv: Sequence[str] | None) -> int:
     environment = dict(os.environ)
     library = find_library()
     variables = _settings(wanted, environment)
+    variables |= _exact_transports(variables, environment)
     launcher = identify_launcher(command[0])
     if launcher is None and is_inside_job(environment):
         _become(command, environment | variables | {PRELOAD: preload(library, environment.get(PRELOAD, ""))})
@@ -101,6 +107,22 @@ def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dic
     if wanted.verbose is not None:
         settings["IBPROF_VERBOSE"] = str(wanted.verbose)
     return settings
+
+
+def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables that make MPI use transports whose every byte is seen, if IBPROF_SOURCE=exact asks for it."""
+    if settings.get("IBPROF_SOURCE") != EXACT:
+        return {}
+    if is_inside_job(environment):
+        return {"UCX_TLS": EXACT_UCX_TLS}  # said once would be said by every rank
+    if (chosen := environment.get("UCX_TLS")) and chosen != EXACT_UCX_TLS:
+        print(f"ibprof run: UCX_TLS={chosen} becomes {EXACT_UCX_TLS}, since IBPROF_SOURCE={EXACT}", file=sys.stderr)
+    print(
+        f"ibprof run: IBPROF_SOURCE={EXACT}: UCX_TLS={EXACT_UCX_TLS}, so that all work requests are seen. This changes "
+        "how fast the job communicates: take sizes and rails from this run, not times",
+        file=sys.stderr,
+    )
+    return {"UCX_TLS": EXACT_UCX_TLS}
 
 
 def _explain_missing(program: str) -> int:

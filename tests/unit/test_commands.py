@@ -102,3 +102,19 @@ def test_the_front_knows_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     assert "  run       run a command with its MPI traffic recorded" in shown
     assert main.main(["nonsense"]) == 2
     assert "known are collect, demo, doctor" in capsys.readouterr().err
+
+
+def test_an_exact_run_takes_transports_that_are_seen_and_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UCX_TLS", "rc_mlx5,sm")
+    show = ["run", "--", "sh", "-c", "echo $UCX_TLS"]
+    assert main.main(show) == 0
+    assert capfd.readouterr().out == "rc_mlx5,sm\n"
+    monkeypatch.setenv("IBPROF_SOURCE", "exact")
+    assert main.main(show) == 0
+    out, err = capfd.readouterr()
+    assert out == "rc_verbs,ud_verbs,self,sm\n"
+    assert "UCX_TLS=rc_mlx5,sm becomes rc_verbs,ud_verbs,self,sm" in err
+    assert "This changes how fast the job communicates" in err
