@@ -21,6 +21,7 @@ from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.agreement import Agreement, compare_counters
+from ibprof_converter.traffic.bounds import LABEL, Bounds, bound_loads
 from ibprof_converter.traffic.counters import subtract_counters
 from ibprof_converter.traffic.everyone import load_everyone
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
@@ -47,6 +48,7 @@ class Loaded:
         loads: of the links.
         hosts: of the fabrics.
         agreement: of the loads with port counters; None where none were given.
+        bounds: of adaptive routing; None where nothing says that switches route so.
     """
 
     subnets: tuple[Subnet, ...]
@@ -56,6 +58,7 @@ class Loaded:
     loads: Loads
     hosts: Hosts
     agreement: Agreement | None = None
+    bounds: Bounds | None = None
 
 
 def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
@@ -109,8 +112,13 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
     )
 
 
-def add_counters_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names counters to hold the loads against."""
+def add_beside_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for what stands beside the loads: counters, and bounds of adaptive routing."""
+    parser.add_argument(
+        "--adaptive",
+        action="store_true",
+        help="bounds beside the loads, as if switches chose among minimal ways (by itself where a .ar or .far says so)",
+    )
     parser.add_argument(
         "--counters",
         nargs="+",
@@ -201,6 +209,7 @@ def load_inputs(
         loads=loads,
         hosts=hosts,
         agreement=_hold_against(arguments.counters, loads, placed, fabrics),
+        bounds=bound_loads(placed, subnets, arguments.adaptive) if isinstance(placed, Traffic) else None,
     )
 
 
@@ -278,6 +287,8 @@ def warn_of_gaps(name: str, loaded: Loaded) -> None:
     loads = loaded.loads
     for note in describe_coverage(loaded.demand, loaded.placed, loaded.subnets).notes:
         print(f"{name}: {printable(note)}", file=sys.stderr)
+    if loaded.bounds:
+        print(f"{name}: {printable(loaded.bounds.reason)}: {LABEL}", file=sys.stderr)
     for reason, amount in loads.bytes_unrouted.items():
         print(f"{name}: {amount} of {loads.bytes_total} bytes are on no link: {reason}", file=sys.stderr)
     if loads.bytes_total and loads.bytes_on_host == loads.bytes_total:

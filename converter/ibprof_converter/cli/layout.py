@@ -10,7 +10,7 @@ from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof_converter.cli.check import check_fabric
 from ibprof_converter.cli.inputs import (
-    add_counters_argument,
+    add_beside_arguments,
     add_input_arguments,
     load_inputs,
     show_stages,
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=True)
-    add_counters_argument(parser)
+    add_beside_arguments(parser)
     parser.add_argument(
         "--check",
         action="store_true",

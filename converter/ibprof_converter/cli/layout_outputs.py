@@ -105,13 +105,13 @@ def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:
     traffic = loaded.placed if isinstance(loaded.placed, Traffic) else None
 
     def links() -> Iterator[Row]:
-        return link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement)
+        return link_rows(fabrics, loaded.layouts, loaded.loads, arguments.used, loaded.agreement, loaded.bounds)
 
     def nodes() -> Iterator[Row]:
         names = traffic.rank_names if traffic and len(traffic.jobs) > 1 else ()
         return node_rows(fabrics, loaded.layouts, traffic.rank_lid if traffic else None, names)
 
-    _write_table(arguments.output, link_columns(loaded.loads, loaded.agreement), links())
+    _write_table(arguments.output, link_columns(loaded.loads, loaded.agreement, loaded.bounds), links())
     if arguments.nodes:
         _write_table(arguments.nodes, NODE_COLUMNS, nodes())
     if arguments.yaml:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
@@ -15,12 +15,13 @@ from ibprof.errors import UsageError
 from ibprof.show import printable
 from ibprof_converter.cli.inputs import (
     Loaded,
-    add_counters_argument,
+    add_beside_arguments,
     add_input_arguments,
     load_inputs,
     show_stages,
     split_inputs,
 )
+from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
 from ibprof_converter.hotspots.text import print_report
@@ -54,11 +55,8 @@ def _report(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     loaded = _load(arguments)
     report = _make_report(arguments, loaded)
-    agreement = loaded.agreement if loaded else None
-    fabrics = [subnet.fabric for subnet in loaded.subnets] if loaded else []
     if arguments.json:
-        counters = {"counters": agreement_as_json(agreement, fabrics)} if agreement else {}
-        json.dump(as_json(report) | counters, sys.stdout, indent=2)
+        json.dump(as_json(report) | (_beside_as_json(loaded) if loaded else {}), sys.stdout, indent=2)
         print()
         return
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
@@ -67,10 +65,29 @@ def _report(argv: Sequence[str] | None) -> None:
         print_report(console, report)
     for line in captured.get().splitlines():
         print(line.rstrip())  # rich fills every line of a table with blanks
-    if agreement:
-        print()
-        for line in describe_agreement(agreement, fabrics):
-            print(printable(line))
+    for line in _describe_beside(loaded) if loaded else ():
+        print(printable(line))
+
+
+def _beside_as_json(loaded: Loaded) -> dict[str, object]:
+    """Give what stands beside the loads: counters, bounds of adaptive routing."""
+    fabrics = [subnet.fabric for subnet in loaded.subnets]
+    beside: dict[str, object] = {}
+    if loaded.agreement:
+        beside["counters"] = agreement_as_json(loaded.agreement, fabrics)
+    if loaded.bounds:
+        beside["adaptive"] = bounds_as_json(loaded.bounds, loaded.loads, fabrics)
+    return beside
+
+
+def _describe_beside(loaded: Loaded) -> Iterator[str]:
+    fabrics = [subnet.fabric for subnet in loaded.subnets]
+    if loaded.agreement:
+        yield ""
+        yield from describe_agreement(loaded.agreement, fabrics)
+    if loaded.bounds:
+        yield ""
+        yield from describe_bounds(loaded.bounds, loaded.loads, fabrics)
 
 
 def _load(arguments: argparse.Namespace) -> Loaded | None:
@@ -108,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=False)
-    add_counters_argument(parser)
+    add_beside_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the same numbers for programs")
     parser.add_argument("--top", metavar="N", type=_count, help=f"hot link ends to name (default: {_TOP})")
     return parser

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _SHARED = ("gbps", "region", "operation", "job")
+_BESIDE = ("shared", "most", "counted")
 
 
 class Edge(NamedTuple):
@@ -43,8 +44,9 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
                 "bytes": row[f"{near}_bytes"],
             }
             attributes |= {name: row[name] for name in _SHARED if row.get(name) is not None}
-            if row.get(f"{near}_counted") is not None:
-                attributes["counted"] = row[f"{near}_counted"]
+            for name in _BESIDE:
+                if row.get(f"{near}_{name}") is not None:
+                    attributes[name] = row[f"{near}_{name}"]
             keys = node_key(row["rail"], row[f"{near}_guid"]), node_key(row["rail"], row[f"{far}_guid"])
             yield Edge(*keys, attributes)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ibprof.errors import MissingToolError
 from ibprof_converter.outputs.rows import Row
 
-_BYTES = frozenset({"a_bytes", "b_bytes", "a_counted", "b_counted"})
+_BYTES = frozenset(f"{end}_{what}" for end in "ab" for what in ("bytes", "counted", "shared", "most"))
 _INTEGERS = frozenset({"rail", "a_port", "b_port", "a_level", "b_level", "level"})
 _NUMBERS = frozenset({"gbps", "a_x", "a_y", "b_x", "b_y", "x", "y"})
 

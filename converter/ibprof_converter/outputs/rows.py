@@ -12,7 +12,9 @@ import numpy.typing as npt
 from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.layout.ends import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
+from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds
 from ibprof_converter.traffic.agreement import Agreement
+from ibprof_converter.traffic.bounds import Bounds
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL
 
@@ -34,14 +36,18 @@ JOB_COLUMNS = ("job",)
 COUNTER_COLUMNS = ("a_counted", "b_counted")
 """Columns more, behind all others, where port counters were given."""
 
+BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most")
+"""Columns more, behind the others but for counters, with adaptive routing: bounds beside the static answer."""
+
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router"}
 
 
-def link_columns(loads: Loads, agreement: Agreement | None = None) -> tuple[str, ...]:
-    """Give the columns that `link_rows` fills: more with several jobs, and with port counters."""
-    return (*LINK_COLUMNS, *(JOB_COLUMNS if loads.jobs else ()), *(COUNTER_COLUMNS if agreement else ()))
+def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bounds | None = None) -> tuple[str, ...]:
+    """Give the columns that `link_rows` fills: more with several jobs, adaptive routing and port counters."""
+    jobs = JOB_COLUMNS if loads.jobs else ()
+    return (*LINK_COLUMNS, *jobs, *(BOUND_COLUMNS if bounds else ()), *(COUNTER_COLUMNS if agreement else ()))
 
 
 def link_rows(
@@ -50,6 +56,7 @@ def link_rows(
     loads: Loads,
     only_used: bool = False,
     agreement: Agreement | None = None,
+    bounds: Bounds | None = None,
 ) -> Iterator[Row]:
     """Yield a row a link; where regions or operations are told apart, a row for each that has bytes on the link.
 
@@ -59,7 +66,8 @@ def link_rows(
         fabrics, layouts: the rails.
         loads: of their links.
         only_used: whether to leave out links without traffic.
-        agreement: with port counters; they are of all regions and operations, so each row of a link has the same.
+        agreement: with port counters.
+        bounds: of adaptive routing. Both are of all regions and operations, so each row of a link has the same.
 
     Yields:
         A dict of `link_columns`; `gbps` and counters are None where they are not known.
@@ -69,9 +77,16 @@ def link_rows(
         for link in order_of_links(fabric, layout).tolist():
             a = int(lower[link])
             where = _link_columns(rail, fabric, layout, link, a)
-            counted = _counted_columns(agreement, rail, link, a) if agreement else {}
+            beside = _bound_columns(bounds.by_rail[rail], link, a) if bounds else {}
+            beside |= _counted_columns(agreement, rail, link, a) if agreement else {}
             for load in _loads_of_link(loads, loaded[link], a, only_used):
-                yield where | load | counted
+                yield where | load | beside
+
+
+def _bound_columns(bounds: AdaptiveBounds, link: int, a: int) -> Row:
+    shared, most = bounds.shared[link], bounds.most[link]
+    values = (round(float(shared[a])), round(float(shared[1 - a])), int(most[a]), int(most[1 - a]))
+    return dict(zip(BOUND_COLUMNS, values, strict=True))
 
 
 def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of adaptive routing beside the static answer, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ibprof.show import format_bytes
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.traffic.bounds import LABEL, Bounds
+from ibprof_converter.traffic.loads import Loads
+
+_TOP = 10
+
+
+def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> dict[str, object]:
+    """Give the greatest loads between switches by tables, shared, and at most, and the ends with the greatest bound."""
+    ends = _find_ends(bounds, loads, fabrics)
+    return {
+        "label": LABEL,
+        "reason": bounds.reason,
+        "max_switch_link": {name: max((end[name] for end in ends), default=0) for name in ("static", "shared", "most")},
+        "bytes_unrouted": sum(each.unrouted for each in bounds.by_rail),
+        "link_ends": sorted(ends, key=lambda end: -end["most"])[:_TOP],
+    }
+
+
+def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
+    """Say in lines what adaptive routing can make of the loads between switches."""
+    ends = _find_ends(bounds, loads, fabrics)
+    yield f"Adaptive routing ({bounds.reason})"
+    yield f"  {LABEL}"
+    yield "  greatest load of a link end between switches:"
+    for name, words in (("static", "by the tables"), ("shared", "shared"), ("most", "at most")):
+        yield f"    {words:<14}{format_bytes(max((int(end[name]) for end in ends), default=0))}"
+    for end in sorted(ends, key=lambda end: -end["most"])[:_TOP]:
+        yield (
+            f"  rail {end['rail']}: {end['name']} port {end['port']}: by the tables {format_bytes(end['static'])}, "
+            f"shared {format_bytes(end['shared'])}, at most {format_bytes(end['most'])}"
+        )
+
+
+def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[dict[str, Any]]:
+    """List the link ends between switches that may carry anything."""
+    ends = []
+    for rail, (fabric, bound, loaded) in enumerate(zip(fabrics, bounds.by_rail, loads.by_rail, strict=True)):
+        static = loaded.sum(axis=2, dtype=np.uint64)
+        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+        for link, end in np.argwhere(((bound.most > 0) | (static > 0)) & between[:, np.newaxis]).tolist():
+            node = fabric.link_node[link, end]
+            ends.append(
+                {
+                    "rail": rail,
+                    "guid": f"0x{int(fabric.node_guid[node]):016x}",
+                    "name": fabric.node_name[node],
+                    "port": int(fabric.link_port[link, end]),
+                    "static": int(static[link, end]),
+                    "shared": round(float(bound.shared[link, end])),
+                    "most": int(bound.most[link, end]),
+                }
+            )
+    return ends

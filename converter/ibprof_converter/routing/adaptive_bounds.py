@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What links carry where switches route adaptively: not one answer, but bounds.
+
+An adaptive switch chooses for each packet among its minimal egress ports, those with a shortest way to the destination,
+by how full they are. If all share alike, a link carries the least that one can hope for; if the others are always full,
+one link takes all that can come by it. The truth is between the two. Tables, `.ar` and `.far` may restrict the choice
+further; that is not followed here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import LIDS
+from ibprof_converter.routing.network import NONE, Network
+
+Integers = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveBounds:
+    """Bounds on what link ends carry.
+
+    Attributes:
+        shared: float64 [link, end], bytes if each switch spreads over all its minimal egress ports alike.
+        most: uint64 [link, end], bytes if all that can come by a link does.
+        unrouted: bytes of flows between which no way leads.
+    """
+
+    shared: npt.NDArray[np.float64]
+    most: npt.NDArray[np.uint64]
+    unrouted: int
+
+
+def bound_adaptive(
+    network: Network, source_lid: Integers, destination_lid: Integers, bytes: npt.NDArray[np.uint64]
+) -> AdaptiveBounds:
+    """Bound the loads of flows on minimal ways; no table is asked.
+
+    Args:
+        network: of one subnet.
+        source_lid, destination_lid: int [flow].
+        bytes: uint64 [flow].
+    """
+    fabric = network.fabric
+    ends = 2 * fabric.links
+    shared, most = np.zeros(ends), np.zeros(ends, np.uint64)
+    source, destination = (_find_places(network, lid) for lid in (source_lid, destination_lid))
+    apart = source.port != destination.port
+    known = (source.switch != NONE) & (destination.switch != NONE)
+    distance = _measure(network)
+    joined = known & np.isfinite(distance[source.switch, destination.switch])
+    chosen = apart & joined
+    for place, end in ((source, source.out), (destination, destination.into)):
+        cabled = chosen & (end != NONE) & (place.port != NONE)
+        np.add.at(most, end[cabled], bytes[cabled])
+    shared += most
+    between = chosen & (source.switch != destination.switch)
+    demand = np.zeros(distance.shape, np.uint64)
+    np.add.at(demand, (source.switch[between], destination.switch[between]), bytes[between])
+    edges = _Edges.of(network)
+    for target in np.flatnonzero(demand.any(axis=0)).tolist():
+        _share_out(edges, distance[:, target], demand[:, target], shared)
+        _take_all(edges, distance, target, demand[:, target], most)
+    shape = (fabric.links, 2)
+    return AdaptiveBounds(shared.reshape(shape), most.reshape(shape), int(bytes[apart & ~joined].sum(dtype=np.uint64)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where flows begin or end, [flow]: port, its switch (an index of switches), and the link ends between the two."""
+
+    port: npt.NDArray[np.int32]
+    switch: npt.NDArray[np.int32]
+    out: npt.NDArray[np.int32]
+    into: npt.NDArray[np.int32]
+
+
+def _find_places(network: Network, lid: Integers) -> _Places:
+    fabric = network.fabric
+    port = np.where((lid >= 0) & (lid < LIDS), fabric.lid_port[np.clip(lid, 0, LIDS - 1)], NONE).astype(np.int32)
+    node = np.append(fabric.port_node, np.int32(NONE))[port]
+    number = np.append(fabric.port_number, np.int32(0))[port]
+    own = np.where(node == NONE, NONE, network.switch_of[node])
+    out = np.where((node == NONE) | (own != NONE), NONE, network.end_at[node, number]).astype(np.int32)
+    beyond = np.where(out == NONE, NONE, network.next_node[out])
+    switch = np.where(own != NONE, own, np.where(beyond == NONE, NONE, network.switch_of[beyond]))
+    return _Places(port, switch.astype(np.int32), out, np.where(out == NONE, NONE, out ^ 1).astype(np.int32))
+
+
+def _measure(network: Network) -> npt.NDArray[np.float64]:
+    """Count the links between all switches: float64 [switch + 1, switch + 1], inf where no way leads.
+
+    The last of each is for `NONE`.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
+
+    edges = _Edges.of(network)
+    switches = len(network.switch_node) + 1
+    near = csr_array((np.ones(len(edges.end)), (edges.source, edges.target)), shape=(switches, switches))
+    return np.asarray(shortest_path(near, unweighted=True), np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Link ends between switches, [edge]: the link end, the switch that sends on it, the one it leads to."""
+
+    end: npt.NDArray[np.intp]
+    source: npt.NDArray[np.int32]
+    target: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, network: Network) -> _Edges:
+        switch = network.switch_of[network.fabric.link_node.ravel()]
+        other = network.switch_of[network.fabric.link_node[:, ::-1].ravel()]
+        end = np.flatnonzero((switch != NONE) & (other != NONE) & (switch != other))
+        return cls(end, switch[end], other[end])
+
+
+def _share_out(
+    edges: _Edges, distance: npt.NDArray[np.float64], demand: npt.NDArray[np.uint64], shared: npt.NDArray[np.float64]
+) -> None:
+    """Move what is bound for one switch on, step by step, over all minimal ports alike."""
+    minimal = np.flatnonzero(distance[edges.target] == distance[edges.source] - 1)
+    ports = np.bincount(edges.source[minimal], minlength=len(distance))
+    inflow = demand.astype(np.float64)
+    steps = distance[edges.source[minimal]]
+    for step in range(int(steps.max(initial=0)), 0, -1):
+        here = minimal[steps == step]
+        amount = inflow[edges.source[here]] / ports[edges.source[here]]
+        shared[edges.end[here]] += amount
+        np.add.at(inflow, edges.target[here], amount)
+
+
+def _take_all(
+    edges: _Edges,
+    distance: npt.NDArray[np.float64],
+    target: int,
+    demand: npt.NDArray[np.uint64],
+    most: npt.NDArray[np.uint64],
+) -> None:
+    """Add to each link end all that is bound for one switch and has a minimal way by it."""
+    senders = np.flatnonzero(demand)
+    passes = distance[senders] + distance[:, target] == distance[senders, target][:, np.newaxis]
+    coming = np.where(passes, demand[senders][:, np.newaxis], np.uint64(0)).sum(axis=0, dtype=np.uint64)
+    minimal = np.flatnonzero(distance[edges.target, target] == distance[edges.source, target] - 1)
+    most[edges.end[minimal]] += coming[edges.source[minimal]]
