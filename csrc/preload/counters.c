@@ -15,6 +15,7 @@ _Static_assert(IBP_REGIONS_MAX <= 1 << 14, "regions fit a key");
 _Static_assert((sizeof(struct ibp_slot) & (sizeof(struct ibp_slot) - 1)) == 0, "offsets of slots can be masked");
 
 struct ibp_counters ibp_counters;
+struct ibp_recent ibp_recent[IBP_RECENT_PURPOSES];
 bool ibp_threads_multiple;
 char ibp_spinlock;
 
@@ -76,11 +77,17 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source)
     ibp_counters = (struct ibp_counters){
         .slots = slots,
         .mask = mask_of(FIRST_SLOTS),
-        .region_key = IBP_KEY_REGION(0),
         .source = source,
         .process = process,
     };
+    ibp_counters_enter(0);
     return 0;
+}
+
+void ibp_counters_enter(uint32_t region)
+{
+    ibp_counters.region_key = IBP_KEY_REGION(region);
+    for (unsigned purpose = 0; purpose < IBP_RECENT_PURPOSES; purpose++) ibp_recent[purpose].peer = IBP_NO_PEER;
 }
 
 static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t key)

@@ -33,7 +33,7 @@
 static const bool never;
 const bool *ibp_active = &never;
 bool ibp_counting = true;
-ibp_handle ibp_plain_world, ibp_plain_world_outside;
+ibp_handle ibp_plain_world, ibp_plain_world_outside, ibp_inside_world;
 
 bool ibp_labels_sends;
 
@@ -48,7 +48,9 @@ static const char *environment(const char *name)
 
 static void set_plain_world(void)
 {
-    ibp_plain_world_outside = ibp_is_active() && ibp_counting && !ibp_threads_multiple ? ibp_mpi.world : 0;
+    const bool plain = ibp_is_active() && ibp_counting && !ibp_threads_multiple && !ibp_ticking_messages;
+
+    ibp_plain_world_outside = plain ? ibp_mpi.world : 0;
     ibp_plain_world = ibp_plain_world_outside;
 }
 
@@ -63,11 +65,11 @@ static void say_once(const char *about, const char *text)
     said = true;
 }
 
-static void select_operations(void)
+static void say_unknown(const char *unknown)
 {
-    char unknown[256], known[3072], said[4096];
+    char known[3072], said[4096];
 
-    if (!ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown)) return;
+    if (!*unknown) return;
     ibp_operations_list(known, sizeof known);
     snprintf(said, sizeof said, "%s%s; known are %s", unknown,
              ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
@@ -178,7 +180,7 @@ static bool is_memory_scarce(void)
 void ibp_start(void)
 {
     static bool started;
-    char why[1024] = "";
+    char why[1024] = "", unknown[256];
 
     if (started) return;
     started = true;
@@ -191,6 +193,7 @@ void ibp_start(void)
         return;
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
+    ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown);
     ibp_source = ibp_sources_choose(why, sizeof why);
     if (!ibp_source && !ibp_verbs_attached()) {
         say_once("nothing is recorded", why);
@@ -201,7 +204,7 @@ void ibp_start(void)
         say_once("nothing is recorded", why_not_recorded);
         return;
     }
-    select_operations();
+    say_unknown(unknown);
     describe_rank(why);
     (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
     if (!ibp_source) return;

@@ -20,6 +20,7 @@
 #include "ticks.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 IBP_THREAD_LOCAL struct ibp_current ibp_current;
 
@@ -68,9 +69,24 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
 }
 
-/* Not inline, like the next one: in four hundred places they would be most of the library. */
-static __attribute__((noinline)) void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator,
-                                            long first_argument)
+/* What only some kinds need is not inline: in four hundred places it would be most of the library. */
+static __attribute__((noinline)) void prepare(enum ibp_call_kind kind, long first_argument)
+{
+    if (takes_tag(kind)) ibp_source->before_tag();
+    if (kind == IBP_CALL_FREEING) forget(first_argument);
+}
+
+static __attribute__((noinline)) void leave_with_request(int result, enum ibp_call_kind kind, long last_argument)
+{
+    const unsigned operation = ibp_current.operation;
+
+    ibp_source->after_tag(result == 0);
+    ibp_leave();
+    if (kind == IBP_CALL_PERSISTENT && !result)
+        ibp_source->remember_operation(ibp_mpi_request((void **)last_argument, 0), operation);
+}
+
+static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator, long first_argument)
 {
     ibp_enter((struct ibp_current){
         .operation = (uint16_t)operation,
@@ -78,47 +94,56 @@ static __attribute__((noinline)) void enter(unsigned operation, enum ibp_call_ki
         .communicator = IBP_HANDLE(communicator),
     });
     ibp_tick();
-    if (takes_tag(kind)) ibp_source->before_tag();
-    if (kind == IBP_CALL_FREEING) forget(first_argument);
+    if (takes_tag(kind) || kind == IBP_CALL_FREEING) prepare(kind, first_argument);
 }
 
-static __attribute__((noinline)) void leave(int result, enum ibp_call_kind kind, long last_argument)
+static inline void leave(int result, enum ibp_call_kind kind, long last_argument)
 {
-    const unsigned operation = ibp_current.operation;
-
-    if (takes_tag(kind)) ibp_source->after_tag(result == 0);
-    ibp_leave();
-    if (kind == IBP_CALL_PERSISTENT && !result)
-        ibp_source->remember_operation(ibp_mpi_request((void **)last_argument, 0), operation);
+    if (takes_tag(kind))
+        leave_with_request(result, kind, last_argument);
+    else
+        ibp_leave();
 }
+
+/* The next function of a wrapper's name: until it is called first, one that looks for it. */
+#define NEXT(function, count)                                                                                          \
+    static int find_##function(PARAMETERS_##count);                                                                    \
+    static int (*next_##function)(PARAMETERS_##count) = find_##function;                                               \
+    static int find_##function(PARAMETERS_##count)                                                                     \
+    {                                                                                                                  \
+        void *found = ibp_mpi_next(#function);                                                                         \
+                                                                                                                       \
+        if (!found) return IBP_MISSING_CALL;                                                                           \
+        memcpy(&next_##function, &found, sizeof found);                                                                \
+        return next_##function(ARGUMENTS_##count);                                                                     \
+    }
 
 #define WRAPPER(define, function, name, count, call_kind, position)                                                    \
+    NEXT(function, count)                                                                                              \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
-        static int (*next)(PARAMETERS_##count);                                                                        \
         const long arguments[] = {ARGUMENTS_##count};                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        IBP_FIND_NEXT(next, #function);                                                                                \
-        if (!ibp_is_active() || ibp_current.operation) return next(ARGUMENTS_##count);                                 \
+        if (IBP_UNLIKELY(!ibp_plain_world) && (!ibp_is_active() || ibp_current.operation))                             \
+            return next_##function(ARGUMENTS_##count);                                                                 \
         enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
               (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)], a0);                     \
-        result = next(ARGUMENTS_##count);                                                                              \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
         leave(result, IBP_CALL_##call_kind, arguments[(count) - 1]);                                                   \
         return result;                                                                                                 \
     }
 
 /* Passed on by a jump where the source tells the mode of a send. */
 #define SEND_WRAPPER(define, function, name, count, position, keeps_request)                                           \
+    NEXT(function, count)                                                                                              \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
-        static int (*next)(PARAMETERS_##count);                                                                        \
         int result;                                                                                                    \
                                                                                                                        \
-        IBP_FIND_NEXT(next, #function);                                                                                \
-        if (IBP_LIKELY(!ibp_labels_sends) || ibp_current.operation) return next(ARGUMENTS_##count);                    \
+        if (IBP_LIKELY(!ibp_labels_sends) || ibp_current.operation) return next_##function(ARGUMENTS_##count);         \
         enter(IBP_OPERATION_##name, IBP_CALL_SENDING, (ibp_handle[]){ARGUMENTS_##count}[position], 0);                 \
-        result = next(ARGUMENTS_##count);                                                                              \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \
         if ((keeps_request) && !result)                                                                                \
             ibp_source->remember_operation(                                                                            \

@@ -4,8 +4,8 @@
  * Received bytes in Open MPI: a request says how many came, and from whom, only when it completes.
  *
  * Open MPI calls a function of a request's when it completes, if one is set (`req_complete_cb`). Where that field and the
- * status lie is found out with a message to this process itself and tried with a second one; where that does not come out,
- * received bytes are not recorded, and the recording says so.
+ * status lie is found out with a message to this process itself and tried with a second one (openmpi_trial.c); where that does
+ * not come out, received bytes are not recorded, and the recording says so. See docs/decisions/0004.
  */
 #ifndef IBPROF_OPENMPI_REQUESTS_H
 #define IBPROF_OPENMPI_REQUESTS_H
@@ -14,18 +14,41 @@
 
 #include "counters.h"
 #include "libmpi.h"
+#include "openmpi_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* MPI_Status of Open MPI 4 and 5. */
-struct ibp_openmpi_status {
-    int source;
-    int tag;
-    int error;
-    int cancelled;
-    size_t bytes;
+/* Open MPI's values of req_complete; what else it holds is somebody who waits. */
+#define IBP_OPENMPI_PENDING ((void *)0)
+#define IBP_OPENMPI_COMPLETED ((void *)1)
+
+/* The part of a request that all of Open MPI's components share, from its status on (ompi_request_t of 4.0 to 5.0). */
+struct ibp_openmpi_request {
+    struct ibp_openmpi_status status;
+    void *volatile complete;
+    int state;
+    bool persistent;
+    int fortran_index;
+    void *start;
+    void *volatile release; /* the function that frees it */
+    void *cancel;
+    void *volatile callback;
+    uint64_t datum; /* of the callback */
+    ibp_handle communicator;
 };
+
+/* Where that part begins in a request. */
+extern IBP_INTERNAL size_t ibp_openmpi_request_offset;
+
+static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
+{
+    return (struct ibp_openmpi_request *)((char *)request + ibp_openmpi_request_offset);
+}
+
+/* What frees a request, where that function may be replaced: several threads are in MPI, and the trial came out. */
+typedef int ibp_openmpi_release_function(void **);
+extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
 /* Finds the layout of requests; sends two messages to this process, each of IBP_PROBE_BYTES bytes under IBP_PROBE_TAG.
  * Returns whether received bytes can be seen. */
@@ -34,14 +57,8 @@ struct ibp_openmpi_status {
 #define IBP_PROBE_MESSAGES 2
 bool ibp_openmpi_requests_probe(void);
 
-/* Offsets within ompi_request_t, once known. */
-struct ibp_openmpi_request_layout {
-    size_t status;
-    size_t complete;
-    size_t callback; /* followed by its datum */
-    size_t release;  /* the function that frees it; 0 unless several threads are in MPI and the trial came out */
-};
-extern IBP_INTERNAL struct ibp_openmpi_request_layout ibp_openmpi_request;
+/* From now on requests are watched, or not any more. */
+void ibp_openmpi_requests_count(bool on);
 
 /* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is kept there
  * because not every component of Open MPI writes the communicator into the request. Addresses are at most 48 bits wide. */
@@ -49,34 +66,52 @@ extern IBP_INTERNAL struct ibp_openmpi_request_layout ibp_openmpi_request;
 #define IBP_WATCH(communicator, operation)                                                                             \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED))
 
+/* That of MPI_COMM_WORLD for no operation yet, while one thread at a time is in MPI; else unlike any. */
+#define IBP_NO_WATCH UINT64_MAX /* of an address wider than any */
+extern IBP_INTERNAL uint64_t ibp_openmpi_world_watch;
+
+static inline uint64_t ibp_openmpi_watch_world(unsigned operation)
+{
+    return ibp_openmpi_world_watch | IBP_WATCH(0, operation);
+}
+
 /* Open MPI calls this when a watched request completes; it wants 0 back. */
 int ibp_openmpi_request_complete(void *request);
 
-/* Counts what a request receives from the communicator that it was posted on: now if it is complete, else when it is. */
-void ibp_openmpi_request_watch(void *request, uint64_t watch);
+/* Counts what a request receives from the communicator that it was posted on: now if it is complete, else when it is. Returns
+ * 0, as the call that it is called last in. */
+int ibp_openmpi_request_watch(void *request, uint64_t watch);
 
 /* The same for a persistent request that is about to be started: nobody else looks at it yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
 /* The same for a thread that has MPI to itself. */
-static inline void ibp_openmpi_request_watch_alone(void *request, uint64_t watch)
+static inline int ibp_openmpi_request_watch_alone(void *request, uint64_t watch)
 {
-    void **callback = (void **)((char *)request + ibp_openmpi_request.callback);
-    void *volatile *complete = (void *volatile *)((char *)request + ibp_openmpi_request.complete);
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
-    if (IBP_UNLIKELY(*callback || *complete)) {
-        ibp_openmpi_request_watch(request, watch);
-        return;
-    }
-    callback[1] = (void *)(uintptr_t)watch;
-    callback[0] = (void *)ibp_openmpi_request_complete;
+    if (IBP_UNLIKELY((uintptr_t)part->complete | (uintptr_t)part->callback))
+        return ibp_openmpi_request_watch(request, watch);
+    part->datum = watch;
+    part->callback = (void *)ibp_openmpi_request_complete;
+    return 0;
+}
+
+/* Counts what was received under a watch. */
+void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, uint64_t watch);
+
+static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *status, uint64_t watch)
+{
+    const struct ibp_recent *recent = &ibp_recent[IBP_RECENT_RECEIVE];
+
+    if (IBP_LIKELY(watch == recent->what && status->source == recent->peer && !status->cancelled))
+        ibp_add(recent->amount, status->bytes);
+    else
+        ibp_openmpi_count_other(status, watch);
 }
 
 /* Requests that were watched and whose end was not seen: they are still open, or were never waited for. Counted under
  * MPI_THREAD_MULTIPLE alone. */
 uint64_t ibp_openmpi_requests_missed(void);
-
-/* Counts what a blocking receive received. */
-void ibp_openmpi_count_received(ibp_handle communicator, const struct ibp_openmpi_status *status, unsigned operation);
 
 #endif

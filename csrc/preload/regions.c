@@ -197,7 +197,7 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
     if (regions->depth < DEPTH_MAX) {
         regions->entered[regions->depth].region = region;
         regions->entered[regions->depth].since_ns = now;
-        ibp_counters.region_key = IBP_KEY_REGION(region);
+        ibp_counters_enter(region);
     } else {
         ibp_counters.process->regions_refused++;
     }
@@ -221,7 +221,7 @@ IBP_EXPORT void ibprof_region_end(void)
 
         visit(region, regions->entered[regions->depth].since_ns, now);
         mark(IBP_MARK_END, region, now, false);
-        ibp_counters.region_key = IBP_KEY_REGION(current_region());
+        ibp_counters_enter(current_region());
         note_transfers();
     }
     ibp_unlock();
