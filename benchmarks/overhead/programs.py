@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose run time must not move: a kernel like NPB's FT, and Intel's own benchmarks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from bench import WITH, WITHOUT, Bench, ratio_interval, show_table, take_turns
+
+SIDE, TRANSFORMS = 1024, 5
+IMB = ("PingPong", "Bcast", "Alltoall", "Reduce", "Scatter")
+IMB_SIZES = "3:20"
+
+
+def show_transform(bench: Bench, rounds: int) -> None:
+    """Shows the time of a two-dimensional Fourier transform on two ranks."""
+    program = bench.build("transform")
+    measured = take_turns(
+        bench.variants, rounds, lambda variant: float(bench.run(variant, 2, program, str(SIDE), str(TRANSFORMS)))
+    )
+    rows = []
+    for variant, values in measured.items():
+        ratio, low, high = ratio_interval(values, measured[WITHOUT])
+        rows.append([variant, f"{np.median(values) * 1e3:.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
+    print(f"Fourier transform of {SIDE} x {SIDE} complex numbers on two ranks, {rounds} rounds\n")
+    show_table(["", "ms", "ratio", "95 % interval"], rows)
+
+
+def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
+    """Shows IMB-MPI1 (bin/ of PyPI's impi-rt) under its own MPI: the sum of its times over all sizes, by benchmark."""
+
+    def measure(variant: str) -> dict[str, float]:
+        preload = {"LD_PRELOAD": str(bench.library), "IBPROF_OUTPUT": str(bench.recording)} if variant == WITH else {}
+        line = [
+            folder / "mpirun",
+            "-n",
+            "2",
+            *(word for name, value in preload.items() for word in ("-genv", name, value)),
+        ]
+        line += [folder / "IMB-MPI1", "-iter", "500", "-msglog", IMB_SIZES, "-npmin", "2", *IMB]
+        env = {**os.environ, "I_MPI_ROOT": str(folder.parent), "I_MPI_FABRICS": "shm"}
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=env)
+        return _sum_times(done.stdout)
+
+    measured = take_turns([WITHOUT, WITH], rounds, measure)
+    rows = []
+    for name in IMB:
+        values = {variant: [times[name] for times in measured[variant]] for variant in measured}
+        ratio, low, high = ratio_interval(values[WITH], values[WITHOUT])
+        rows.append([name, f"{np.median(values[WITHOUT]):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
+    print(f"IMB-MPI1 with Intel MPI in shared memory, 8 B to 1 MiB, sum of the times, {rounds} rounds\n")
+    show_table(["", "us", "ratio", "95 % interval"], rows)
+
+
+def _sum_times(text: str) -> dict[str, float]:
+    """IMB prints a table a benchmark: PingPong's third column is the time, the fifth that of collectives."""
+    sums: dict[str, float] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("# Benchmarking "):
+            name = line.split()[2]
+        fields = line.split()
+        if name and fields and fields[0].isdigit():
+            sums[name] = sums.get(name, 0.0) + float(fields[2 if name == "PingPong" else 4])
+    return sums
