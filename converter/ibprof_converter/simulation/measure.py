@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long to simulate, what to leave out, and how sure a mean is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.simulation.engine import Simulation, Stop
+
+_BATCHES = 20
+_CHUNKS = 40
+"""Parts in which simulated time is extended at first."""
+
+QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """When a measurement is good enough.
+
+    Attributes:
+        precision: half of the 95 % confidence interval, as a part of the mean.
+        warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
+        messages: of a client, after which it ends whatever the interval is.
+        background: requests of each client of other jobs that must have passed.
+        hops: packet hops after which it is given up.
+    """
+
+    precision: float = 0.05
+    warm_up: int = 50
+    messages: int = 60
+    background: int = 20
+    hops: float = 2e9
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What the messages of a job took, in ns.
+
+    Attributes:
+        messages: that were measured, after the warm-up.
+        mean: over messages.
+        half: of its 95 % confidence interval, by batch means over time; nan where there are too few batches.
+        node_mean: mean of the clients' own means, which does not over-sample quiet times.
+        deviation: standard deviation.
+        least, most: extremes.
+        quantiles: of `QUANTILES`.
+        left_out_ns: simulated time before the measurement began.
+        measured_ns: simulated time of the measurement.
+        is_settled: whether it fulfils what was asked of it.
+        note: why not, or which rule ended it.
+    """
+
+    messages: int
+    mean: float
+    half: float
+    node_mean: float
+    deviation: float
+    least: float
+    most: float
+    quantiles: tuple[float, ...]
+    left_out_ns: float
+    measured_ns: float
+    is_settled: bool
+    note: str
+
+
+def find_warm_up(values: npt.NDArray[np.float64]) -> int:
+    """Give the number of leading values to leave out: MSER, the cut that makes the standard error of the rest least.
+
+    At most half of the values are left out; if the least lies there, the series is not stationary and all of that half
+    is left out.
+
+    Source: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
+    1997.
+    """
+    count = len(values)
+    if count < 4:
+        return count // 2
+    tail_sum = np.cumsum(values[::-1])[::-1]
+    tail_squares = np.cumsum(values[::-1] ** 2)[::-1]
+    left = count - np.arange(count)
+    error = (tail_squares - tail_sum**2 / left) / left.astype(float) ** 2
+    return int(np.argmin(error[: count // 2 + 1]))
+
+
+def measure(simulation: Simulation, clients: npt.NDArray[np.bool_], effort: Effort) -> Latency:
+    """Run a simulation until what the clients of the sampled job see is known well enough.
+
+    Args:
+        simulation: that has not run yet.
+        clients: bool [client], which are those of the one job whose steps are sampled.
+        effort: what is wanted.
+    """
+    taken: list[npt.NDArray[Any]] = []
+    others = ~clients
+    chunk = max(simulation.network.ticks(50e3), 1)
+    while True:
+        samples = simulation.run(simulation.state.now + chunk)
+        taken.append(samples.copy())
+        state = simulation.state
+        steps, _, _ = simulation.look_at_clients()
+        count = sum(len(each) for each in taken)
+        enough = count >= 4 * clients.sum()
+        background = not others.any() or steps[others].min() >= effort.background
+        ended = state.stop in {Stop.DONE, Stop.DEADLOCK}
+        all_of = steps[clients].min() >= effort.warm_up + effort.messages
+        if (enough and background) or ended or state.packet_hops > effort.hops:
+            latency = _summarise(simulation, np.concatenate(taken), int(clients.sum()), effort, background)
+            if ended or latency.is_settled or (all_of and background) or state.packet_hops > effort.hops:
+                return _judge(latency, simulation, all_of and background, effort)
+        if state.stop == Stop.TIME and state.now > _CHUNKS * chunk:
+            chunk *= 2
+
+
+def _summarise(
+    simulation: Simulation, samples: npt.NDArray[Any], clients: int, effort: Effort, background: bool
+) -> Latency:
+    to_ns = simulation.network.to_ns(1)
+    end = (samples["start"] + samples["ticks"]) * to_ns
+    taken = samples["ticks"] * to_ns
+    if not len(taken):
+        nothing = (math.nan,) * len(QUANTILES)
+        return Latency(0, *(math.nan,) * 6, nothing, 0.0, 0.0, False, "no message arrived")
+    # A message of each client makes a point of the series that is looked at for its warm-up.
+    points = max(len(taken) // max(clients, 1), 1)
+    series = np.array([part.mean() for part in np.array_split(taken, points)])
+    cut = min(find_warm_up(series), effort.warm_up)
+    kept = slice(sum(len(part) for part in np.array_split(taken, points)[:cut]), None)
+    begin = float(end[kept][0]) if cut else 0.0
+    values = taken[kept]
+    half = _half_interval(values)
+    means = np.bincount(samples["client"][kept], values) / np.maximum(np.bincount(samples["client"][kept]), 1)
+    mean = float(values.mean())
+    return Latency(
+        messages=len(values),
+        mean=mean,
+        half=half,
+        node_mean=float(means[means > 0].mean()),
+        deviation=float(values.std()),
+        least=float(values.min()),
+        most=float(values.max()),
+        quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
+        left_out_ns=begin,
+        measured_ns=float(end[-1]) - begin,
+        is_settled=background and points - cut >= 2 and half <= effort.precision * mean,
+        note="the interval is narrow enough",
+    )
+
+
+def _half_interval(values: npt.NDArray[np.float64]) -> float:
+    """Half of the 95 % interval of a mean of values that depend on each other, by the means of batches in time."""
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    if len(values) < 2 * _BATCHES:
+        return math.nan
+    means = np.array([part.mean() for part in np.array_split(values, _BATCHES)])
+    return float(t.ppf(0.975, _BATCHES - 1) * means.std(ddof=1) / math.sqrt(_BATCHES))
+
+
+def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effort) -> Latency:
+    if simulation.state.stop == Stop.DEADLOCK:
+        return replace(latency, is_settled=False, note="deadlock: packets wait for each other in a circle")
+    if latency.is_settled:
+        return latency
+    if all_of:
+        return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client")
+    if simulation.state.stop == Stop.DONE:
+        return replace(latency, is_settled=latency.messages > 0, note="all messages were sent")
+    return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops")

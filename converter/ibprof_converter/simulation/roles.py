@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who does what on which host: MPI pairs, I/O clients and servers, a recorded profile; and where they are put.
+
+Source: chapters 5 and 6 of the thesis on whose method ibprof stands (docs/how-to/simulate.md names it).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.routing.network import NONE
+from ibprof_converter.simulation.engine import Client, Job, Step
+from ibprof_converter.simulation.network import SimulatedNetwork
+
+Ints = npt.NDArray[np.int64]
+
+
+class JobPlacement(str, Enum):
+    """How compute hosts are given to jobs (figure 6.1)."""
+
+    RANDOM_NODE = "random-node"
+    RANDOM_SWITCH = "random-switch"
+
+
+class ServerPlacement(str, Enum):
+    """Where I/O servers are (figure 6.4)."""
+
+    ISOLATED = "isolated"
+    SPREAD = "spread"
+    RANDOM = "random"
+
+
+class Role(str, Enum):
+    """What the clients of a job do.
+
+    PAIRS: each exchanges messages with a partner drawn at random. IO: each writes to (or reads from) all servers in
+    turn, beginning with one drawn at random. RING: each sends to its neighbour. ALL_TO_ALL: each sends to all others in
+    turn, pairwise, and waits for theirs.
+    """
+
+    PAIRS = "pairs"
+    IO = "io"
+    RING = "ring"
+    ALL_TO_ALL = "all-to-all"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A job's part of the machine and its traffic. Times in ns.
+
+    Attributes:
+        name: of the job.
+        role: what its clients do.
+        bytes: of a message or request.
+        interval_ns: from completion to the next start.
+        window_ns: from start to start at least (a throttle); 0 for none.
+        jitter: part by which both vary, evenly.
+        share: of the compute hosts.
+        limit: messages of a client; 0 for no end.
+        reads: bytes of a request that is answered with `bytes`; 0 for writes.
+    """
+
+    name: str
+    role: Role
+    bytes: int
+    interval_ns: float = 0.0
+    window_ns: float = 0.0
+    jitter: float = 0.05
+    share: float = 0.5
+    limit: int = 0
+    reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """Hosts by what they are used for.
+
+    Attributes:
+        servers: int64 [server], hosts.
+        jobs: int64 [client] hosts of each job; a host is in one at most.
+    """
+
+    servers: Ints
+    jobs: tuple[Ints, ...]
+
+
+def order_leaves(network: SimulatedNetwork) -> list[Ints]:
+    """Give the hosts of each leaf by port, leaves from left to right as they are laid out (pods together)."""
+    layout = lay_out([network.subnet.fabric])[0]
+    fabric = network.subnet.fabric
+    host_node = fabric.port_node[network.host_port]
+    leaves = np.unique(network.host_leaf)
+    switch_node = np.full(network.switches, NONE, np.int64)
+    for switch, ends in enumerate(network.port_end):
+        wired = ends[ends != NONE]
+        if len(wired):
+            switch_node[switch] = fabric.link_node[wired[0] // 2, wired[0] % 2]
+    by_place = sorted(leaves.tolist(), key=lambda leaf: (float(layout.x[switch_node[leaf]]), leaf))
+    port = network.egress[network.host_leaf, np.arange(network.hosts)]
+    return [
+        np.array(sorted(np.flatnonzero(network.host_leaf == leaf), key=lambda host: (port[host], host_node[host])), int)
+        for leaf in by_place
+    ]
+
+
+def seat(
+    network: SimulatedNetwork,
+    workloads: Sequence[Workload],
+    servers: int,
+    server_placement: ServerPlacement,
+    job_placement: JobPlacement,
+    random: np.random.Generator,
+) -> Seats:
+    """Give hosts to servers, and the others to jobs by their shares.
+
+    Raises:
+        InconsistentError: there are not enough hosts.
+    """
+    leaves = order_leaves(network)
+    if not 0 <= servers < network.hosts:
+        raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
+    if sum(workload.share for workload in workloads) > 1 + 1e-9:
+        raise InconsistentError("the jobs' shares of the hosts add up to more than 1")
+    at_servers = _seat_servers(leaves, servers, server_placement, random)
+    free = [leaf[~np.isin(leaf, at_servers)] for leaf in leaves]
+    if job_placement is JobPlacement.RANDOM_SWITCH:
+        order = np.concatenate([free[leaf] for leaf in random.permutation(len(free))])
+    else:
+        order = random.permutation(np.concatenate(free))
+    seats, begin = [], 0
+    for workload in workloads:
+        count = round(workload.share * len(order))
+        if workload.role is Role.PAIRS:
+            count -= count % 2
+        if count < (2 if workload.role is Role.PAIRS else 1):
+            raise InconsistentError(f"job {workload.name}: its share of {len(order)} hosts is too small for its role")
+        seats.append(order[begin : begin + count].astype(np.int64))
+        begin += count
+    return Seats(at_servers, tuple(seats))
+
+
+def _seat_servers(leaves: list[Ints], servers: int, placement: ServerPlacement, random: np.random.Generator) -> Ints:
+    if placement is ServerPlacement.RANDOM:
+        return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
+    if placement is ServerPlacement.SPREAD:
+        # The last port of every leaf first, then the one before it.
+        depth = max(len(leaf) for leaf in leaves)
+        turns = [leaf[-1 - turn] for turn in range(depth) for leaf in leaves if turn < len(leaf)]
+        return np.array(turns[:servers], np.int64)
+    # Whole leaves, spread evenly: the last leaf of each part of the machine.
+    needed = 1
+    while True:
+        chosen = [leaves[(part + 1) * len(leaves) // needed - 1] for part in range(needed)]
+        hosts = np.concatenate(chosen)
+        if len(hosts) >= servers or needed == len(leaves):
+            return hosts[:servers].astype(np.int64)
+        needed += 1
+
+
+def make_clients(
+    network: SimulatedNetwork,
+    workloads: Sequence[Workload],
+    seats: Seats,
+    sampled: Sequence[str],
+    seed: int,
+) -> tuple[list[Job], list[Client]]:
+    """Turn workloads into what the engine runs; starts are drawn within one interval and one message's time.
+
+    What is drawn for a job depends on the seed and its name alone, so that it does the same with and without others.
+
+    Raises:
+        InconsistentError: an I/O job has no servers.
+    """
+    jobs: list[Job] = []
+    clients: list[Client] = []
+    for number, (workload, hosts) in enumerate(zip(workloads, seats.jobs, strict=True)):
+        jobs.append(
+            Job(
+                name=workload.name,
+                interval=network.ticks(workload.interval_ns),
+                window=network.ticks(workload.window_ns),
+                jitter=workload.jitter,
+                limit=workload.limit,
+                sampled=workload.name in sampled,
+                reads=workload.reads,
+            )
+        )
+        random = np.random.default_rng([seed, zlib.crc32(workload.name.encode())])
+        gbps = 8 / (float(network.end_byte_ticks.min()) / 2**32 * network.tick_ns)
+        spread_ns = max(workload.interval_ns, workload.window_ns) + workload.bytes * 8 / gbps + 1000
+        starts = random.integers(network.ticks(spread_ns), size=len(hosts))
+        clients += _clients_of(workload, number, hosts, starts, seats.servers, len(clients), random)
+    return jobs, clients
+
+
+def _clients_of(
+    workload: Workload, job: int, hosts: Ints, starts: Ints, servers: Ints, first: int, random: np.random.Generator
+) -> list[Client]:
+    count = len(hosts)
+    if workload.role is Role.IO:
+        if not len(servers):
+            raise InconsistentError(f"job {workload.name} needs servers, and there are none")
+        steps = [Step(int(server), workload.bytes) for server in servers]
+        begins = random.integers(len(steps), size=count)
+        return [
+            Client(int(host), job, steps, next=int(begin), start=int(start))
+            for host, begin, start in zip(hosts, begins, starts, strict=True)
+        ]
+    if workload.role is Role.PAIRS:
+        order = random.permutation(count)
+        partner = np.empty(count, np.int64)
+        partner[order[::2]], partner[order[1::2]] = order[1::2], order[::2]
+        return [
+            Client(int(hosts[i]), job, [Step(int(hosts[partner[i]]), workload.bytes)], start=int(starts[i]))
+            for i in range(count)
+        ]
+    distances = range(1, 2) if workload.role is Role.RING else range(1, count)
+    return [
+        Client(
+            int(hosts[i]),
+            job,
+            [
+                Step(int(hosts[(i + k) % count]), workload.bytes, client=first + (i + k) % count, awaits=turn)
+                for turn, k in enumerate(distances)
+            ],
+            arrivals=len(distances),
+            start=int(starts[i]),
+        )
+        for i in range(count)
+    ]

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sits where and does what in a simulation, and how its means are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.measure import Effort, find_warm_up, measure
+from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.roles import (
+    JobPlacement,
+    Role,
+    Seats,
+    ServerPlacement,
+    Workload,
+    make_clients,
+    order_leaves,
+    seat,
+)
+
+# 4 pods of 4 leaves with 8 hosts.
+TREE = "xgft:3:8,4,4:1,4,4@100"
+PAIRS = Workload("mpi", Role.PAIRS, 4096, interval_ns=100e3)
+IO = Workload("io", Role.IO, 1 << 20)
+
+
+@pytest.fixture(scope="module")
+def network() -> SimulatedNetwork:
+    return index_network(read_subnet(TREE), Hardware())
+
+
+def seats_of(network: SimulatedNetwork, servers: ServerPlacement, jobs: JobPlacement, seed: int = 1, count: int = 16):
+    return seat(network, [IO, PAIRS], count, servers, jobs, np.random.default_rng(seed))
+
+
+def test_every_host_has_one_seat(network: SimulatedNetwork) -> None:
+    for servers in ServerPlacement:
+        for jobs in JobPlacement:
+            seats = seats_of(network, servers, jobs)
+            taken = np.concatenate([seats.servers, *seats.jobs])
+            assert len(np.unique(taken)) == len(taken) == 128
+            assert [len(each) for each in (seats.servers, *seats.jobs)] == [16, 56, 56]
+
+
+def test_servers_are_where_they_belong(network: SimulatedNetwork) -> None:
+    leaves = order_leaves(network)
+    at = {int(host): leaf for leaf, hosts in enumerate(leaves) for host in hosts}
+    isolated = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE).servers
+    assert {at[int(host)] for host in isolated} == {7, 15}
+    spread = seats_of(network, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE).servers
+    assert sorted(at[int(host)] for host in spread) == list(range(16))
+    assert all(int(host) == leaves[at[int(host)]][-1] for host in spread)
+    twice = [
+        seats_of(network, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, seed).servers.tolist() for seed in (1, 2)
+    ]
+    assert twice[0] != twice[1]
+
+
+def test_a_switch_is_given_to_one_job(network: SimulatedNetwork) -> None:
+    seats = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_SWITCH)
+    on = [set(network.host_leaf[hosts].tolist()) for hosts in seats.jobs]
+    assert len(on[0] & on[1]) == 0
+
+
+def test_pairs_are_pairs_and_clients_begin_at_different_servers(network: SimulatedNetwork) -> None:
+    seats = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE)
+    jobs, clients = make_clients(network, [IO, PAIRS], seats, ["mpi"], seed=1)
+    assert [job.sampled for job in jobs] == [False, True]
+    partner = {client.host: client.steps[0].host for client in clients if client.job == 1}
+    assert all(partner[partner[host]] == host != partner[host] for host in partner)
+    begins = [client.next for client in clients if client.job == 0]
+    assert len(set(begins)) > 8
+    assert {len(client.steps) for client in clients if client.job == 0} == {16}
+
+
+def test_all_to_all_ends(network: SimulatedNetwork) -> None:
+    """Every client waits for the messages of its turn; a schedule with a mistake would stop for ever."""
+    workload = Workload("a2a", Role.ALL_TO_ALL, 3000, share=0.25, limit=2 * 31)
+    random = np.random.default_rng(1)
+    seats = seat(network, [workload], 0, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, random)
+    simulation = Simulation(network, *make_clients(network, [workload], seats, ["a2a"], seed=1))
+    simulation.run()
+    assert simulation.state.stop == Stop.DONE
+    assert simulation.look_at_clients()[0].tolist() == [62] * 32
+    assert simulation.state.bytes_arrived == 32 * 62 * 3000
+
+
+@pytest.mark.parametrize(
+    ("workloads", "servers", "said"),
+    [
+        ([IO], 0, "needs servers"),
+        ([IO], 128, "fewer than 128"),
+        ([IO, PAIRS, PAIRS], 4, "more than 1"),
+        ([Workload("mpi", Role.PAIRS, 1, share=0.001)], 0, "too small"),
+    ],
+)
+def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], servers: int, said: str) -> None:
+    random = np.random.default_rng(1)
+
+    def set_up() -> None:
+        seats = seat(network, workloads, servers, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
+        make_clients(network, workloads, seats, [], seed=1)
+
+    with pytest.raises(InconsistentError, match=said):
+        set_up()
+
+
+def test_a_warm_up_is_found() -> None:
+    random = np.random.default_rng(5)
+    level = random.normal(10, 0.5, 400)
+    assert find_warm_up(level) < 40
+    level[:60] += np.linspace(30, 0, 60)
+    assert 40 <= find_warm_up(level) <= 80
+
+
+def test_isolation_shows() -> None:
+    """Where each leaf has switches and cables of its own above it, jobs on switches of their own do not meet."""
+    tree = index_network(read_subnet("xgft:3:8,8,4:1,8,2:1,1,4@100"), Hardware())
+
+    def mean(workloads: list[Workload], placement: JobPlacement) -> float:
+        seats = seat(tree, [IO, PAIRS], 16, ServerPlacement.ISOLATED, placement, np.random.default_rng(2))
+        kept = Seats(seats.servers, tuple(seats.jobs[[IO, PAIRS].index(each)] for each in workloads))
+        jobs, clients = make_clients(tree, workloads, kept, ["mpi"], seed=2)
+        of_pairs = np.array([jobs[client.job].name == "mpi" for client in clients])
+        latency = measure(Simulation(tree, jobs, clients), of_pairs, Effort(messages=10, background=3))
+        assert latency.is_settled
+        return latency.mean
+
+    slowdown = {placement: mean([IO, PAIRS], placement) / mean([PAIRS], placement) for placement in JobPlacement}
+    assert slowdown[JobPlacement.RANDOM_SWITCH] == pytest.approx(1, abs=0.05)
+    assert slowdown[JobPlacement.RANDOM_NODE] > 2
