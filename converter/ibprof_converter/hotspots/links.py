@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
+from ibprof_converter.hotspots.contention import Contention, FlowCounter
 from ibprof_converter.layout.ends import lower_ends
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.flow_index import FlowIndex
@@ -95,13 +96,18 @@ class Contributors:
         other_pairs: the pairs that are not among them.
         regions, operations: with one entry `REST` at the end for those that are not named.
         jobs: the same; empty where there is but one.
+        sources, destinations: hosts that send these bytes, and those that receive them, in the same way.
+        contention: how many flows meet here.
     """
 
     rank_pairs: tuple[PairShare, ...]
     other_pairs: OtherPairs
     regions: tuple[Share, ...]
     operations: tuple[Share, ...]
-    jobs: tuple[Share, ...] = ()
+    jobs: tuple[Share, ...]
+    sources: tuple[Share, ...]
+    destinations: tuple[Share, ...]
+    contention: Contention
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,7 @@ class LinkEnds:
     ) -> None:
         self._subnets = subnets
         self._traffic = traffic
+        self._counter = FlowCounter(subnets, traffic) if traffic is not None else None
         self._flows: dict[int, tuple[npt.NDArray[np.intp], FlowIndex]] = {}
         self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
         totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
@@ -209,7 +216,7 @@ class LinkEnds:
         )
 
     def _contributors(self, rail: int, link: int, end: int, amount: int) -> Contributors | None:
-        if self._traffic is None:
+        if self._traffic is None or self._counter is None:
             return None
         traffic, subnet = self._traffic, self._subnets[rail]
         if rail not in self._flows:
@@ -220,12 +227,16 @@ class LinkEnds:
         flows = here[index.on(link, end)]
         counts = traffic.bytes[flows]
         rank_pairs, other_pairs = _pair_shares(traffic, subnet.fabric, flows, amount)
+        names = subnet.fabric.node_name
         return Contributors(
             rank_pairs=rank_pairs,
             other_pairs=other_pairs,
             regions=_shares(traffic.region[flows], counts, traffic.regions, amount),
             operations=_shares(traffic.operation[flows], counts, traffic.operations, amount),
             jobs=_shares(traffic.job[flows], counts, traffic.jobs, amount) if len(traffic.jobs) > 1 else (),
+            sources=_shares(subnet.fabric.lid_node[traffic.source_lid[flows]], counts, names, amount),
+            destinations=_shares(subnet.fabric.lid_node[traffic.destination_lid[flows]], counts, names, amount),
+            contention=self._counter.count(rail, flows),
         )
 
 

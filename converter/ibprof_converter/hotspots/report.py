@@ -4,15 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
+from ibprof_converter.hotspots.causes.situation import Flows, Situation
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
 from ibprof_converter.hotspots.run import RunSummary, summarise
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+
+DIAGNOSED_FLOWS = 5_000_000
+"""Beyond so many flows trying remedies out would take longer than a report may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,8 @@ class LinkReport:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
         heat: how the loads compare.
         hotspots: the link ends that carry most.
+        diagnosis: why the busiest link end is as busy as it is; None for port counters, which know no flows, where no
+            speed is known, and beyond `DIAGNOSED_FLOWS`.
         switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
             the placement.
     """
@@ -36,6 +44,7 @@ class LinkReport:
     heat: Heat
     hotspots: tuple[Hotspot, ...]
     switch_hotspots: tuple[Hotspot, ...]
+    diagnosis: Diagnosis | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,7 @@ def report_on_links(
         heat=ends.heat(),
         hotspots=ends.hottest(top),
         switch_hotspots=ends.hottest(top, between_switches=True),
+        diagnosis=_diagnose(placed, subnets) if isinstance(placed, Traffic) else None,
     )
     return Report(
         coverage=describe_coverage(demand, placed, subnets),
@@ -131,11 +141,20 @@ def report_on_links(
     )
 
 
+def _diagnose(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | None:
+    if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
+        return None
+    hosts = find_hosts([subnet.fabric for subnet in subnets])
+    return diagnose(Situation(subnets, hosts, Flows.of_traffic(placed)))
+
+
 def as_json(report: Report) -> dict[str, object]:
     """Give the report as plain values for a JSON file."""
     document: dict[str, object] = {}
     if report.links:
-        links = asdict(report.links)
+        links = asdict(replace(report.links, diagnosis=None))
+        diagnosis = report.links.diagnosis
+        links["diagnosis"] = diagnosis.as_json() if diagnosis else None
         heat = links.pop("heat")
         hot = {name: [_hotspot(spot) for spot in links.pop(name)] for name in ("hotspots", "switch_hotspots")}
         document |= links | heat | hot

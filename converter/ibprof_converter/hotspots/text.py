@@ -14,6 +14,7 @@ from rich.text import Text
 from ibprof.gaps import format_ranks
 from ibprof.port_sums import PortSum
 from ibprof.show import format_bytes, format_seconds, printable
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
 from ibprof_converter.hotspots.report import LinkReport, Report, Request
@@ -32,6 +33,8 @@ def print_report(console: Console, report: Report) -> None:
     if report.links:
         _print_bytes(console, report.links)
         _print_hotspots(console, report.links, rails)
+        if report.links.diagnosis:
+            _print_diagnosis(console, report.links.diagnosis)
     if report.run:
         _print_run(console, report.run, with_hosts=report.links is None)
     if report.requests:
@@ -115,6 +118,26 @@ def _print_ends(console: Console, spots: Sequence[Hotspot], rails: int) -> None:
         cells = [_side(source), _side(destination), format_bytes(spot.bytes), f"{spot.ratio_to_mean:.2f}", least]
         table.add_row(*([str(spot.rail)] if rails > 1 else []), *cells, _causes(spot), end_section=True)
     console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
+    _heading(console, "Why: bounds, causes and what would help")
+    lines = [
+        f"busiest by time: {diagnosis.hottest}, {format_seconds(diagnosis.max_time_s)}",
+        f"hosts' own links need {format_seconds(diagnosis.max_host_link_s)}: no network can do better",
+        f"ideal routing of this placement needs {format_seconds(diagnosis.ideal_routing_s)}: no tables can do better",
+        f"links between switches need {format_seconds(diagnosis.max_switch_link_s)}",
+    ]
+    if not diagnosis.causes:
+        lines.append("nothing is at fault")
+    for number, cause in enumerate(diagnosis.causes, 1):
+        before, after = format_seconds(cause.max_time_s), format_seconds(cause.max_time_after_s)
+        lines.append(f"{number}. {cause.cause}: {', '.join(cause.at[:3])}")
+        lines += [f"   because {sentence}" for sentence in cause.evidence]
+        lines.append(f"   {cause.advice}")
+        lines.append(f"   on the model the busiest link then needs {after} in place of {before}")
+    for line in lines:
+        console.print(Padding(Text(line.strip()), (0, 0, 0, 5 if line.startswith(" ") else 2)))
 
 
 def _side(node: Node) -> str:

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a hot link to its cause: what could be otherwise is tried on the model, the most specific thing first.
+
+The bounds tell what is to be looked at. The largest time of a host's own link is what no network can go below. The
+bytes that cross the narrowest cut over the speed of its links are what no routing can go below. What is above both is
+due to the tables, or to a placement that meets them badly; what a cut needs above the hosts' links is due to the
+cabling, or to a placement that sends too much across.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibprof.show import format_bytes, format_seconds
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.hotspots.causes.cabling import find_cabling
+from ibprof_converter.hotspots.causes.cuts import Cut, narrowest_cut
+from ibprof_converter.hotspots.causes.finding import (
+    FEW_TO_MANY,
+    GAIN,
+    MANY_TO_FEW,
+    OVERSUBSCRIPTION,
+    PLACEMENT,
+    SMALL_GAIN,
+    Finding,
+    list_some,
+    make_finding,
+    name_end,
+    name_node,
+)
+from ibprof_converter.hotspots.causes.moves import Move, try_moves
+from ibprof_converter.hotspots.causes.routes import find_bad_tables
+from ibprof_converter.hotspots.causes.senders import find_concentration, find_unused_rails
+from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
+from ibprof_converter.hotspots.causes.slow_links import find_slow_links
+
+_AS_BY_CHANCE = 0.9
+"""A placement is no better than chance from this part of the median random one on."""
+
+_MOST_CAUSES = 3
+
+_CUT_DECIDES = 0.7
+"""A cut decides from this part of the largest time on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Why the busiest link is as busy as it is.
+
+    Attributes:
+        hottest: the link end of the largest time, in words.
+        max_time_s: its time.
+        max_host_link_s: the largest time of a host's own link, which no network can go below.
+        max_switch_link_s: the largest time of a link between switches.
+        cut: the narrowest cut; None where nothing crosses one.
+        cut_at: its switches, in words.
+        ideal_routing_s: what the same traffic, placed as it is, would need on ideal routing: the larger one of
+            `max_host_link_s` and of the cut's time.
+        causes: the first one first; empty where nothing is at fault.
+    """
+
+    hottest: str
+    max_time_s: float
+    max_host_link_s: float
+    max_switch_link_s: float
+    cut: Cut | None
+    cut_at: str
+    ideal_routing_s: float
+    causes: tuple[Finding, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """Give it as plain values."""
+        cut = self.cut
+        return {
+            "hottest": self.hottest,
+            "max_time_s": self.max_time_s,
+            "max_host_link_s": self.max_host_link_s,
+            "max_switch_link_s": self.max_switch_link_s,
+            "ideal_routing_s": self.ideal_routing_s,
+            "cut": None
+            if cut is None
+            else {
+                "at": self.cut_at,
+                "rail": cut.rail,
+                "bytes": cut.bytes,
+                "gbps": cut.gbps,
+                "inside_gbps": cut.inside_gbps,
+                "time_s": cut.seconds,
+            },
+            "causes": [cause.as_json() for cause in self.causes],
+        }
+
+
+def diagnose(situation: Situation) -> Diagnosis | None:
+    """Find the causes of the largest time; None where no link has one."""
+    if situation.max_seconds <= 0:
+        return None
+    cut = narrowest_cut(situation)
+    return Diagnosis(
+        hottest=name_end(situation, situation.hottest()),
+        max_time_s=situation.max_seconds,
+        max_host_link_s=situation.max_host_seconds,
+        max_switch_link_s=situation.max_switch_seconds,
+        cut=cut,
+        cut_at=_name_cut(situation, cut) if cut else "",
+        ideal_routing_s=max(situation.max_host_seconds, cut.seconds if cut else 0.0),
+        causes=tuple(_find_causes(situation)),
+    )
+
+
+def _find_causes(situation: Situation) -> Iterator[Finding]:
+    """Find one cause after the other, each in what the remedy of the one before leaves."""
+    for _ in range(_MOST_CAUSES):
+        finding = next(_find_faults(situation), None)
+        if finding is None:
+            yield from _find_placement_or_design(situation)
+            return
+        yield finding
+        if finding.cause in {MANY_TO_FEW, FEW_TO_MANY}:
+            return  # With other partners it is another program.
+        situation = finding.remedy
+
+
+def _find_faults(situation: Situation) -> Iterator[Finding]:
+    """Look for what is wrong by itself, the most specific first."""
+    yield from find_slow_links(situation)
+    yield from find_unused_rails(situation)
+    yield from find_concentration(situation)
+    hottest = situation.hottest_between_switches()
+    if hottest is not None and situation.max_host_seconds <= SMALL_GAIN * situation.max_switch_seconds:
+        yield from find_cabling(situation, hottest)
+        yield from find_bad_tables(situation, hottest)
+
+
+def _find_placement_or_design(situation: Situation) -> Iterator[Finding]:
+    """Tell a placement that could be better from a fabric whose links are too few for any.
+
+    Where a cut decides, placements are compared by what they send across such cuts: if the ranks, on the same hosts,
+    send as much across as they would by chance, and could send less, their placement is to blame. So it is if their
+    hosts are scattered over more parts than they need. Else the links are too few.
+    """
+    hottest = situation.hottest_between_switches()
+    if hottest is None or situation.max_host_seconds > GAIN * situation.max_switch_seconds:
+        return  # Hosts' own links are about as busy: the network holds little up.
+    cut = narrowest_cut(situation)
+    own = try_moves(situation, own_hosts_only=True)
+    free = try_moves(situation, own_hosts_only=False)
+    helped = [move for move in (own, free) if move and move.after.max_seconds <= GAIN * situation.max_seconds]
+    if cut is None or cut.seconds < _CUT_DECIDES * situation.max_switch_seconds or cut.inside_gbps <= cut.gbps:
+        cut = None
+    findings = [_blame_placement(situation, move, move is own, hottest) for move in helped[:1]]
+    if cut is not None:
+        by_chance = own in helped and own is not None and cut.seconds >= _AS_BY_CHANCE * own.random_cut_seconds
+        design = _blame_design(situation, cut)
+        if design.max_time_after_s <= GAIN * situation.max_seconds:
+            findings.insert(1 if by_chance or cut.used_parts > cut.needed_parts else 0, design)
+    yield from findings
+
+
+def _blame_placement(situation: Situation, move: Move, own: bool, hottest: LinkEnd) -> Finding:
+    where = "on the same hosts" if own else "on hosts of this fabric, free or not"
+    return make_finding(
+        PLACEMENT,
+        situation,
+        move.after,
+        [name_end(situation, hottest)],
+        [
+            f"another placement {where} needs {format_seconds(move.after.max_seconds)} on the busiest link; random "
+            f"ones need {format_seconds(move.random_seconds)} (median)",
+            f"hosts' own links need {format_seconds(situation.max_host_seconds)}",
+        ],
+        "ibprof-place finds such a placement and writes the rank file"
+        + (" (--hosts own)" if own else " (--hosts FILE with the hosts that are free)"),
+    )
+
+
+def _blame_design(situation: Situation, cut: Cut) -> Finding:
+    """Widen every part like the cut's to the speed of its hosts' links."""
+    factor = cut.inside_gbps / cut.gbps
+    after = _widen(situation, cut, factor)
+    name = _name_cut(situation, cut)
+    return make_finding(
+        OVERSUBSCRIPTION,
+        situation,
+        after,
+        [name],
+        [
+            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s in all, where hosts have "
+            f"{cut.inside_gbps:g} Gb/s ({factor:.2f} to 1): {format_seconds(cut.seconds)} at best, on any routes"
+        ],
+        f"spread the job over more leaves or keep partners on one, or add links: {factor:.2f} times as many",
+    )
+
+
+def _widen(situation: Situation, cut: Cut, factor: float) -> Situation:
+    subnets = []
+    for subnet, level in zip(situation.subnets, situation.levels, strict=True):
+        fabric = subnet.fabric
+        upper = np.maximum(level[fabric.link_node[:, 0]], level[fabric.link_node[:, 1]])
+        between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+        wide = between & (upper > cut.level) if cut.level else between
+        gbps = np.where(wide, fabric.link_gbps * factor, fabric.link_gbps)
+        subnets.append(replace(subnet, fabric=replace(fabric, link_gbps=gbps)))
+    return situation.changed(subnets=subnets)
+
+
+def _name_cut(situation: Situation, cut: Cut) -> str:
+    fabric = situation.subnets[cut.rail].fabric
+    switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
+    return list_some(switches, 3)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another placement would change: the hosts' traffic is moved from host to host, and told from chance."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.hotspots.causes.cuts import narrowest_cut
+from ibprof_converter.hotspots.causes.situation import Flows, Situation
+from ibprof_converter.placement.orders import aware_orders, packed_order, random_order
+from ibprof_converter.placement.paths import find_paths
+from ibprof_converter.placement.problem import Problem, Seats, find_neighbours
+from ibprof_converter.placement.search import search
+from ibprof_converter.placement.sites import make_sites, seat_on_hosts
+from ibprof_converter.traffic.hosts import NO_HOST
+from ibprof_converter.traffic.model import ALL, NO_LID, RankTraffic
+from ibprof_converter.traffic.rails import SPLIT
+
+_SECONDS = 0.4
+_SEED = 1
+_RANDOM_SEEDS = 5
+
+PAIRS_LIMIT = 1_000_000
+"""Beyond so many pairs of hosts a search would take longer than a report may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Another placement.
+
+    Attributes:
+        after: the situation with it.
+        hosts: number of hosts whose traffic is elsewhere now.
+        random_seconds: median of the largest times of a few random placements.
+        random_cut_seconds: median of the times of the narrowest cut with them.
+    """
+
+    after: Situation
+    hosts: int
+    random_seconds: float
+    random_cut_seconds: float
+
+
+def try_moves(situation: Situation, own_hosts_only: bool) -> Move | None:
+    """Search for a better placement of what the hosts send.
+
+    Args:
+        situation: as it is.
+        own_hosts_only: whether only hosts that send or receive may be used, else all that are on every rail.
+
+    Returns:
+        The best one found; None where there is nothing to move or too much.
+    """
+    source, destination = situation.flow_hosts
+    known = (source != NO_HOST) & (destination != NO_HOST) & (source != destination)
+    talking = np.unique(np.concatenate([source[known], destination[known]]))
+    if len(talking) < 2 or int(known.sum()) > PAIRS_LIMIT:
+        return None
+    rank_of = np.full(len(situation.hosts.name), -1, np.int64)
+    rank_of[talking] = np.arange(len(talking))
+    chosen = talking
+    if not own_hosts_only:
+        on_all = np.flatnonzero((situation.hosts.lid != NO_LID).all(axis=1))
+        chosen = np.union1d(talking, on_all)
+    sites = make_sites(situation.hosts, dict.fromkeys(chosen.tolist(), 1), len(talking))
+    demand = _as_demand(rank_of[source[known]], rank_of[destination[known]], situation.flows.bytes[known], len(talking))
+    problem = Problem(
+        find_neighbours(demand, SPLIT, sites.rails, len(situation.subnets)),
+        sites,
+        find_paths(situation.subnets, sites.lid),
+    )
+    present = seat_on_hosts(sites, talking.astype(np.int32))
+    if present is None:
+        return None
+    starts = [
+        present,
+        packed_order(sites, len(talking)),
+        *aware_orders(problem.neighbours, sites, problem.paths).values(),
+    ]
+    found = search(problem, starts, _SEED, _SECONDS)
+
+    def moved(seats: Seats) -> Situation:
+        return situation.changed(flows=_move(situation, rank_of, sites.host[sites.of_seat[seats]]))
+
+    randoms = [moved(random_order(sites, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
+    cuts = [narrowest_cut(each) for each in randoms]
+    host = sites.host[sites.of_seat[found.seats]]
+    return Move(
+        after=moved(found.seats),
+        hosts=int((host != talking).sum()),
+        random_seconds=statistics.median(each.max_seconds for each in randoms),
+        random_cut_seconds=statistics.median(cut.seconds if cut else 0.0 for cut in cuts),
+    )
+
+
+def _as_demand(
+    source: npt.NDArray[np.int64], destination: npt.NDArray[np.int64], amount: npt.NDArray[np.uint64], ranks: int
+) -> RankTraffic:
+    nothing = np.zeros(len(source), np.int32)
+    return RankTraffic(
+        source=source.astype(np.int32),
+        destination=destination.astype(np.int32),
+        bytes=amount,
+        messages=np.ones(len(source), np.uint64),
+        region=nothing,
+        operation=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        ranks=ranks,
+        unplaced={},
+        origin="pairs of hosts",
+    )
+
+
+def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> Flows:
+    """Send every flow from and to the hosts that its hosts' traffic has moved to, on the same rail where it can."""
+    flows, lid = situation.flows, situation.hosts.lid
+    source, destination = situation.flow_hosts
+    new = []
+    for old, rank in ((flows.source_lid, rank_of[source]), (flows.destination_lid, rank_of[destination])):
+        there = lid[host[rank], flows.rail]
+        new.append(np.where((rank >= 0) & (there != NO_LID), there, old))
+    return Flows.add_up(flows.rail, new[0], new[1], flows.bytes)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes that lie in the tables: destinations that share a link although others were as near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.show import format_seconds
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.hotspots.causes.finding import ROUTING, Finding, make_finding, name_end
+from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation, joins_switches
+from ibprof_converter.routing.balanced import balance_tables
+from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.subnet import Subnet
+
+_UNEVEN = 1.4
+"""Times what the busiest link of its kind carries under balanced tables, when all hosts send to all."""
+
+_GAIN = 0.9
+
+HOSTS_LIMIT = 3000
+"""Beyond so many hosts, balanced tables would take longer to make than a report may."""
+
+
+def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[Finding]:
+    """Find whether the tables lead more over the hottest link than shortest routes must."""
+    subnet = situation.subnets[hottest.rail]
+    lids = _host_lids(subnet)
+    if not 1 < len(lids) <= HOSTS_LIMIT:
+        return
+    balanced = balance(subnet)
+    kin = _kin(situation, hottest)
+    present = float(_all_to_all(subnet, lids)[hottest.link, hottest.end])
+    possible = float(_all_to_all(balanced, lids)[kin].max(initial=0.0))
+    if present < _UNEVEN * possible:
+        return
+    after = situation.changed(
+        subnets=[balanced if rail == hottest.rail else balance(each) for rail, each in enumerate(situation.subnets)]
+    )
+    if after.max_seconds > _GAIN * situation.max_seconds:
+        return
+    yield make_finding(
+        ROUTING,
+        situation,
+        after,
+        [name_end(situation, hottest)],
+        [
+            f"if all hosts sent to all, the tables would put {present:,.0f} flows on {name_end(situation, hottest)}; "
+            f"with shortest routes that share links evenly no link of its kind need carry more than {possible:,.0f}",
+            f"the same traffic with such tables: {format_seconds(after.max_seconds)} on the busiest link",
+        ],
+        "have the subnet manager route anew (on fat-trees the engines ftree or updn with all leaves and spines seen; "
+        "after cables were changed, a full sweep): neither the placement nor the cabling is at fault",
+    )
+
+
+def balance(subnet: Subnet) -> Subnet:
+    """Give a rail with balanced tables."""
+    return Subnet(subnet.fabric, balance_tables(subnet.fabric, subnet.tables), ())
+
+
+def _host_lids(subnet: Subnet) -> npt.NDArray[np.int32]:
+    fabric = subnet.fabric
+    lids: npt.NDArray[np.int32] = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    return lids
+
+
+def _all_to_all(subnet: Subnet, lids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    one = np.broadcast_to(np.uint64(1), (len(lids), len(lids)))
+    loads = spread_matrix(subnet.routes, lids, lids, one).bytes[:, :, 0]
+    return loads.astype(np.float64)
+
+
+def _kin(situation: Situation, end: LinkEnd) -> npt.NDArray[np.bool_]:
+    """Tell which link ends are like one: between switches, from the same level to the same level; bool [link, end]."""
+    subnet, level = situation.subnets[end.rail], situation.levels[end.rail]
+    node = subnet.fabric.link_node
+    sender, receiver = level[node[end.link, end.end]], level[node[end.link, 1 - end.end]]
+    alike = (level[node] == sender) & (level[node[:, ::-1]] == receiver)
+    return np.asarray(alike & joins_switches(subnet)[:, np.newaxis])

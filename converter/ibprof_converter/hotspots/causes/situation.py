@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traffic on a fabric, as times of link ends: what a cause is looked for in, and what a remedy turns into another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.layout.levels import find_levels
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+from ibprof_converter.traffic.model import Traffic
+
+_NEARLY = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """Bytes from LID to LID, each pair of a rail once; arrays of one length.
+
+    Attributes:
+        rail, source_lid, destination_lid: int32.
+        bytes: uint64.
+    """
+
+    rail: npt.NDArray[np.int32]
+    source_lid: npt.NDArray[np.int32]
+    destination_lid: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+
+    @classmethod
+    def add_up(
+        cls,
+        rail: npt.NDArray[np.integer],
+        source_lid: npt.NDArray[np.integer],
+        destination_lid: npt.NDArray[np.integer],
+        bytes: npt.NDArray[np.uint64],
+    ) -> Flows:
+        """Add up rows of the same rail and LIDs."""
+        key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
+        keys, inverse = np.unique(key, return_inverse=True)
+        total = np.zeros(len(keys), np.uint64)
+        np.add.at(total, inverse, bytes)
+        return cls(
+            (keys >> 32).astype(np.int32),
+            (keys >> 16 & 0xFFFF).astype(np.int32),
+            (keys & 0xFFFF).astype(np.int32),
+            total,
+        )
+
+    @classmethod
+    def of_traffic(cls, traffic: Traffic) -> Flows:
+        """Take the flows of a traffic."""
+        return cls.add_up(traffic.rail, traffic.source_lid, traffic.destination_lid, traffic.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEnd:
+    """One end of a link: it stands for what its node sends on the link."""
+
+    rail: int
+    link: int
+    end: int
+
+
+class Situation:
+    """Flows on rails.
+
+    Attributes:
+        subnets: the rails.
+        hosts: of the rails.
+        flows: what is sent.
+    """
+
+    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: Flows) -> None:
+        self.subnets = tuple(subnets)
+        self.hosts = hosts
+        self.flows = flows
+
+    @cached_property
+    def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
+        """Time that each link end needs for its bytes: float64 [link, end] for each rail; 0 where no speed is known."""
+        seconds = []
+        for rail, subnet in enumerate(self.subnets):
+            here = self.flows.rail == rail
+            source, destination = self.flows.source_lid[here], self.flows.destination_lid[here]
+            group = np.zeros(len(source), np.int64)
+            load = spread(subnet.routes, source, destination, self.flows.bytes[here], group, 1).bytes[:, :, 0]
+            seconds.append(load * (8e-9 / _gbps(subnet)[:, np.newaxis]))
+        return tuple(seconds)
+
+    @cached_property
+    def max_host_seconds(self) -> float:
+        """The largest time of a host's own link end."""
+        return max(
+            float(each[~joins_switches(subnet)].max(initial=0.0))
+            for each, subnet in zip(self.seconds, self.subnets, strict=True)
+        )
+
+    @cached_property
+    def max_switch_seconds(self) -> float:
+        """The largest time of a link end between switches."""
+        return max(
+            float(each[joins_switches(subnet)].max(initial=0.0))
+            for each, subnet in zip(self.seconds, self.subnets, strict=True)
+        )
+
+    @property
+    def max_seconds(self) -> float:
+        """The largest time of a link end."""
+        return max(self.max_host_seconds, self.max_switch_seconds)
+
+    @cached_property
+    def levels(self) -> tuple[npt.NDArray[np.int32], ...]:
+        """Level of each node, for each rail."""
+        return tuple(find_levels(subnet.fabric) for subnet in self.subnets)
+
+    def hottest(self) -> LinkEnd:
+        """Give the link end of the largest time; of equal ones one between switches."""
+        best, found = -1.0, LinkEnd(0, 0, 0)
+        for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
+            rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, seconds * _NEARLY)
+            if rank.size and float(rank.max()) > best:
+                link, end = divmod(int(rank.argmax()), 2)
+                best, found = float(rank.max()), LinkEnd(rail, link, end)
+        return found
+
+    def hottest_between_switches(self) -> LinkEnd | None:
+        """Give the link end between switches of the largest time; None where none has a load."""
+        best, found = 0.0, None
+        for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
+            rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, 0.0)
+            if rank.size and float(rank.max()) > best:
+                link, end = divmod(int(rank.argmax()), 2)
+                best, found = float(rank.max()), LinkEnd(rail, link, end)
+        return found
+
+    def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+        """Give the hosts that LIDs of a rail belong to, `NO_HOST` for none."""
+        node = self.subnets[rail].fabric.lid_node[lid]
+        return np.asarray(np.append(self.hosts.of_node[rail], np.int32(NO_HOST))[node])
+
+    @cached_property
+    def flow_hosts(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Source and destination host of each flow: int32 [flow] each."""
+        ends = []
+        for lid in (self.flows.source_lid, self.flows.destination_lid):
+            host = np.full(len(lid), NO_HOST, np.int32)
+            for rail in range(len(self.subnets)):
+                here = self.flows.rail == rail
+                host[here] = self.host_of(rail, lid[here])
+            ends.append(host)
+        return ends[0], ends[1]
+
+    def changed(self, subnets: Sequence[Subnet] | None = None, flows: Flows | None = None) -> Situation:
+        """Give the situation with other rails or other flows; hosts stay the same ones."""
+        return Situation(subnets or self.subnets, self.hosts, flows or self.flows)
+
+
+def joins_switches(subnet: Subnet) -> npt.NDArray[np.bool_]:
+    """Tell which links join two switches: bool [link]."""
+    fabric = subnet.fabric
+    joins: npt.NDArray[np.bool_] = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return joins
+
+
+def _gbps(subnet: Subnet) -> npt.NDArray[np.float64]:
+    """Give the data rate of each link; infinite where it is not known, so that its time is 0."""
+    gbps: npt.NDArray[np.float64] = np.nan_to_num(subnet.fabric.link_gbps, nan=np.inf)
+    return gbps
