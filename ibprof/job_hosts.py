@@ -7,7 +7,7 @@ No MPI is asked: a host whose ranks were not recorded can tell nothing itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 COMMAND_LINE = "command line"
@@ -112,23 +112,37 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
         folder: where files of hosts are looked for; None: they are not read.
     """
     hosts: list[str] = []
+    for name, value in _walk(arguments, is_program):
+        if name in _LIST_OPTIONS:
+            hosts += [_name(item) for item in expand_nodelist(value)]
+        elif name in _FILE_OPTIONS and folder is not None:
+            hosts += _read_file(folder / value)
+    return _unique(hosts)
+
+
+def find_programs(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
+    """Take the programs, one a part of the job, that a launcher's command line starts; see `read_command`."""
+    return [value for name, value in _walk(arguments, is_program) if name == _PROGRAM]
+
+
+_PROGRAM = ""
+
+
+def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Yield options that name hosts, with their values, and programs."""
     words = iter(arguments[1:])
     for word in words:
         option, equals, value = word.partition("=")
         name = option.lstrip("-") if option.startswith("-") else ""
         if name in _LIST_OPTIONS or name in _FILE_OPTIONS:
-            value = value if equals else next(words, "")
-            if name in _LIST_OPTIONS:
-                hosts += [_name(item) for item in expand_nodelist(value)]
-            elif folder is not None:
-                hosts += _read_file(folder / value)
+            yield name, value if equals else next(words, "")
         elif name in _OTHER_OPTIONS:
             for _ in range(0 if equals else _OTHER_OPTIONS[name]):
                 next(words, "")
         elif is_program(word):
+            yield _PROGRAM, word
             # Another part of the job may follow.
             next((word for word in words if word == ":"), None)
-    return _unique(hosts)
 
 
 def same_host(one: str, other: str) -> bool:

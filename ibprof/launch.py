@@ -40,7 +40,18 @@ ENV_LIST = "mca_base_env_list"
 # The variables by which a process knows its rank, and so that it was started by a launcher.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
-_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun.openmpi", "mpiexec.openmpi", "srun")
+_LAUNCHERS = (
+    "mpirun",
+    "mpiexec",
+    "orterun",
+    "prterun",
+    "mpiexec.hydra",
+    "mpirun.openmpi",
+    "mpiexec.openmpi",
+    "mpirun.mpich",
+    "mpiexec.mpich",
+    "srun",
+)
 _ASK_SECONDS = 20
 
 

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ibprof doctor` says is what then happens, for several MPIs and for programs that cannot be recorded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mpis import SYSTEM, Build, environment, find_mpi, find_mpich
+
+from ibprof.load import load_profile
+
+
+def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ibprof", *words]
+    env = environment(extra)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
+    """The status, and what is said by what it is about: (good, text)."""
+    done = start(folder, "doctor", "--json", "--", *command, **extra)
+    assert done.stderr == "", done.stderr
+    said: dict[str, list[Any]] = {}
+    answer = json.loads(done.stdout)
+    for finding in answer["findings"]:
+        said.setdefault(finding["about"], []).append((finding["good"], finding["text"]))
+    assert answer["would_record"] == (done.returncode == 0)
+    return done.returncode, said
+
+
+@pytest.mark.parametrize("name", [SYSTEM, "5.0.11", "mpich"])
+def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_mpich() if name == "mpich" else find_mpi(name)
+    program = build(mpi, "collectives.c")
+    command = [mpi.program("mpirun"), "-n", "2", program, "blocking", "Bcast", "1000"]
+    status, said = examine(tmp_path, *command)
+    assert status == 0, said
+    assert list(tmp_path.iterdir()) == []
+    done = start(tmp_path, "run", "--", *command)
+    assert done.returncode == 0, done.stderr
+    profile = load_profile(tmp_path / "profile.otf2")
+    assert {rank.source.name.lower() for rank in profile.ranks} == {said["source"][0][1].partition(":")[0]}
+    assert said["MPI"][0][1].startswith(profile.mpi)
+    assert {note for rank in profile.ranks for note in rank.notes} >= {text for _, text in said.get("unseen", [])}
+    # The program's own MPI is found without its launcher too.
+    assert examine(tmp_path, program)[1]["MPI"] == said["MPI"]
+
+
+def test_a_launcher_of_another_mpi(build: Build, tmp_path: Path) -> None:
+    other = build(find_mpich(), "collectives.c")
+    status, said = examine(tmp_path, find_mpi(SYSTEM).program("mpirun"), "-n", "2", other)
+    assert status == 5
+    assert "each process would be a job of its own" in said["launcher"][0][1]
+
+
+def test_python_with_mpi4py(tmp_path: Path) -> None:
+    mpi = find_mpi("5.0.11")
+    status, said = examine(tmp_path, mpi.program("mpirun"), "-n", "2", mpi.python, "app.py")
+    assert (status, said["source"][0][1].partition(":")[0]) == (0, "openmpi")
+    status, said = examine(tmp_path, "/usr/bin/python3", "app.py")
+    assert status == 5
+    assert "has no mpi4py" in said["MPI"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        ("cc -static -x c -o app - <code", "linked statically"),
+        ("cc -x c -o app - <code; chmod u+s app", "setuid"),
+        ("cc -x c -o app - <code", "loads no MPI library"),
+        ("cc -x c -o app - <code; printf '\\0\\3' | dd of=app bs=1 seek=18 conv=notrunc", "is for machine 768"),
+        ("echo text >app; chmod +x app", "is no program"),
+        ("true", "there is no such program"),
+    ],
+)
+def test_programs_that_cannot_be_recorded(make: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "code").write_text("int main(void) { return 0; }\n")
+    subprocess.run(make, shell=True, cwd=tmp_path, check=True, capture_output=True)
+    status, said = examine(tmp_path, "./app")
+    assert status == 5
+    assert reason in next(text for each in said.values() for good, text in each if not good)
+    done = start(tmp_path, "run", "--", "./app")
+    assert not list(tmp_path.glob("profile.*")), done.stderr
+
+
+def test_a_folder_that_cannot_be_written(build: Build, tmp_path: Path) -> None:
+    program = build(find_mpi(SYSTEM), "collectives.c")
+    status, said = examine(tmp_path, program, IBPROF_OUTPUT="/proc/nowhere")
+    assert (status, said["folder"][0][0]) == (5, False)
+
+
+def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
+    program = build(find_mpi(SYSTEM), "collectives.c")
+    line = f"ulimit -f 1; exec {sys.executable} -m ibprof doctor -- {program}"
+    done = subprocess.run(
+        ["sh", "-c", line], env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 5, done.stderr
+    assert "BAD  limits" in done.stdout
+    assert list(tmp_path.iterdir()) == []
