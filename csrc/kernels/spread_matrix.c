@@ -30,6 +30,8 @@ struct spreading {
     atomic_ullong next_column;
     atomic_int status;
     pthread_mutex_t merging;
+    pthread_cond_t added; /* all leaves are */
+    uint32_t leaves_done;
     uint64_t *load, *ended;
     uint64_t *sent; /* [row], what it puts on its own link; first what it sends, then without what never arrives */
     uint64_t any; /* every bit that is set in any value */
@@ -116,17 +118,21 @@ static void add_leaf_of_equals(struct spreading *all, uint32_t leaf)
     }
 }
 
-static void add_some_leaves(void *context)
+/* Add up leaves as long as there are any, then wait for the other threads to have done theirs. */
+static void add_some_leaves(struct spreading *all)
 {
-    struct spreading *all = context;
     uint64_t any = 0;
-    for (unsigned leaf; (leaf = atomic_fetch_add(&all->next_leaf, 1)) < all->routes->leaves;)
+    uint32_t done = 0;
+    for (unsigned leaf; (leaf = atomic_fetch_add(&all->next_leaf, 1)) < all->routes->leaves; done++)
         if (all->matrix->column_step)
             any |= add_leaf(all, leaf);
         else
             add_leaf_of_equals(all, leaf);
     pthread_mutex_lock(&all->merging);
     all->any |= any;
+    all->leaves_done += done;
+    if (all->leaves_done == all->routes->leaves) pthread_cond_broadcast(&all->added);
+    while (all->leaves_done < all->routes->leaves) pthread_cond_wait(&all->added, &all->merging);
     pthread_mutex_unlock(&all->merging);
 }
 
@@ -241,6 +247,7 @@ static void spread_some(void *context)
     struct spreading *all = context;
     struct worker worker;
     int status = worker_init(&worker, all);
+    add_some_leaves(all);
     if (status) {
         all->status = status;
     } else {
@@ -361,8 +368,9 @@ static int spread_all(struct spreading *all, unsigned threads)
 {
     sort_rows(all);
     pthread_mutex_init(&all->merging, NULL);
-    ibp_run_workers(threads, add_some_leaves, all);
+    pthread_cond_init(&all->added, NULL);
     ibp_run_workers(threads, spread_some, all);
+    pthread_cond_destroy(&all->added);
     pthread_mutex_destroy(&all->merging);
     if (all->status) return all->status;
     load_first_links(all);
