@@ -75,9 +75,7 @@ def read_transfers(
     if len(beyond):
         raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
     keys, amounts = _give_to_regions(file, records, owner, pair)
-    found, which = np.unique(keys, axis=0, return_inverse=True)
-    sums = np.zeros((len(found), 2), np.uint64)
-    np.add.at(sums, which.reshape(-1), amounts)
+    found, sums = _add_up(keys, amounts)
     # In the recording of a process that is still running, parts can be newer than the whole.
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
@@ -112,12 +110,26 @@ def _give_to_regions(
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
 
+def _add_up(
+    keys: npt.NDArray[np.int64], amounts: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Add up the amounts of equal rows of keys; sums wrap around."""
+    order = np.lexsort(keys.T[::-1])
+    keys, amounts = keys[order], amounts[order]
+    first = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])) if len(keys) else order
+    return keys[first], np.add.reduceat(amounts, first, axis=0) if len(first) else amounts
+
+
 def _number_pairs(
     file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
 ) -> Indices:
     """Give the profile's number of the pair of each transfer."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
-    common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in records], np.intp)
+    # Most processes of a host speak to the same ports: each pair is made once.
+    raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
+    different = raw.view(records.dtype)
+    common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)
+    common = common[which.reshape(-1)]
     processes = len(file.processes)
     begin = np.searchsorted(pair_owner, np.arange(processes))
     count = np.bincount(pair_owner, minlength=processes)

@@ -8,8 +8,10 @@ each packet has headers, and there are acknowledgements.
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from importlib.resources import files
@@ -149,6 +151,31 @@ def test_a_message_over_two_rails_is_split_as_the_library_split_it(guest: Path) 
         assert counted <= case.carried(f"{rail}a") <= counted * HEADERS + 5_000
     # The ranks' own view is there too, and apart.
     assert sum(run.counters.bytes[run.counters.direction == 0].tolist()) == 20_000_000
+
+
+@pytest.mark.parametrize(("name", "shares"), [("two_rails", (0.5, 0.5)), ("one_of_two", (1, 0))])
+def test_which_rails_a_library_uses_is_seen_in_two_commands(
+    guest: Path, name: str, shares: tuple[float, float]
+) -> None:
+    """Section 4.4.2 of the thesis: one version of an MPI splits messages over both rails, another uses one."""
+    status = int((guest / f"{name}.status").read_text())
+    assert status == 0
+    done = subprocess.run(
+        [sys.executable, "-m", "ibprof", "matrix", guest / f"{name}.ibprof", "--by", "port"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    sent = dict.fromkeys((0, 1), 0)
+    for row in csv.DictReader(done.stdout.splitlines()):
+        for rail in (0, 1):
+            if row["src_port"] == f"node-a rail{rail}a/1":
+                assert row["dst_port"] == f"node-a rail{rail}b/1"
+                sent[rail] += int(row["bytes"])
+    assert sum(sent.values()) == pytest.approx(20_000_000, rel=0.01)
+    for rail in (0, 1):
+        assert sent[rail] / 20_000_000 == pytest.approx(shares[rail], abs=0.02)
+    assert "ports are measured" in done.stderr
 
 
 def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -> None:
