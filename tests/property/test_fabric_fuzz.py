@@ -14,11 +14,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lab.db_csv import write_db_csv
 
-from ibprof.errors import InconsistentError, InputError
+from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.reader import read_fabric
 from ibprof_converter.routing.adaptive import read_adaptive
 from ibprof_converter.routing.reader import read_tables
+from ibprof_converter.traffic.counters import read_counters
+from ibprof_converter.traffic.hostlists import read_host_list
+
+
+def read_any_counters(path: Path) -> object:
+    return read_counters(path, [load_sample("counters-small", OPENSM).fabric])
+
+
+def read_hosts(path: Path) -> object:
+    return read_host_list(path, 2)
+
 
 READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("ibdiagnet.lst", read_fabric),
@@ -32,7 +43,17 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("dump_fts.out", read_tables),
     ("fabric.db_csv", read_fabric),
     ("fabric.far", read_adaptive),
+    ("perfquery.out", read_any_counters),
+    ("ibqueryerrors-data.out", read_any_counters),
+    ("fabric.pm_info", read_any_counters),
+    ("hostfile", read_hosts),
+    ("rankfile", read_hosts),
 ]
+
+LISTS = {
+    "hostfile": b"# mine\nnode01 slots=2\nnode02:3\nnode[03-05,9],x\n",
+    "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
+}
 
 FAR = b"""dump_far: Switch 0x0002c90200f00010
 PLFT_NUM: 0
@@ -48,7 +69,11 @@ Group  | SubGroup | WHBF | Ports
 def sample_text(name: str) -> bytes:
     if name == "fabric.far":
         return FAR
-    if name == "fabric.db_csv":
+    if name in LISTS:
+        return LISTS[name]
+    if name in ("perfquery.out", "ibqueryerrors-data.out"):
+        return read_sample_bytes("counters-small", name)
+    if name in ("fabric.db_csv", "fabric.pm_info"):
         return write_db_csv(load_sample("quirks-small", OPENSM).fabric, {(0, 1): 7}).encode()
     return read_sample_bytes("quirks-small", name)
 
@@ -87,5 +112,5 @@ def test_damaged_dumps_are_read_or_refused(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(damage(sample_text(name), edits))
-    with contextlib.suppress(InputError, InconsistentError):
+    with contextlib.suppress(InputError, InconsistentError, UsageError):
         read(path)

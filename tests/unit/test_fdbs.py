@@ -27,6 +27,7 @@ def test_every_kind_of_line_is_read(tmp_path: Path) -> None:
     tables = read(
         tmp_path,
         "# a comment\n"
+        "File version: 2\n"
         f"{HEAD}"
         "0x0001 : UNREACHABLE\n"
         "0x0002 : 022  : 00   : yes\n"  # the port is decimal

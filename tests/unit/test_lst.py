@@ -51,6 +51,22 @@ def test_a_line_is_read_in_full(tmp_path: Path) -> None:
     assert fabric.lid_node[[0x10, 0x0B, 0x0C]].tolist() == [0, 1, -1]
 
 
+def test_what_ibdiagnet_2_may_write_is_read(tmp_path: Path) -> None:
+    """Comments, lower-case codes, speeds by name or above QDR, `RTR`."""
+    lower = LINE.replace("000002C9", "000002c9").replace("BD36", "bd36").replace("000000A1", "000000a1")
+    router = other_end(CA, "0002c90300000099", "0030", "02").replace("CA-SM", "RTR")
+    fabric = read(
+        tmp_path,
+        "# This file was made by a tool",
+        "#",
+        lower.replace("SPD=10", "SPD=FDR10"),
+        f"{router} {SWITCH.replace('PN:16', 'PN:17')} {TAIL.replace('10', '50')}",
+    )
+    assert fabric.node_kind.tolist() == [NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER]
+    assert fabric.link_gbps.round().tolist() == [40, 200]
+    assert fabric.warnings == ()
+
+
 def test_arrays_have_the_types_that_the_model_promises(tmp_path: Path) -> None:
     fabric = read(tmp_path, LINE)
     types = {

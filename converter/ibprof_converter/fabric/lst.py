@@ -6,7 +6,8 @@
 
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may hold
 blanks, quotes and brackets, so the fixed words around it are what a line is taken apart by. Type `Rt` is a router;
-`-SM` marks where a subnet manager answers; `PHY=` without a width is what ibdiagnet 1.5.7 prints for 2x.
+`-SM` marks where a subnet manager answers; `PHY=` without a width is what ibdiagnet 1.5.7 prints for 2x. ibdiagnet 2
+may begin with `#` lines and calls some speeds by name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ibprof_converter.fabric.rates import data_rate_gbps
 # leaves room for escapes and keeps a hostile line from costing time.
 _END = (
     ("an end, `{`", rb"\{ "),
-    ("type CA, SW or Rt", rb"(CA|SW|Rt)(?:-SM)? "),
+    ("type CA, SW or Rt", rb"(CA|SW|Rt|RT|RTR)(?:-SM)? "),
     ("Ports:, 2 hex digits", rb"Ports:([0-9A-Fa-f]{2}) "),
     ("SystemGUID:, 16 hex digits", rb"SystemGUID:([0-9A-Fa-f]{16}) "),
     ("NodeGUID:, 16 hex digits", rb"NodeGUID:([0-9A-Fa-f]{16}) "),
@@ -47,10 +48,11 @@ _FIELDS = (
     *_END,
     ("PHY=, a width", rb" PHY=(?:(1|2|4|8|12)x)?"),
     ("LOG=, a state", rb" LOG=([A-Z]{3})"),
-    ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?)"),
+    ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?|FDR10|EDR20)"),
 )
 _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
-_KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"Rt": NodeKind.ROUTER}
+_KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH} | dict.fromkeys((b"Rt", b"RT", b"RTR"), NodeKind.ROUTER)
+_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 _END_FIELDS = 8
 _ACTIVE = b"ACT"
 _UNPRINTED_WIDTH = 2
@@ -59,12 +61,12 @@ _OLD_TOP_SPEED = b"10"
 
 def looks_like_lst(data: bytes) -> bool:
     """Whether `data` begins as a `.lst` does."""
-    return data.lstrip()[:2] == b"{ "
+    return _skip_comments(data)[:2] == b"{ "
 
 
 def looks_like_opensm_lst(data: bytes) -> bool:
     """Whether `data` begins as OpenSM's `.lst` does, which prints fewer digits of the first end's VenID."""
-    first_end = data.lstrip().split(b"}", 1)[0]
+    first_end = _skip_comments(data).split(b"}", 1)[0]
     return looks_like_lst(data) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
 
 
@@ -81,7 +83,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
     rows = []
     lines = []
     for number, line in enumerate(data.split(b"\n"), 1):
-        if not line or line.isspace():
+        if not line or line.isspace() or line.startswith(b"#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None:
@@ -111,8 +113,13 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         lanes=np.array([int(lanes or _UNPRINTED_WIDTH) for lanes in width], np.uint8),
         gbps=np.array([rates[pair] for pair in zip(width, speed, strict=True)]),
         lmc=np.full((len(rows), 2), NOT_TOLD),
-        top_speed=max(set(speed), key=float).decode(),
+        top_speed=max(set(speed), key=lambda each: np.nan_to_num(data_rate_gbps(1, each.decode()))).decode(),
     )
+
+
+def _skip_comments(data: bytes) -> bytes:
+    """Leave out the blank lines and `#` lines that a file begins with; nothing more of it is needed to tell it."""
+    return _COMMENTS.sub(b"", data[: 1 << 16])
 
 
 def _from_hex(pairs: Iterable[tuple[bytes, bytes]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

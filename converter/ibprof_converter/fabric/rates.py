@@ -12,7 +12,8 @@ _RS_FEC = 514 / 544 * 256 / 257  # RS(544,514) over 256b/257b blocks
 _LANE_GBPS = {
     "2.5": 2.5 * _8B10B,  # SDR
     "5": 5.0 * _8B10B,  # DDR
-    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) is printed alike
+    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) is printed alike by OpenSM and ibdiagnet 1
+    "FDR10": 10.3125 * _64B66B,
     "14": 14.0625 * _64B66B,  # FDR
     "25": 25.78125 * _64B66B,  # EDR
     "50": 53.125 * _RS_FEC,  # HDR

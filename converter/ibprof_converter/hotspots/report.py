@@ -92,10 +92,9 @@ REQUESTS = (
         "LMC (they lie elsewhere where dump_files_dir or OSM_CACHE_DIR is set)",
     ),
     Request(
-        "ibnetdiscover > ibnetdiscover.out",
-        ("ibnetdiscover.out",),
-        "to compare the above with by eye: nodes, links and speeds; it has no forwarding tables, so alone it gives "
-        "no loads",
+        "ibnetdiscover > ibnetdiscover.out && dump_fts > dump_fts.out",
+        ("ibnetdiscover.out", "dump_fts.out"),
+        "instead of the above, on any node of the subnet, as root, where infiniband-diags is all there is",
     ),
 )
 

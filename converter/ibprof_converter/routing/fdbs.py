@@ -27,7 +27,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 _HEAD = re.compile(rb"(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
 _SIGN = re.compile(rb"^\w+: Switch 0x[0-9A-Fa-f]{1,16}\s*$", re.MULTILINE)
 _PLFT = re.compile(rb"PLFT_NUM:\s*(\d{1,3})\s*")
-_COLUMNS = re.compile(rb"LID\s*:\s*Port\b.*")
+_OTHER = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
 
 
 def looks_like_fdbs(data: bytes) -> bool:
@@ -57,7 +57,7 @@ def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
             stanzas.begin(line.entries, int(head[1], 16))
         elif (plft := _PLFT.fullmatch(line.text)) and stanzas.guid:
             stanzas.begin(line.entries, stanzas.guid[-1], private=int(plft[1]) > 0)
-        elif line.text.strip() and not line.text.startswith(b"#") and not _COLUMNS.fullmatch(line.text):
+        elif not _OTHER.fullmatch(line.text):
             expected = f"a head `...: Switch 0x<NODE GUID>` or {EntryForm.FDBS.shown}"
             raise InputError(path, line.number, expected, quote_found(line.text))
     if any(stanzas.private):
