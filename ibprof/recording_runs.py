@@ -35,6 +35,11 @@ class Run:
     start_ns: int
     files: tuple[RecordingFile, ...]
 
+    @property
+    def ranks(self) -> int:
+        """How many processes were recorded."""
+        return sum(len(file.processes) for file in self.files)
+
 
 def is_recording(path: Path) -> bool:
     """Tell whether a path can be a recording: a folder with files of one, or a file that begins as one."""

@@ -55,6 +55,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "bytes_received": _sum(counters, received & user)[0],
         "bytes_control": _sum(counters, control & ~received)[0],
         "hosts": _hosts(run),
+        "job_hosts": list(run.job_hosts),
         "regions": _regions(run),
         "operations": _operations(run),
         "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],

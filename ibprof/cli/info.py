@@ -59,15 +59,17 @@ def _print_info(argv: Sequence[str] | None) -> None:
 
 def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     hosts = summary["hosts"]
+    plural = "" if len(hosts) == 1 else "s"
+    received = summary["bytes_received"] or any(source == "openmpi" for source in summary["sources"])
     _print_pairs(
         {
             "command": summary["command"],
-            "MPI": summary["mpi"],
+            "MPI": " ".join(summary["mpi"].split()),
             "job": summary["job"],
-            "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} hosts",
+            "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
             "seen by": ", ".join(summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
-            "received": f"{format_bytes(summary['bytes_received'])} as the receivers saw it",
+            "received": f"{format_bytes(summary['bytes_received'])} as the receivers saw it" if received else "",
             "posted": _posted(summary),
         }
     )
@@ -116,6 +118,8 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             for mark in shown
         ),
     )
+    if len(shown) < len(marks):
+        print(f"(marks of rank {shown[0]['rank']}; --marks lists {len(marks):,} of all ranks)\n")
     print("not seen:" if summary["not_seen"] else "not seen: nothing that ibprof knows of")
     for sentence in summary["not_seen"]:
         print(f"  {printable(sentence)}")

@@ -27,6 +27,7 @@ EXACT_UCX_TLS = "rc_verbs,ud_verbs,self,sm"
 
 NOT_FOUND = 127
 NOT_STARTED = 126
+JOBS_SHOWN = 4
 LONGEST_VALUE = 1 << 16
 """Half of what Linux takes for one variable."""
 
@@ -170,15 +171,23 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
     if not runs:
         return ["no process left a recording; unless a line above says why, none initialised MPI (try: ibprof doctor)"]
-    profile = merge_run(recording, runs[-1])
+    # A program that spawns others is the larger job; of several that a script starts, the last is meant.
+    chosen = max(reversed(runs), key=lambda run: run.ranks)
+    profile = merge_run(recording, chosen)
     archive = archive_beside(recording)
     with show_progress("writing ranks") as progress:
         write_archive(profile, archive, progress)
-    others = [f"{len(runs)} jobs ran; the profile has the last one, --run of ibprof collect the others"]
+    others = [
+        f"another job of {run.ranks} rank(s): ibprof collect {_shorten(recording)} --run {run.name} -o other.otf2"
+        for run in runs
+        if run is not chosen
+    ]
+    if len(others) > JOBS_SHOWN:
+        others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --run ? names all"]
     return [
         *describe_briefly(profile),
         *describe_gaps(profile),
-        *(others if len(runs) > 1 else []),
+        *others,
         f"{_shorten(archive)} is the profile, {_shorten(recording)} the recording it was made of",
         f"next: ibprof info {_shorten(archive)}, or ibprof-report {_shorten(archive)}",
     ]

@@ -99,7 +99,8 @@ def _judge(
         return
     names = [Path(mpi).resolve().name if mpi else "", *trial.loaded]
     abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an ABI of its own")
-    yield Finding("MPI", good=True, text=f"{trial.mpi or 'an MPI that does not tell its version'} ({where}), {abi}")
+    version = " ".join(trial.mpi.split()) or "an MPI that does not tell its version"
+    yield Finding("MPI", good=True, text=f"{version} ({where}), {abi}")
     family = next((family for word, family in _FAMILIES.items() if word in trial.mpi), None)
     if kind in _LAUNCHED and family and _LAUNCHED[kind] != family:
         text = f"{launcher} starts {_LAUNCHED[kind]}, not this MPI: each process would be a job of its own"

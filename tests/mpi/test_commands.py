@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,3 +159,16 @@ def test_a_job_without_a_launcher(system_mpi: mpis.Mpi, build: Callable[..., Pat
     done = start(ibprof("run", "--", build(system_mpi, "commands.c")), tmp_path)
     assert (done.returncode, done.stdout) == (0, "done by 1\n")
     assert "1 of 1 ranks" in done.stderr
+
+
+def test_a_program_that_spawns_is_the_job_that_is_meant(
+    system_mpi: mpis.Mpi, build: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = build(system_mpi, "children.c")
+    done = start(ibprof("run", "--", system_mpi.program("mpirun"), "-n", "2", program, "spawn"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 ranks" in done.stderr
+    command = re.search(r"another job of [12] rank\(s\): ibprof (collect .*)", done.stderr)
+    assert command, done.stderr
+    assert start(ibprof(*command[1].split()), tmp_path).returncode == 0
+    assert start(ibprof("info", "other.otf2"), tmp_path).stdout.startswith("command")
