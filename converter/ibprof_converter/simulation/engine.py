@@ -163,6 +163,7 @@ class Simulation:
         self.network = network
         self.jobs = tuple(jobs)
         self.clients = len(clients)
+        self.job_of_client = np.array([client.job for client in clients], np.int64)
         kernels = load_kernels()
         self._kernels, self._lib = kernels, kernels.lib
         self._kept: list[Any] = []

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-sim` as it is typed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.cell import STORE
+from ibprof_converter.simulation.studies import STUDIES, TABLE_5_1
+from ibprof_converter.simulation.study_file import EXAMPLE
+
+SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
+
+
+def write_study(folder: Path, **changes: object) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, **changes}))
+    return path
+
+
+def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = write_study(tmp_path)
+    output = tmp_path / "out"
+    assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+    assert json.loads(capsys.readouterr().out)["mpi_slowdown"] > 1.5
+    summary = json.loads((output / "summary.json").read_text())
+    assert [cell["run"] for cell in summary["cells"]] == ["baseline", "interference"]
+    assert all(cell["is_settled"] and cell["mean_us"] > 1 for cell in summary["cells"])
+    with (output / "links.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["job"] for row in rows if row["a_bytes"] != "0"} == {"io", "mpi"}
+    # Gone on with: all is there, so that nothing is simulated, and the same comes out.
+    stored = (output / STORE).read_text()
+    (output / STORE).write_text(stored + '{"key": "cut in the mid')
+    assert main(["run", str(study), "-o", str(output)]) == 0
+    assert (output / STORE).read_text().startswith(stored)
+    assert json.loads((output / "summary.json").read_text()) == summary
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "said"),
+    [
+        ({"fabric": "no-such-file.lst"}, 3, "no-such-file.lst"),
+        ({"fabric": "xgft:9"}, 2, "xgft:9"),
+        ({"servers": 0}, 5, "needs servers"),
+        ({"servers": 32}, 5, "fewer than 32 servers"),
+        ({"servers": 1.5}, 3, "whole number"),
+        ({"routing": "psychic"}, 3, "one of static, adaptive"),
+        ({"measured": "nobody"}, 3, "one of io, mpi"),
+        ({"jobs": []}, 3, "a list of jobs"),
+        ({"jobs": [{"name": "a", "role": "cook", "bytes": "1 B"}]}, 3, "one of pairs, io"),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "0 B"}]}, 3, "a quantity"),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 parsecs"}]}, 3, "a quantity"),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 2}]}, 3, "from 0 to 1"),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.001}]}, 5, "too small"),
+        ({"hardware": {"lane_bytes": 100}}, 3, "at least packet_bytes"),
+        ({"hardware": {"lane_bites": 100}}, 3, "lane_bites"),
+        ({"extra": 1}, 3, "extra"),
+    ],
+)
+def test_bad_studies(
+    changes: dict[str, object], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = write_study(tmp_path, **({"measured": "a"} if changes.get("jobs") else {}), **changes)
+    assert main(["run", str(study), "-o", str(tmp_path / "out")]) == status
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"jobs: [", b"\xff\xfe\x00", b"", b"- 1\n"])
+def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "study.yaml").write_bytes(content)
+    assert main(["run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out")]) == 3
+    assert "study.yaml" in capsys.readouterr().err
+
+
+def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
+    jobs = [
+        {"name": "tiny", "role": "pairs", "bytes": "1 B", "interval": "1 us", "share": 0.5},
+        {"name": "huge", "role": "io", "bytes": "1 TB", "share": 0.5},
+    ]
+    study = write_study(tmp_path, jobs=jobs, measured="tiny", effort={"hops": 2_000_000, "background": 1})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    cells = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
+    # No request of a terabyte ends within so few packets: the cell is empty, and says why.
+    assert [cell["is_settled"] for cell in cells] == [True, False]
+    assert cells[1]["mean_us"] is None
+    assert "given up" in cells[1]["note"]
+
+
+def test_the_survey_is_that_of_the_thesis() -> None:
+    from ibprof_converter.simulation.cell import Setting  # noqa: PLC0415
+
+    assert sum(map(len, TABLE_5_1.values())) == 18
+    cells = STUDIES["interference"].make(Setting("xgft:1:4:1"), [1], False)
+    alone = {cell.key for cell in cells if len(cell.running) == 1}
+    together = {cell.key for cell in cells if len(cell.running) == 2}
+    assert (len(alone), len(together)) == (36, 648)
