@@ -110,7 +110,7 @@ struct ibp_file_header {
     uint64_t end_bytes;        /* first byte not handed out yet; grows by atomic addition */
     uint64_t start_ns;         /* when the first process of this host began to record */
     uint32_t operation_count;  /* names of IBP_OPERATION_NAME_BYTES each, right behind this header */
-    uint32_t reserved;
+    uint32_t full;             /* 1: some process found no space for more segments */
     char host[256];
     char job[256]; /* the launcher's name of the job, the same on all its hosts; empty for a lone process */
     char run[64]; /* IBPROF_RUN: one name a run, given by `ibprof run`; empty without it */

@@ -2,6 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "counters.h"
+#include "lifecycle.h"
 #include "recording.h"
 
 #include <errno.h>
@@ -168,6 +169,8 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
         ibp_recording_publish(IBP_SEGMENT_COUNTERS);
         made.amount = &counter->bytes;
         made.ordinal = ibp_recording_used(IBP_SEGMENT_COUNTERS);
+    } else {
+        ibp_note_full();
     }
     slot = probe(ibp_counters.slots, ibp_counters.mask, key);
     *slot = made;

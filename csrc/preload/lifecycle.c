@@ -65,6 +65,13 @@ static void say_once(const char *about, const char *text)
     said = true;
 }
 
+void ibp_note_full(void)
+{
+    if (ibp_is_active())
+        say_once("the recording has no space for more",
+                 "what finds no counter is added up, and every report says how much that is");
+}
+
 static void say_unknown(const char *unknown)
 {
     char known[3072], said[4096];
@@ -230,6 +237,7 @@ static void finish(void)
 void ibp_stop(void)
 {
     if (!ibp_is_recorded()) return;
+    if (ibp_recording_is_full()) ibp_note_full();
     finish();
     ibp_wiped->active = false;
     ibp_labels_sends = false;

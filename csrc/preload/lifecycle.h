@@ -33,6 +33,9 @@ bool ibp_record_process(void);
 
 void ibp_set_counting(bool on);
 
+/* There was no space for a counter: says so, once a job. */
+void ibp_note_full(void);
+
 /* Whether the calls that send have to say which they are: the source cannot tell. */
 extern IBP_INTERNAL bool ibp_labels_sends;
 

@@ -300,6 +300,19 @@ static int reopen_file(const char *path)
     return file;
 }
 
+int ibp_recording_is_full(void)
+{
+    return (int)__atomic_load_n(&recording.header->full, __ATOMIC_RELAXED);
+}
+
+/* Tells this host's other processes too. */
+static struct ibp_segment *refuse_segment(const char *why)
+{
+    __atomic_store_n(&recording.header->full, 1, __ATOMIC_RELAXED);
+    ibp_log(1, "no space for more in %s: %s", recording.path, why);
+    return NULL;
+}
+
 static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
 {
     const struct ibp_segment *former = recording.segment[kind];
@@ -309,18 +322,16 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     unsigned number;
     int file, error;
 
-    if (__atomic_load_n(&recording.segments, __ATOMIC_RELAXED) >= SEGMENTS_MAX) return NULL;
+    if (__atomic_load_n(&recording.segments, __ATOMIC_RELAXED) >= SEGMENTS_MAX)
+        return refuse_segment("too many segments");
     if (bytes > (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES)
         bytes = (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES;
     file = reopen_file(recording.path);
-    if (file < 0) return NULL;
+    if (file < 0) return refuse_segment("it cannot be opened again");
     offset = __atomic_fetch_add(&recording.header->end_bytes, bytes, __ATOMIC_RELAXED);
     error = map_part(file, offset, bytes, (void **)&segment);
     close(file);
-    if (error) {
-        ibp_log(1, "no space for more in %s: %s", recording.path, strerror(error));
-        return NULL;
-    }
+    if (error) return refuse_segment(strerror(error));
     if (kind == IBP_SEGMENT_PROCESS) recording.process_offset = offset;
     segment->kind = kind;
     segment->offset = offset;

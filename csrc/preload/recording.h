@@ -19,6 +19,9 @@ struct ibp_process *ibp_recording_open(const char *output, char *why, size_t why
 void *ibp_recording_reserve(enum ibp_segment_kind kind);
 void ibp_recording_publish(enum ibp_segment_kind kind);
 
+/* Whether any process of this host found no space for more. */
+int ibp_recording_is_full(void);
+
 /* Records of a kind published so far. */
 uint32_t ibp_recording_used(enum ibp_segment_kind kind);
 
