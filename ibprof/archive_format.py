@@ -13,7 +13,7 @@ VERSION_PROPERTY = "ibprof::version"
 # Attributes of a Profile, a Host and a Rank that are no properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
-    *("pairs", "transfers"),
+    *("pairs", "transfers", "intervals"),
 )
 NOT_OF_RANK = ("host",)
 NOT_OF_PAIR = ("host",)
@@ -37,6 +37,8 @@ TIME_MEMBERS = ("visits", "wall_ns", "first_ns", "last_ns")
 MARK_MEMBERS = ("time_ns", "sent_bytes", "sent_messages", "received_bytes", "received_messages")
 SIZE_MEMBER = "messages by size"
 TRANSFER_MEMBER = "bytes posted"
+INTERVAL_MEMBER = "bytes to ranks"
+INTERVAL_PARAMETER = "interval from"
 
 Tag = tuple[Direction, Kind, Source]
 
@@ -69,6 +71,22 @@ def parse_transfer_member(name: str) -> Opcode:
         LookupError: it is none.
     """
     return Opcode[name.removeprefix(TRANSFER_MEMBER).strip().upper()]
+
+
+def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
+    """Name the numbers of an interval: `bytes to ranks 0-3`."""
+    peers = f"{first_peer}-{last_peer}"
+    return f"{INTERVAL_MEMBER} {peers}", f"messages to ranks {peers}", "interval_end_ns"
+
+
+def parse_interval_member(name: str) -> tuple[int, int]:
+    """Take the name of an interval's first number apart.
+
+    Raises:
+        ValueError: it is none.
+    """
+    first, last = name.removeprefix(INTERVAL_MEMBER).split("-")
+    return int(first), int(last)
 
 
 def size_member(direction: Direction, kind: Kind) -> str:

@@ -22,6 +22,7 @@ from ibprof.profile import (
     Columns,
     Counters,
     Host,
+    Intervals,
     Mark,
     MarkKind,
     MessageSizes,
@@ -95,6 +96,7 @@ def read_trace(path: Path, trace: Any) -> Profile:
         marks=tuple(sorted(rows.marks, key=lambda mark: mark.rank)),
         pairs=tuple(pairs),
         transfers=rows.transfers(),
+        intervals=rows.intervals(),
         **from_properties(Profile, _property_of(nodes[0]), form.NOT_OF_RUN),
     )
 
@@ -242,6 +244,7 @@ class _Rows:
         self._times: list[Columns] = []
         self._sizes: list[Columns] = []
         self._transfers: list[Columns] = []
+        self._intervals: list[Columns] = []
 
     def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
         """Take in all events of some ranks, each of which says whose it is."""
@@ -254,6 +257,13 @@ class _Rows:
         numbers = batch.numbers(rows, len(members))
         if members == form.MARK_MEMBERS:
             self._add_marks(batch, rows, numbers)
+            return
+        if members[0].startswith(form.INTERVAL_MEMBER):
+            first_peer, last_peer = form.parse_interval_member(members[0])
+            times = {"begin_ns": batch.parameter(rows, 1, NUMBER, form.INTERVAL_PARAMETER), "end_ns": numbers[:, 2]}
+            sent = {"bytes": numbers[:, 0], "messages": numbers[:, 1]}
+            peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
+            self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
             return
         place: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
         if members == form.TIME_MEMBERS:
@@ -298,6 +308,10 @@ class _Rows:
     def transfers(self) -> Transfers:
         """Give all transfers."""
         return join_rows(Transfers, self._transfers)
+
+    def intervals(self) -> Intervals:
+        """Give all intervals."""
+        return join_rows(Intervals, self._intervals)
 
     def sizes(self) -> MessageSizes:
         """Give all messages by size."""

@@ -8,6 +8,7 @@ each rank behind it and keeps the times of the run. A rank's events are gathered
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ibprof.archive_properties import Value, to_properties
 from ibprof.profile import (
     Counters,
     Direction,
+    Intervals,
     Kind,
     Mark,
     MessageSizes,
@@ -77,7 +79,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
         marks = rows.marks(rank.rank)
         begin_ns = min([rank.start_ns, *(mark.time_ns for mark in marks)])
         location = _Location(archive, number, begin_ns, definitions)
-        _write_marks(location, run.regions, marks)
+        _write_over_time(location, run.regions, marks, rows.intervals, rank.rank)
         location.advance(rank.stop_ns or 0)
         _write_totals(location, rows, rank.rank)
         location.close()
@@ -131,6 +133,7 @@ class _Rows:
         self.counters = _Columns(order_rows(run.counters))
         self.sizes = _Columns(order_rows(run.sizes))
         self.transfers = _Columns(order_rows(run.transfers))
+        self.intervals = order_rows(run.intervals)
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
             self._marks.setdefault(mark.rank, []).append(mark)
@@ -144,12 +147,34 @@ _Call = tuple[Any, ...]
 """A function of OTF2's definition writer, and its arguments after the writer."""
 
 
-def _write_marks(location: _Location, regions: Sequence[str], marks: Iterable[Mark]) -> None:
+def _write_over_time(
+    location: _Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Intervals, rank: int
+) -> None:
+    """Write marks, and intervals at their ends, in the order of time."""
+    first, last = np.searchsorted(intervals.rank, (rank, rank + 1)).tolist()
+    rows = slice(first, last)
+    ends = intervals.end_ns[rows].tolist()
+    moments = deque((end, row) for row, end in enumerate(ends, first))
     for mark in marks:
-        location.advance(mark.time_ns)
-        location.text_parameter(form.MARK_PARAMETER, mark.kind.name)
-        location.text_parameter(form.MARK_REGION_PARAMETER, regions[mark.region])
-        location.metric(form.MARK_MEMBERS, [getattr(mark, name) for name in form.MARK_MEMBERS])
+        while moments and moments[0][0] <= mark.time_ns:
+            _write_interval(location, intervals, *moments.popleft())
+        _write_mark(location, regions, mark)
+    for moment in moments:
+        _write_interval(location, intervals, *moment)
+
+
+def _write_interval(location: _Location, intervals: Intervals, end_ns: int, row: int) -> None:
+    location.advance(end_ns)
+    members = form.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
+    numbers = np.array([[intervals.bytes[row], intervals.messages[row], end_ns]], np.uint64)
+    location.numbered_metrics(form.INTERVAL_PARAMETER, intervals.begin_ns[row : row + 1], members, numbers)
+
+
+def _write_mark(location: _Location, regions: Sequence[str], mark: Mark) -> None:
+    location.advance(mark.time_ns)
+    location.text_parameter(form.MARK_PARAMETER, mark.kind.name)
+    location.text_parameter(form.MARK_REGION_PARAMETER, regions[mark.region])
+    location.metric(form.MARK_MEMBERS, [getattr(mark, name) for name in form.MARK_MEMBERS])
 
 
 def _write_totals(location: _Location, rows: _Rows, rank: int) -> None:

@@ -224,6 +224,35 @@ class Transfers:
     messages: npt.NDArray[np.uint64]
 
 
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """What each rank sent and fetched over time, by group of peers; arrays of one length. IBPROF_INTERVAL makes them.
+
+    The bytes and messages of a rank's rows add up to those of its `Counters` that are of user data and not received.
+    Rows are in the order of rank, begin_ns, first_peer; nothing sent, no row.
+
+    Attributes:
+        rank: int32.
+        begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and nobody knows when the interval ended.
+        first_peer, last_peer: uint32, ranks at the other end; both `UNKNOWN_PEER` for those that are no rank, or were
+            not known by rank while the program ran.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    begin_ns: npt.NDArray[np.uint64]
+    end_ns: npt.NDArray[np.uint64]
+    first_peer: npt.NDArray[np.uint32]
+    last_peer: npt.NDArray[np.uint32]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+def no_intervals() -> Intervals:
+    """Give the intervals of a run that was recorded without any."""
+    return join_rows(Intervals, [])
+
+
 def no_transfers() -> Transfers:
     """Give the transfers of a run in which nothing posted to a queue pair was seen."""
     small, large = np.zeros(0, np.int32), np.zeros(0, np.uint64)
@@ -298,6 +327,7 @@ class Profile:
         marks: by rank, each rank's in the order in which they were made.
         pairs: of ports; each there once.
         transfers: between them.
+        intervals: traffic over time, where that was asked for.
     """
 
     name: str
@@ -317,9 +347,10 @@ class Profile:
     job_hosts: tuple[str, ...] = ()
     pairs: tuple[PortPair, ...] = ()
     transfers: Transfers = field(default_factory=no_transfers)
+    intervals: Intervals = field(default_factory=no_intervals)
 
 
-Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers)
+Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers, Intervals)
 
 Columns = dict[str, npt.NDArray[Any]]
 """Arrays of one length by the names of the attributes that they become."""
@@ -334,6 +365,10 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
     "source": np.uint8,
     "opcode": np.uint8,
     "pair": np.int32,
+    "begin_ns": np.uint64,
+    "end_ns": np.uint64,
+    "first_peer": np.uint32,
+    "last_peer": np.uint32,
     "bytes": np.uint64,
     "messages": np.uint64,
     "visits": np.uint64,
@@ -343,7 +378,19 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 """The type of each column of counters, region times and sizes."""
 
-_ROW_ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer", "opcode", "pair")
+_ROW_ORDER = (
+    "rank",
+    "region",
+    "operation",
+    "direction",
+    "kind",
+    "source",
+    "peer",
+    "opcode",
+    "pair",
+    "begin_ns",
+    "first_peer",
+)
 
 
 def order_rows(rows: Rows) -> Rows:

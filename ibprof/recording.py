@@ -22,6 +22,7 @@ from ibprof.profile import (
     Counters,
     Direction,
     Host,
+    Intervals,
     Kind,
     Mark,
     MarkKind,
@@ -40,6 +41,7 @@ from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 from ibprof.recording_runs import Run, choose_run, list_runs
 from ibprof.recording_storage import describe_copy
+from ibprof.recording_timeline import read_intervals
 from ibprof.recording_transfers import read_ports, read_transfers
 
 Indices = npt.NDArray[np.intp]
@@ -101,6 +103,7 @@ def merge_run(path: Path, run: Run) -> Profile:
         job_hosts=tuple(find_job_hosts(_read_launch(files), decode_text(first["command"]).partition(" ")[0])),
         pairs=tuple(names.pairs),
         transfers=join_rows(Transfers, [part.transfers for part in parts]),
+        intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
     )
 
 
@@ -124,6 +127,7 @@ class _Part:
     sizes: Columns
     marks: list[Mark]
     transfers: Columns
+    intervals: list[Columns]
 
 
 def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
@@ -185,6 +189,7 @@ def _read_file(
     kept = np.flatnonzero(counters["bytes"] | counters["messages"])
     counters, owner = counters[kept], owner[kept]
     _check_rows(file, counters, owner)
+    intervals = read_intervals(file, world_rank, counters, owner)
     counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)
     sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
     kept = np.flatnonzero(sizes["messages"].any(axis=1))
@@ -214,6 +219,7 @@ def _read_file(
         ),
         marks=_read_marks(file, regions, world_rank),
         transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
+        intervals=intervals,
     )
     file.release()
     return part

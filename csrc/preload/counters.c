@@ -223,6 +223,22 @@ void ibp_counters_move(uint32_t from, uint32_t into)
     }
 }
 
+void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages)
+{
+    for (uint64_t i = 0; i < slot_count(); i++) {
+        const struct ibp_slot *slot = &ibp_counters.slots[i];
+        uint32_t group;
+
+        if (!slot->ordinal || key_kind(slot->key) != IBP_KIND_USER ||
+            key_direction(slot->key) == IBP_DIRECTION_RECEIVED)
+            continue;
+        group = key_peer(slot->key) / group_ranks;
+        if (group >= IBP_SNAPSHOT_GROUPS) group = IBP_SNAPSHOT_GROUPS - 1;
+        bytes[group] += slot->amount[0];
+        messages[group] += slot->amount[1];
+    }
+}
+
 void ibp_counters_total(struct ibp_mark *mark)
 {
     for (uint64_t i = 0; i < slot_count(); i++) {

@@ -139,7 +139,7 @@ static int open_recording(char *why, size_t why_bytes)
         ibp_ports_record();
         ibp_launch_record();
     }
-    ibp_ticks_open(process);
+    ibp_ticks_open();
     return 0;
 }
 
@@ -220,6 +220,7 @@ void ibp_start(void)
     ibp_active = &ibp_wiped->active;
     ibp_wiped->active = true;
     ibp_labels_sends = ibp_source->labels_sends;
+    ibp_ticks_open_timeline((uint32_t)ibp_mpi.size);
     set_plain_world();
 }
 

@@ -6,7 +6,9 @@
 #include "counters.h"
 #include "recording.h"
 #include "text.h"
+#include "timeline.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -42,22 +44,36 @@ static void copy(uint64_t now)
 void ibp_tick_slowly(void)
 {
     const uint64_t now = coarse_ns();
+    const bool snapshot = ibp_timeline_is_due(now);
 
-    if (now < __atomic_load_n(&flush.next_ns, __ATOMIC_RELAXED)) return;
+    if (!snapshot && (!flush.period_ns || now < flush.next_ns)) return;
     ibp_lock();
+    if (ibp_timeline_is_due(now)) ibp_timeline_take(now); /* another thread may have been here first */
     copy(now);
     ibp_unlock();
 }
 
-void ibp_ticks_open(struct ibp_process *process)
+void ibp_ticks_open(void)
 {
-    (void)process;
     flush.period_ns = ibp_recording_flush_seconds() * UINT64_C(1000000000);
     flush.next_ns = coarse_ns() + flush.period_ns;
     ibp_ticking = flush.period_ns;
 }
 
+void ibp_ticks_open_timeline(uint32_t world_size)
+{
+    const char *given = getenv("IBPROF_INTERVAL");
+    const uint64_t interval_ms = given ? ibp_text_number(given) : 0;
+
+    if (!interval_ms || !world_size) return;
+    ibp_timeline_open(interval_ms, world_size, coarse_ns());
+    ibp_ticking_messages = true;
+    ibp_ticking = true;
+}
+
 void ibp_ticks_close(void)
 {
+    if (ibp_ticking_messages) ibp_timeline_take(coarse_ns());
+    ibp_ticking_messages = false;
     ibp_ticking = false;
 }

@@ -9,17 +9,19 @@
 
 #include "system.h"
 
-#include "ibprof_recording.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether there is anything to be done every so often; and whether messages are to look as well. */
 extern IBP_INTERNAL bool ibp_ticking, ibp_ticking_messages;
 
-/* Reads IBPROF_INTERVAL and whether the recording is to be copied. */
-void ibp_ticks_open(struct ibp_process *process);
+/* Whether the recording is to be copied on the way. */
+void ibp_ticks_open(void);
 
-/* What is to be done at the end. */
+/* Reads IBPROF_INTERVAL, in a job of so many ranks. */
+void ibp_ticks_open_timeline(uint32_t world_size);
+
+/* The end of counting. */
 void ibp_ticks_close(void);
 
 void ibp_tick_slowly(void);

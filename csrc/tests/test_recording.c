@@ -7,6 +7,7 @@
 #include "counters.h"
 #include "operations.h"
 #include "recording.h"
+#include "timeline.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -254,6 +255,50 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
+/* Ever fewer a second, and what they say stays true: totals grow to what was counted, and are known by group. */
+static void snapshots_are_bounded(const char *folder)
+{
+    enum { RANKS = 100, GROUP = 4 };
+    const uint64_t tick_ns = 10000000;
+    uint64_t now = 1, last_bytes = 0, taken = 0, largest = 0;
+    size_t bytes;
+    const char *file;
+
+    start(folder);
+    ibp_timeline_open(10, RANKS, now);
+    CHECK(!ibp_timeline_is_due(now + tick_ns - 1));
+    for (uint32_t i = 0; i < 20000; i++) {
+        now += tick_ns;
+        if (ibp_timeline_is_due(now)) {
+            ibp_timeline_take(now);
+            taken++;
+        }
+        ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, i % RANKS, 10);
+        ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
+    }
+    ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
+    ibp_timeline_take(now);
+    CHECK(taken > 600 && taken < 3000);
+    file = map_file(only_file(folder), &bytes);
+    for (size_t offset = 0, kept = 0; offset < bytes; offset += IBP_PAGE_BYTES) {
+        const struct ibp_segment *segment = (const void *)(file + offset);
+        const struct ibp_snapshot *snapshot = (const void *)(segment + 1);
+
+        if (segment->magic != IBP_SEGMENT_MAGIC || segment->kind != IBP_SEGMENT_SNAPSHOTS) continue;
+        kept += segment->used;
+        CHECK(kept <= 512);
+        for (uint32_t i = 0; i < segment->used; i++) {
+            uint64_t sum = 0;
+
+            if (!snapshot[i].time_ns) continue;
+            CHECK(snapshot[i].group_ranks == GROUP);
+            for (int group = 0; group < IBP_SNAPSHOT_GROUPS; group++) sum += snapshot[i].bytes[group];
+            if (sum > largest) largest = sum, last_bytes = snapshot[i].bytes[RANKS / GROUP - 1];
+        }
+    }
+    CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
+}
+
 static void refuses_a_folder_it_cannot_write(const char *folder)
 {
     char why[256] = "", path[600];
@@ -304,6 +349,7 @@ int main(void)
     run(a_killed_process_leaves_its_counters);
     run(processes_of_a_launch_share_a_file);
     run(threads_count_together);
+    run(snapshots_are_bounded);
     run(refuses_a_folder_it_cannot_write);
     run(fills_in_job_and_host);
     return 0;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "system.h"
+#include "timeline.h"
+#include "counters.h"
+#include "recording.h"
+
+#include "ibprof_recording.h"
+
+#include <string.h>
+
+#define KEPT_MAX 512
+#define SHORTEST_MS 10 /* the clock that messages look at is a few milliseconds coarse */
+#define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
+
+static struct {
+    struct ibp_snapshot *record[KEPT_MAX]; /* in the order of time, and behind them those that were dropped */
+    uint32_t kept, made;
+    uint32_t group_ranks;
+    uint64_t period_ns; /* 0: no snapshots */
+    uint64_t next_ns;
+    uint64_t asked_ns; /* when a message asked last */
+} timeline;
+
+void ibp_timeline_open(uint64_t interval_ms, uint32_t world_size, uint64_t now_ns)
+{
+    if (interval_ms < SHORTEST_MS) interval_ms = SHORTEST_MS;
+    timeline.period_ns = interval_ms * 1000000;
+    timeline.next_ns = now_ns + timeline.period_ns;
+    timeline.asked_ns = now_ns;
+    timeline.group_ranks = (world_size + RANK_GROUPS - 1) / RANK_GROUPS;
+}
+
+/* Keeps every other one, the last one among them, and takes them half as often from now on. */
+static void drop_half(void)
+{
+    struct ibp_snapshot *dropped[KEPT_MAX / 2];
+    const uint32_t half = timeline.kept / 2;
+
+    for (uint32_t i = 0; i < half; i++) {
+        dropped[i] = timeline.record[2 * i];
+        timeline.record[i] = timeline.record[2 * i + 1];
+        __atomic_store_n(&dropped[i]->time_ns, 0, __ATOMIC_RELEASE);
+    }
+    if (timeline.kept % 2) timeline.record[half] = timeline.record[timeline.kept - 1];
+    timeline.kept -= half;
+    memcpy(timeline.record + timeline.kept, dropped, half * sizeof *dropped);
+    timeline.period_ns *= 2;
+}
+
+/* A record that is nobody's; NULL when there is no room for two of them even. */
+static struct ibp_snapshot *next_record(void)
+{
+    struct ibp_snapshot *record;
+
+    if (timeline.kept == KEPT_MAX) drop_half();
+    if (timeline.kept < timeline.made) return timeline.record[timeline.kept];
+    record = ibp_recording_reserve(IBP_SEGMENT_SNAPSHOTS);
+    if (record) {
+        ibp_recording_publish(IBP_SEGMENT_SNAPSHOTS);
+        timeline.record[timeline.made++] = record;
+    } else if (timeline.kept > 1) {
+        drop_half();
+        record = timeline.record[timeline.kept];
+    }
+    return record;
+}
+
+static void take(uint64_t unix_ns)
+{
+    struct ibp_snapshot *record = next_record();
+
+    if (!record) return;
+    memset(record, 0, sizeof *record);
+    record->group_ranks = timeline.group_ranks;
+    ibp_counters_by_group(timeline.group_ranks, record->bytes, record->messages);
+    __atomic_store_n(&record->time_ns, unix_ns, __ATOMIC_RELEASE);
+    timeline.kept++;
+}
+
+bool ibp_timeline_is_due(uint64_t now_ns)
+{
+    const bool due = timeline.period_ns && now_ns >= timeline.next_ns;
+
+    if (!due) timeline.asked_ns = now_ns;
+    return due;
+}
+
+void ibp_timeline_take(uint64_t now_ns)
+{
+    const uint64_t unix_ns = ibp_clock_ns(), silent_ns = now_ns - timeline.asked_ns;
+
+    if (!timeline.period_ns) return;
+    /* What was sent before a long silence is not to be spread over it. */
+    if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns);
+    take(unix_ns);
+    timeline.asked_ns = now_ns;
+    timeline.next_ns = now_ns + timeline.period_ns;
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IBPROF_INTERVAL: traffic over time lies where it was sent, and adds up to the counters exactly."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matrices import recorded
+from mpis import Build, Mpi, run_mpi
+
+from ibprof.archive import write_archive
+from ibprof.load import load_profile
+from ibprof.profile import Profile
+
+RANKS = 3
+SILENCE_S = 0.5
+"""Less than what the program is silent for."""
+
+
+def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50") -> Profile:
+    command = [build(mpi, "bursts.c"), how]
+    run_mpi(mpi, RANKS, command, recording=folder, env={"IBPROF_INTERVAL": interval}, check=how == "end")
+    return load_profile(folder)
+
+
+def check_exact(profile: Profile) -> None:
+    """By rank and peer, since three ranks are a group each."""
+    over_time: dict[tuple[int, int], tuple[int, int]] = {}
+    rows = profile.intervals
+    for rank, first, last, size, messages in zip(
+        *(getattr(rows, name).tolist() for name in ("rank", "first_peer", "last_peer", "bytes", "messages")),
+        strict=True,
+    ):
+        assert first == last
+        before = over_time.get((rank, first), (0, 0))
+        over_time[rank, first] = before[0] + size, before[1] + messages
+    assert dict(sorted(over_time.items())) == recorded(profile)
+    assert (rows.begin_ns <= rows.end_ns).all()
+
+
+def test_bursts(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    profile = record(mpi, build, "end", tmp_path)
+    check_exact(profile)
+    rows = profile.intervals
+    for rank in profile.ranks:
+        own = rows.rank == rank.rank
+        there, back = rows.first_peer == (rank.rank + 1) % RANKS, rows.first_peer == (rank.rank + 2) % RANKS
+        assert len(np.unique(rows.begin_ns[own & there])) > 2  # 0.2 s of sending
+        assert rows.bytes[own & there].sum() == 20_000
+        assert rows.bytes[own & back].sum() == 500
+        silent_ns = int(rows.begin_ns[own & back].min()) - int(rows.end_ns[own & there].max())
+        assert silent_ns > SILENCE_S * 1e9
+        assert rows.begin_ns[own].min() >= rank.start_ns
+        assert rank.stop_ns is not None
+        assert rows.end_ns[own].max() <= rank.stop_ns
+
+
+def test_a_killed_run_adds_up(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    profile = record(system_mpi, build, "kill", tmp_path)
+    assert not any(rank.finalized for rank in profile.ranks)
+    check_exact(profile)
+
+
+@pytest.mark.parametrize("interval", ["", "0", "nonsense"])
+def test_none_are_asked_for(interval: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    assert not len(record(system_mpi, build, "end", tmp_path, interval).intervals.rank)
+
+
+def test_an_archive_keeps_them(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    profile = record(system_mpi, build, "end", tmp_path / "profile.ibprof")
+    write_archive(profile, tmp_path / "profile.otf2")
+    read = load_profile(tmp_path / "profile.otf2").intervals
+    for column in fields(read):
+        assert getattr(read, column.name).tolist() == getattr(profile.intervals, column.name).tolist(), column.name
