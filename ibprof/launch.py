@@ -32,6 +32,7 @@ CARRIED = (
     "IBPROF_VERBOSE",
     "IBPROF_FLUSH",
     "IBPROF_INTERVAL",
+    "IBPROF_SOURCE",
 )
 """Variables that the processes of a job need."""
 

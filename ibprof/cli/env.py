@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.installed import find_library
+from ibprof.intranode import intranode_settings
 from ibprof.launch import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
 
 SEARCH_PATH = "LD_LIBRARY_PATH"
@@ -38,8 +39,10 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
     exports = {SEARCH_PATH: ":".join([str(library.parent), *(one for one in folders if one != str(library.parent))])}
     # A name without a value in Open MPI's list makes mpirun warn; what is set to nothing means what is not set.
     exports |= {name: environment.get(name, "") for name in CARRIED if name != SEARCH_PATH}
+    settings = intranode_settings(environment)
+    exports |= settings
     variable = list_variable(identify_launcher("mpirun"), environment)
-    exports[variable] = extend_list(environment.get(variable, ""), CARRIED)
+    exports[variable] = extend_list(environment.get(variable, ""), [*CARRIED, *settings])
     return exports
 
 

@@ -16,6 +16,7 @@ from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
 from ibprof.errors import IbprofError, UsageError
 from ibprof.installed import find_library
+from ibprof.intranode import intranode_settings
 from ibprof.job_hosts import read_command
 from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
 from ibprof.supervise import run_command_through
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
     """Give the variables of libibprof.so, from the environment and the options, which go first."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
+    settings |= intranode_settings(environment)
     if wanted.output:
         settings["IBPROF_OUTPUT"] = str((wanted.output / RECORDING).absolute())
     if wanted.operations is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.intranode import intranode_settings
 from ibprof.launch import Launch, Launcher, carry, extend_list, identify_launcher, is_inside_job, list_variable, preload
 
 LIBRARY = "/opt/lib/libibprof.so"
@@ -134,3 +135,10 @@ def test_lists_of_variables() -> None:
     assert list_variable(Launcher.OPENMPI_5, {}) == name
     assert list_variable(Launcher.OPENMPI_4, {}) == f"{name}_internal"
     assert list_variable(Launcher.OPENMPI_4, {name: "A"}) == name
+
+
+def test_ranks_of_one_host_are_sent_through_the_network_when_asked_for() -> None:
+    assert intranode_settings({}) == intranode_settings({"IBPROF_INTRANODE": "0"}) == {}
+    asked = intranode_settings({"IBPROF_INTRANODE": "1", "I_MPI_FABRICS": "shm:ofi"})
+    assert asked["MPIR_CVAR_NOLOCAL"] == "1"
+    assert "I_MPI_FABRICS" not in asked
