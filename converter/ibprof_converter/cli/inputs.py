@@ -136,11 +136,14 @@ def split_inputs(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(inputs[:first]), list(inputs[first:])
 
 
-def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] = lambda _: None) -> tuple[Subnet, ...]:
+def read_subnets(
+    names: Sequence[str], arguments: argparse.Namespace, progress: Callable[[str], None] = lambda _: None
+) -> tuple[Subnet, ...]:
     """Read the fabrics and their tables.
 
     Args:
-        arguments: of `add_input_arguments`, with at least one LST.
+        names: of the fabrics.
+        arguments: of `add_input_arguments`.
         progress: is told what begins.
 
     Raises:
@@ -148,7 +151,7 @@ def read_subnets(arguments: argparse.Namespace, progress: Callable[[str], None] 
             lead to.
     """
     progress("reading the fabric")
-    rails_files = find_rails(split_inputs(arguments.inputs)[0], arguments.fdbs)
+    rails_files = find_rails(names, arguments.fdbs)
     subnets = tuple(read_rail(files, rail) for rail, files in enumerate(rails_files))
     check_rails(subnets)
     if arguments.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
@@ -182,7 +185,7 @@ def load_inputs(
             fabrics that lack what their tables lead to.
     """
     names = split_inputs(arguments.inputs)[1]
-    subnets = read_subnets(arguments, progress)
+    subnets = read_subnets(split_inputs(arguments.inputs)[0], arguments, progress)
     fabrics = [subnet.fabric for subnet in subnets]
     layouts = tuple(lay_out(fabrics, arguments.level_hosts))
     progress("reading the traffic")

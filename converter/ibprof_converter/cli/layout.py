@@ -18,6 +18,7 @@ from ibprof_converter.cli.inputs import (
     warn_of_gaps,
 )
 from ibprof_converter.cli.layout_outputs import add_output_arguments, check_outputs, write_outputs
+from ibprof_converter.cli.patterns import SAMPLES, measure_patterns
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.traffic.read import KINDS
 
@@ -31,6 +32,7 @@ examples:
   ibprof-layout ibdiagnet.lst job1.otf2 job2.otf2 -o links.csv
   ibprof-layout rail1/ rail2/ profile.otf2 --by region -o links.parquet --figure regions.pdf --panels region --used
   ibprof-layout --check rail1/ rail2/
+  ibprof-layout --patterns ibdiagnet.lst --samples 50
 
 {KINDS}
 {FORMS}"""
@@ -43,10 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _lay_out(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_intermixed_args(argv)
-    if arguments.check:
+    if arguments.check and not arguments.patterns:
         return check_fabric(NAME, arguments)
-    if arguments.json:
-        raise UsageError("--json is for --check; links.csv and --yaml hold the loads")
+    if arguments.patterns:
+        measure_patterns(arguments)
+        return 0
+    if arguments.json or arguments.samples is not None:
+        raise UsageError("--json and --samples are for --check and --patterns; links.csv and --yaml hold the loads")
     if not split_inputs(arguments.inputs)[0]:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     check_outputs(arguments)
@@ -72,6 +77,15 @@ def _parser() -> argparse.ArgumentParser:
         help="look the fabric over instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
         "switches unlike their kin; status 5 where routes cannot be trusted",
     )
-    parser.add_argument("--json", action="store_true", help="with --check: the findings for programs")
+    parser.add_argument(
+        "--patterns",
+        action="store_true",
+        help="measure instead, with no TRAFFIC, what the tables leave of the links' speed in common patterns; bisect "
+        "is the effective bisection bandwidth",
+    )
+    parser.add_argument(
+        "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {SAMPLES})"
+    )
+    parser.add_argument("--json", action="store_true", help="with --check and --patterns: the same for programs")
     add_output_arguments(parser)
     return parser

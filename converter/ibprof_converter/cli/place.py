@@ -58,7 +58,7 @@ def _place(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_intermixed_args(argv)
     _check(arguments)
     with show_stages() as progress:
-        subnets = read_subnets(arguments, progress)
+        subnets = read_subnets(split_inputs(arguments.inputs)[0], arguments, progress)
         progress("reading the traffic")
         fabrics = [subnet.fabric for subnet in subnets]
         hosts = find_hosts(fabrics, arguments.host_names)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fabric's tables leave of its links' speed when all hosts send at once, in the patterns of table 2.1.
+
+A pair of hosts that send all the time gets its even share of the link on its route where most pairs meet, in relation
+to what one pair alone could have; of the pairs of a pattern the mean is taken. For random bisections this is the
+effective bisection bandwidth.
+
+Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
+High-Performance Networks", Cluster 2008, whose simulator ORCS counts so, with links of one speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.routing.spread import spread, spread_matrix
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.model import NO_LID, RankTraffic
+from ibprof_converter.traffic.patterns import build_pattern, shuffle
+
+SEEDED = ("bisect", "2dnn", "2dnndiag", "3dnn", "3dnndiag", "random50", "randn50", "permutation")
+ALL_TO_ALL = "all-to-all"
+SHIFT = "shift"
+
+_STATISTICS = {"mean": np.mean, "deviation": np.std, "least": np.min, "most": np.max}
+
+_PAIRS = 1 << 21
+"""Pairs whose routes are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What one pattern gets on one rail.
+
+    Attributes:
+        rail: the rail.
+        pattern: its name.
+        samples: how many were drawn, each with its own seed (shifts: distances).
+        pair_mean: mean over samples of the mean share of a pair, 0 to 1: ORCS's measure; hosts that send to many, or
+            hear from many, have less for each.
+        pair_deviation, pair_least, pair_most: standard deviation over the samples, the worst and the best one.
+        network_mean: the same beside what hosts' own links alone would leave each pair: 1 where the network takes
+            nothing away. What two hosts on one switch send is in it, at 1.
+        network_deviation, network_least, network_most: as above.
+        unrouted: share of pairs that do not arrive; they count as 0.
+    """
+
+    rail: int
+    pattern: str
+    samples: int
+    pair_mean: float
+    pair_deviation: float
+    pair_least: float
+    pair_most: float
+    network_mean: float
+    network_deviation: float
+    network_least: float
+    network_most: float
+    unrouted: float
+
+    def as_json(self) -> dict[str, object]:
+        """Give it as plain values."""
+        return asdict(self)
+
+
+def measure_throughput(
+    subnet: Subnet, rail: int, samples: int, progress: Callable[[str], None] = lambda _: None
+) -> list[Throughput]:
+    """Measure all patterns over all hosts of a rail.
+
+    Args:
+        subnet: the rail.
+        rail: its number.
+        samples: of each pattern that has several forms; seeds are 0, 1, 2, ...
+        progress: is told which pattern begins.
+
+    Raises:
+        UsageError: there are fewer than two hosts.
+    """
+    hosts = find_hosts([subnet.fabric])
+    lid = hosts.lid[:, 0]
+    lid = lid[lid != NO_LID]
+    if len(lid) < 2:
+        raise UsageError(f"{subnet.fabric.name}: a pattern needs two hosts that can send; the fabric has {len(lid)}")
+    results = []
+    for name in (ALL_TO_ALL, *SEEDED, SHIFT):
+        progress(name)
+        if name == ALL_TO_ALL:
+            wanted = [name]
+        elif name == SHIFT:
+            wanted = [f"{name}:{1 + distance}" for distance in shuffle(len(lid) - 1, 0)[:samples].tolist()]
+        else:
+            wanted = [f"{name}:{seed}" for seed in range(samples)]
+        shares = np.array([_share(subnet, lid, build_pattern(f"pattern:{each}", len(lid))) for each in wanted])
+        pair, network, unrouted = shares.T
+        results.append(
+            Throughput(
+                rail=rail,
+                pattern=name,
+                samples=len(wanted),
+                **{
+                    f"{kind}_{what}": float(function(values))
+                    for kind, values in (("pair", pair), ("network", network))
+                    for what, function in _STATISTICS.items()
+                },
+                unrouted=float(unrouted.mean()),
+            )
+        )
+    return results
+
+
+def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
+    """Give the mean share of the pairs, that beside their hosts' own links alone, and how many do not arrive."""
+    source, destination = lid[demand.source], lid[demand.destination]
+    meeting = _count_meeting(subnet, lid, source, destination)
+    fabric = subnet.fabric
+    gbps = np.repeat(np.nan_to_num(fabric.link_gbps, nan=float(np.nanmax(fabric.link_gbps, initial=1.0))), 2)
+    with np.errstate(divide="ignore"):
+        share = np.where(meeting > 0, gbps / meeting, np.inf)
+    pair = network = lost = 0.0
+    for begin in range(0, len(source), _PAIRS):
+        here = slice(begin, begin + _PAIRS)
+        paths = subnet.routes.find_paths(source[here], destination[here])
+        arrives = np.flatnonzero(np.diff(paths.offset) > 0)
+        lost += len(source[here]) - len(arrives)
+        first, last = paths.offset[arrives], paths.offset[arrives + 1] - 1
+        least = np.minimum.reduceat(share[paths.end], first) if len(arrives) else np.zeros(0)
+        alone = np.minimum.reduceat(gbps[paths.end], first) if len(arrives) else np.zeros(0)
+        own = np.minimum(share[paths.end[first]], share[paths.end[last]])
+        pair += float((least / alone).sum())
+        network += float((least / np.minimum(own, alone)).sum())
+    return pair / len(source), network / len(source), lost / len(source)
+
+
+def _count_meeting(
+    subnet: Subnet,
+    lid: npt.NDArray[np.int32],
+    source: npt.NDArray[np.int32],
+    destination: npt.NDArray[np.int32],
+) -> npt.NDArray[np.float64]:
+    """Count the pairs that pass each link end: float64 [2 * link + end]."""
+    if len(source) == len(lid) * (len(lid) - 1):  # all to all needs no list of pairs
+        one = np.broadcast_to(np.uint64(1), (len(lid), len(lid)))
+        loads = spread_matrix(subnet.routes, lid, lid, one)
+    else:
+        group = np.zeros(len(source), np.uint32)
+        loads = spread(subnet.routes, source, destination, np.ones(len(source), np.uint64), group, 1)
+    return loads.bytes.reshape(-1).astype(np.float64)
