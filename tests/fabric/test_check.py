@@ -140,6 +140,14 @@ def test_a_route_to_another_port_is_found(tmp_path: Path) -> None:
     assert names(health) == ["wrong-end"]
 
 
+def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / OPENSM).write_bytes(read_sample_bytes("oversub-faulty", OPENSM))
+    health = check(tmp_path / OPENSM)
+    assert names(health) == ["switch-without-table", "slow-link", "narrow-link", "few-uplinks"]
+    assert "16 of 16 switches have no forwarding table" in health.findings[0].what
+    assert not health.trusted
+
+
 def test_a_cut_list_of_links_is_found(tmp_path: Path) -> None:
     health = plant(tmp_path, "testbed44", lst=lambda text: re.sub(r".*\{host05 .*\n", "", text))
     assert names(health) == ["unlisted-lid", "route-without-link"]

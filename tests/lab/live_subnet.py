@@ -14,7 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 from lab.cabling import Cabling, drawn_tree
+
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "ibtracert": "infiniband-diags"}
 TIMEOUT_S = 60.0
@@ -48,24 +52,91 @@ def route(cabling: Cabling, folder: Path, engine: str, lmc: int = 0) -> Iterator
     Yields:
         The environment of programs that are to see the subnet.
     """
+    with simulate(cabling.text(), cabling.first_host, folder, f"-R {engine} -l {lmc}") as simulated:
+        yield simulated
+
+
+@contextmanager
+def route_by_tables(fabric: Fabric, tables: ForwardingTables, folder: Path) -> Iterator[dict[str, str]]:
+    """Simulate a fabric whose LIDs and tables are given, while the block lasts.
+
+    Yields:
+        The environment of programs that are to see the subnet.
+    """
+    lids = zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True)
+    (folder / "guid2lid").write_text("".join(f"{guid:#018x} {lid:#06x} {lid:#06x}\n\n" for guid, lid in lids))
+    (folder / "tables").write_text(tables_text(fabric, tables))
+    (folder / "opensm.conf").write_text("honor_guid2lid_file TRUE\n")
+    first = next(name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA)
+    with simulate(net_text(fabric), first, folder, "-F opensm.conf -R file -U tables") as simulated:
+        yield simulated
+
+
+@contextmanager
+def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict[str, str]]:
+    """Simulate a subnet with OpenSM on it while the block lasts.
+
+    Args:
+        net: the fabric as ibsim reads it.
+        first_host: where OpenSM runs.
+        folder: where its dumps are to be.
+        how: OpenSM's options.
+
+    Yields:
+        The environment of programs that are to see the subnet.
+    """
     missing = [package for program, package in PACKAGES.items() if shutil.which(program, path=search_path()) is None]
     assert not missing, f"this needs: apt-get install {' '.join(missing)}"
-    (folder / "fabric.net").write_text(cabling.text())
+    (folder / "fabric.net").write_text(net)
     environment = os.environ | {
         "PATH": search_path(),
         "IBSIM_SOCKNAME": f"ibprof-{os.getpid()}-{folder.name}",
-        "SIM_HOST": cabling.first_host,
+        "SIM_HOST": first_host,
         "OSM_TMP_DIR": f"{folder}/",
         "OSM_CACHE_DIR": f"{folder}/",
     }
     simulated = environment | {"LD_PRELOAD": find_simulator()}
     # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, which is waited for.
-    manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 -R {engine} -l {lmc} --dump_files_dir ."
+    manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
     with (
         start("ibsim -s -n -N 2000 -S 500 -P 20000 fabric.net", folder, environment, "ibsim.log", "simulator ready"),
         start(manage, folder, simulated, "osm.log", "SUBNET UP"),
     ):
         yield simulated
+
+
+def net_text(fabric: Fabric) -> str:
+    """Write a fabric as ibsim reads it."""
+    cables: dict[int, list[str]] = {}
+    sign = {NodeKind.SWITCH: "S", NodeKind.CA: "H", NodeKind.ROUTER: "R"}
+
+    def identity(node: int) -> str:
+        return f'"{sign[NodeKind(fabric.node_kind[node])]}-{int(fabric.node_guid[node]):016x}"'
+
+    for nodes, ports in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        for (node, peer), (port, far) in ((nodes, ports), (nodes[::-1], ports[::-1])):
+            own = "" if fabric.node_kind[node] == NodeKind.SWITCH else "lid 0 lmc 0 "
+            line = f'[{port}]\t{identity(peer)}[{far}]\t\t# {own}"{fabric.node_name[peer]}" lid 0 4xQDR\n'
+            cables.setdefault(node, []).append(line)
+    stanzas = []
+    for node in range(fabric.nodes):
+        guid, name = int(fabric.node_guid[node]), fabric.node_name[node]
+        if fabric.node_kind[node] == NodeKind.SWITCH:
+            head = f'switchguid={guid:#x}({guid:x})\nSwitch\t36 {identity(node)}\t\t# "{name}" base port 0\n'
+        else:
+            head = f'caguid={guid:#x}\nCa\t1 {identity(node)}\t\t# "{name}"\n'
+        stanzas.append(f"vendid=0x2c9\ndevid=0x1003\nsysimgguid={guid:#x}\n{head}{''.join(cables[node])}\n")
+    return "".join(stanzas)
+
+
+def tables_text(fabric: Fabric, tables: ForwardingTables) -> str:
+    """Write tables as OpenSM loads them (`-R file -U FILE`)."""
+    lid_of = dict(zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True))
+    lines = []
+    for guid, row in zip(tables.switch_guid.tolist(), tables.port, strict=True):
+        lines.append(f"Unicast lids [0-{len(row) - 1}] of switch Lid {lid_of[guid]} guid {guid:#018x} ('s'):\n")
+        lines += [f"{lid:#06x} {row[lid]:03} # x\n" for lid in np.flatnonzero(row != UNREACHABLE).tolist()]
+    return "".join(lines)
 
 
 def find_simulator() -> str:

@@ -14,7 +14,7 @@ from ibprof_converter.checks.routes import check_routes, check_tables
 from ibprof_converter.fabric.assemble import LidTwiceError
 from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.routing.sources import RailFiles
-from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, without_tables
 from ibprof_converter.traffic.hosts import find_hosts
 
 
@@ -79,7 +79,7 @@ def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lamb
     for number, files in enumerate(rails):
         progress(f"reading rail {number}")
         try:
-            subnet = read_rail(files, number)
+            subnet = _read(files, number)
         except InconsistentError as error:
             kind = Kind.LID_TWICE if isinstance(error, LidTwiceError) else Kind.CONTRADICTION
             findings.append(Finding(kind, number, str(error), ()))
@@ -96,6 +96,14 @@ def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lamb
         fabrics = [subnet.fabric for subnet in subnets]
         findings += check_rails_alike(fabrics, find_hosts(fabrics))
     return Health(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
+
+
+def _read(files: RailFiles, number: int) -> Subnet:
+    """Read a rail, with tables or without."""
+    try:
+        return read_rail(files, number)
+    except MissingTablesError:
+        return without_tables(files)
 
 
 def _summarise(subnet: Subnet) -> RailSummary:

@@ -26,6 +26,10 @@ from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 _LARGEST_LMC = 7
 
 
+class MissingTablesError(InputError):
+    """A list of links has no tables beside it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subnet:
     """One rail: its fabric, its tables.
@@ -88,7 +92,19 @@ def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
         tables = read_tables(path)
         if np.isin(_switch_guids(fabric), tables.switch_guid).any():
             return tables
-    raise InputError(files.links, None, "forwarding tables of this fabric beside it (.fdbs, dump_fts)", "none")
+    raise MissingTablesError(files.links, None, "forwarding tables of this fabric beside it (.fdbs, dump_fts)", "none")
+
+
+def without_tables(files: RailFiles) -> Subnet:
+    """Read a rail that has no tables, so that at least its links can be looked at.
+
+    Raises:
+        InputError: a file is not what it should be.
+        InconsistentError: it contradicts itself.
+    """
+    fabric = read_fabric(files.links, files.lid_ranges)
+    tables = ForwardingTables("no file", np.zeros(0, np.uint64), np.zeros((0, 1), np.uint8))
+    return Subnet(fabric, tables, tuple(f"{fabric.name}: {warning}" for warning in fabric.warnings))
 
 
 def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None) -> Subnet:
