@@ -67,10 +67,12 @@ class RecordingFile:
         chosen = np.flatnonzero((self._segments["kind"] == number) & (self._owner >= 0))
         chosen = chosen[np.argsort(self._owner[chosen], kind="stable")]
         record = layout.types[layout.record_names[number]]
-        parts = [_segment_records(self._bytes, segment, record) for segment in self._segments[chosen]]
+        parts = [_segment_bytes(self._bytes, segment, record) for segment in self._segments[chosen]]
         if not parts:
             return np.empty(0, record), np.empty(0, np.intp)
-        return np.concatenate(parts), np.repeat(self._owner[chosen], [len(part) for part in parts])
+        # As bytes: numpy compares the fields of structs anew for each part.
+        counts = [len(part) // record.itemsize for part in parts]
+        return np.concatenate(parts).view(record), np.repeat(self._owner[chosen], counts)
 
     def release(self) -> None:
         """Give the memory of what was read back; it is read from disk again when it is asked for."""
@@ -239,7 +241,7 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
         segment = segments[unknown][0]
         expected = f"the offset of a process in the segment at byte {segment['offset']}"
         raise InputError(path, None, expected, str(segment["process"]))
-    parts = [_segment_records(data, segment, record) for segment in theirs]
+    parts = [_segment_bytes(data, segment, record).view(record) for segment in theirs]
     # A process that was killed before it had described itself recorded nothing.
     started = [bool(len(part)) and part["start_ns"][0] != 0 for part in parts]
     processes = [part[:1] for part, recorded in zip(parts, started, strict=True) if recorded]
@@ -248,6 +250,6 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
     return np.concatenate(processes) if processes else np.empty(0, record), owner
 
 
-def _segment_records(data: npt.NDArray[np.uint8], segment: np.void, record: np.dtype[np.void]) -> Records:
+def _segment_bytes(data: npt.NDArray[np.uint8], segment: np.void, record: np.dtype[np.void]) -> npt.NDArray[np.uint8]:
     begin = int(segment["offset"]) + recording_layout().types["segment"].itemsize
-    return data[begin : begin + int(segment["used"]) * record.itemsize].view(record)
+    return data[begin : begin + int(segment["used"]) * record.itemsize]

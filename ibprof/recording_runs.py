@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -70,14 +70,35 @@ def list_runs(path: Path) -> list[Run]:
     if not paths:
         raise InputError(path, None, f"files that end with {SUFFIX}", "none: nothing was recorded here")
     files = sorted((open_recording_file(one) for one in paths), key=lambda file: file.start_ns)
-    groups: list[list[RecordingFile]] = []
+    groups: list[_Group] = []
     for file in files:
-        home = next((group for group in groups if _belongs(file, group)), None)
+        home = next((group for group in groups if group.takes(file)), None)
         if home is None:
-            groups.append([file])
-        else:
-            home.append(file)
-    return _name_runs(groups)
+            home = _Group()
+            groups.append(home)
+        home.files.append(file)
+        home.ranks.update(_ranks(file))
+    return _name_runs([group.files for group in groups])
+
+
+@dataclass(slots=True)
+class _Group:
+    """Files of one run, the oldest first, and the ranks in them."""
+
+    files: list[RecordingFile] = field(default_factory=list)
+    ranks: set[int] = field(default_factory=set)
+
+    def takes(self, file: RecordingFile) -> bool:
+        """Tell whether a file is of the same run."""
+        first = self.files[0]
+        # A script may start several jobs within one `ibprof run`.
+        if (file.run, file.job) != (first.run, first.job):
+            return False
+        if file.run and file.job:
+            return True
+        same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
+        named = bool(file.run or file.job)
+        return named and same_time and self.ranks.isdisjoint(_ranks(file))
 
 
 def choose_run(path: Path, runs: Sequence[Run], name: str | None) -> Run:
@@ -93,20 +114,6 @@ def choose_run(path: Path, runs: Sequence[Run], name: str | None) -> Run:
             return run
     listed = "".join(f"\n  {run.name}  (from {_format_time(run.start_ns)})" for run in runs)
     raise UsageError(f"{path} has no run {name!r}; it has{listed}")
-
-
-def _belongs(file: RecordingFile, group: Sequence[RecordingFile]) -> bool:
-    """Tell whether a file is of the run of the others, all older ones."""
-    first = group[0]
-    # A script may start several jobs within one `ibprof run`.
-    if (file.run, file.job) != (first.run, first.job):
-        return False
-    if file.run and file.job:
-        return True
-    ranks = {rank for other in group for rank in _ranks(other)}
-    same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
-    named = bool(file.run or file.job)
-    return named and same_time and ranks.isdisjoint(_ranks(file))
 
 
 def _ranks(file: RecordingFile) -> list[int]:
