@@ -125,7 +125,7 @@ def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("limit", ["-f 80", "-f 400"])
+@pytest.mark.parametrize("limit", ["-f 120", "-f 400"])
 def test_what_found_no_room_is_told(limit: str, system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
     """The recording ends where files must end, and says by how much it is short."""
     check_unharmed(
