@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time `ibprof-layout` on a fat-tree of 1,296 hosts with all-to-all traffic: the whole command, and each of its stages.
 
-Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N]
+Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N] [--crossings]
 """
 
 from __future__ import annotations
@@ -12,8 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from ibprof_converter.layout.crossings import count_crossings
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.layout.traversal import rank_names, visit
+from ibprof_converter.routing.subnet import read_subnet
+
+TESTS = Path(__file__).parents[1] / "tests/fabrics"
+TREES = (
+    *(str(TESTS / name / "ibdiagnet.lst.xz") for name in ("dualrail/rail1", "xgft3-512", "xgft3-1296")),
+    str(TESTS / "oversub-faulty/ibdiagnet.lst.xz"),
+    "xgft:3:18,18,36:1,18,18",
+)
 FABRIC = Path(__file__).parents[1] / "tests/fabrics/xgft3-1296/ibdiagnet.lst.xz"
 TRAFFIC = "pattern:all-to-all"
 GOAL_S = 3.0
@@ -28,19 +42,18 @@ def lap(name):
     now = time.perf_counter()
     laps.append((now - began, name))
     began = now
-import argparse
 from ibprof_converter.cli import inputs, layout  # all that the command imports
 from ibprof_converter.outputs import csv_file, rows
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
-arguments = argparse.Namespace(inputs=[fabric, traffic], fdbs=[], placement=None, rails=None, strict=False)
+arguments = layout._parser().parse_intermixed_args([fabric, traffic])
 current = None
 def stage(name):
     global current
     if current:
         lap(current)
     current = name
-loaded = inputs.load_inputs(arguments, progress=stage)
+loaded = inputs.load_inputs(arguments, progress=stage, loads_only=True)
 lap(current)
 fabrics = [subnet.fabric for subnet in loaded.subnets]
 with open(f"{folder}/links.csv", "w") as file:
@@ -63,7 +76,12 @@ for seconds, name in laps:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=5, metavar="N", help="of which the medians are taken (default: 5)")
-    runs = parser.parse_args().runs
+    parser.add_argument("--crossings", action="store_true", help="count crossings of links; no more")
+    arguments = parser.parse_args()
+    if arguments.crossings:
+        show_crossings()
+        return
+    runs = arguments.runs
     with tempfile.TemporaryDirectory() as folder:
         outputs = ["-o", f"{folder}/links.csv", "--yaml", f"{folder}/links.yaml", "--png", f"{folder}/heatmap.png"]
         links_only = time_command([str(FABRIC), TRAFFIC, *outputs[:2]], runs)
@@ -98,6 +116,27 @@ def time_stages(arguments: list[str], runs: int) -> dict[str, float]:
             seconds, name = line.split(" ", 1)
             times.setdefault(name, []).append(float(seconds))
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def show_crossings() -> None:
+    """Count crossings as laid out, beside an order by breadth-first search, of all links and of those within pods."""
+    print(f"{'':34} {'layout':>9} {'crossings':>10} {'by search':>10} {'in pods':>9} {'by search':>10}")
+    for name in TREES:
+        fabric = read_subnet(name).fabric
+        began = time.perf_counter()
+        (layout,) = lay_out([fabric])
+        took = time.perf_counter() - began
+        met = visit(fabric, rank_names(fabric)).astype(float)
+        in_pods = fabric.link_node[layout.level[fabric.link_node].max(axis=1) < layout.level.max()]
+        pods = replace(
+            fabric,
+            link_node=in_pods,
+            link_port=np.zeros_like(in_pods),
+            link_gbps=np.zeros(len(in_pods)),
+        )
+        counts = [count_crossings(each, layout.level, x) for each in (fabric, pods) for x in (layout.x, met)]
+        shown = " ".join(f"{count:10}" for count in counts)
+        print(f"{'/'.join(Path(name).parts[-3:-1]) or name:34} {1e3 * took:6.0f} ms {shown}")
 
 
 if __name__ == "__main__":
