@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The kernels on memory that ends where the data does, so that the sanitizers see every step beyond.
+ */
+#include "check.h"
+#include "ibprof_kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char dump[] = "dump_ucast_routes: Switch 0x10\n"
+                           "0x0001 : 001  : 00   : yes\n"
+                           "0x0002 : UNREACHABLE\n"
+                           "0x0003 : 254\n"
+                           "0xBFFF : 000  : HOPS UNKNOWN";
+
+/* Every beginning of a dump, and every beginning of its last lines. */
+static void test_cut_dumps(void)
+{
+    for (size_t size = 0; size < sizeof dump; size++) {
+        uint8_t *text = malloc(size ? size : 1);
+        memcpy(text, dump, size);
+        size_t lines = (size_t)ibp_count_line_breaks(text, size) + 1;
+        struct ibp_entries entries = {.lid = malloc(lines * sizeof *entries.lid),
+                                      .port = malloc(lines),
+                                      .other = malloc(lines * sizeof *entries.other)};
+        for (int form = IBP_ENTRY_FDBS; form <= IBP_ENTRY_LFT; form++) {
+            ibp_read_entries(text, size, (enum ibp_entry_form)form, &entries);
+            CHECK(entries.count + entries.others == lines);
+        }
+        free(text);
+        free(entries.lid);
+        free(entries.port);
+        free(entries.other);
+    }
+}
+
+static void test_whole_dump(void)
+{
+    uint16_t lid[8];
+    uint8_t port[8];
+    struct ibp_other_line other[8];
+    struct ibp_entries entries = {.lid = lid, .port = port, .other = other};
+    ibp_read_entries((const uint8_t *)dump, sizeof dump - 1, IBP_ENTRY_FDBS, &entries);
+    CHECK(entries.count == 4 && entries.others == 1 && entries.bad == -1);
+    CHECK(lid[0] == 1 && port[0] == 1);
+    CHECK(lid[1] == 2 && port[1] == 255);
+    CHECK(lid[2] == 3 && port[2] == 254);
+    CHECK(lid[3] == 0xbfff && port[3] == 0);
+}
+
+/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6 the
+ * switches'. Link ends: 2 * i and 2 * i + 1 are of host i and its switch, 8 and 9 of the switches. */
+enum { LIDS = 7, ENDS = 10, PORTS = 6, WIDTH = 4 };
+
+static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)
+{
+    static const uint8_t has_table[2] = {1, 1};
+    static const struct ibp_hop hop[2 * WIDTH] = {{-1, -1}, {1, 2 + 0}, {3, 2 + 1}, {8, 1},
+                                                  {-1, -1}, {5, 2 + 2}, {7, 2 + 3}, {9, 0}};
+    static const int32_t port_switch[PORTS] = {-1, -1, -1, -1, 0, 1};
+    static const struct ibp_hop first[PORTS] = {{0, 0}, {2, 0}, {4, 1}, {6, 1}, {-1, -1}, {-1, -1}};
+    static const uint32_t into[3] = {0, 1, 2};
+    static const int32_t into_end[2] = {9, 8};
+    static const int32_t end_switch[ENDS] = {-1, 0, -1, 0, -1, 1, -1, 1, 0, 1};
+    static const uint8_t table[2][LIDS] = {{255, 1, 2, 3, 3, 0, 3}, {255, 3, 3, 1, 2, 3, 0}};
+    static const int32_t row_of[2] = {0, 1};
+    for (int lid = 0; lid < 1 << 16; lid++) lid_port[lid] = lid >= 1 && lid <= PORTS ? lid - 1 : IBP_NONE;
+    ibp_transpose_tables(&table[0][0], LIDS, row_of, 2, egress);
+    return (struct ibp_routes){.switches = 2,
+                               .leaves = 2,
+                               .width = WIDTH,
+                               .lids = LIDS,
+                               .ends = ENDS,
+                               .ports = PORTS,
+                               .egress = egress,
+                               .has_table = has_table,
+                               .hop = hop,
+                               .lid_port = lid_port,
+                               .port_switch = port_switch,
+                               .first = first,
+                               .into = into,
+                               .into_end = into_end,
+                               .end_switch = end_switch};
+}
+
+/* Each host sends one byte to each host, itself included: as a matrix, with trees and without, and as flows. */
+static void test_all_to_all(void)
+{
+    static const uint64_t expected[ENDS] = {3, 3, 3, 3, 3, 3, 3, 3, 4, 4};
+    int32_t *lid_port = malloc((1 << 16) * sizeof *lid_port);
+    uint8_t *egress = malloc(LIDS * 2);
+    struct ibp_routes routes = two_switches(lid_port, egress);
+    static const int32_t lid[4] = {1, 2, 3, 4};
+    uint64_t bytes[16], ended[IBP_REASONS], routed;
+    int32_t source[16], destination[16];
+    for (int i = 0; i < 16; i++) {
+        bytes[i] = 1;
+        source[i] = lid[i / 4];
+        destination[i] = lid[i % 4];
+    }
+    struct ibp_trees *trees = ibp_trees_new(&routes, 1 << 20, 2);
+    struct ibp_matrix matrix = {4, 4, lid, lid, bytes, 4, 1};
+    for (int with = 0; with < 2; with++) {
+        uint64_t load[ENDS] = {0};
+        CHECK(!ibp_spread_matrix(&routes, with ? trees : NULL, &matrix, 2, load, ended));
+        CHECK(!memcmp(load, expected, sizeof load));
+        CHECK(ended[IBP_DELIVERED] == 12 && ended[IBP_SAME_PORT] == 4);
+    }
+    ibp_trees_free(trees);
+    uint64_t load[ENDS] = {0};
+    struct ibp_flows flows = {16, source, destination, bytes, NULL, 1};
+    CHECK(!ibp_spread_flows(&routes, &flows, 2, load, &routed, ended, NULL));
+    CHECK(!memcmp(load, expected, sizeof load));
+    CHECK(routed == 12 && ended[IBP_SAME_PORT] == 4);
+    free(lid_port);
+    free(egress);
+}
+
+int main(void)
+{
+    test_cut_dumps();
+    test_whole_dump();
+    test_all_to_all();
+    return 0;
+}
