@@ -23,6 +23,9 @@ _GAP = 2.0
 _HOSTS_BELOW = 0.35
 """How far below their switch the hosts of a fabric without levels are; its neighbours are 1 away."""
 
+_HOSTS_ASIDE = 0.25
+"""How far to its right the middle of them is, so that none hides on a link that goes straight down."""
+
 Places = npt.NDArray[np.float64]
 
 
@@ -126,7 +129,7 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
     index = np.arange(len(others)) - np.repeat(np.cumsum(count) - count, count)
     middle = np.append(point, [[point[:, 0].max() + room, 1.0]], axis=0)[np.repeat(owner, count)]
     point[others] = middle + np.stack(
-        [index - (np.repeat(count, count) - 1) / 2, np.full(len(others), -_HOSTS_BELOW)], axis=1
+        [index - (np.repeat(count, count) - 1) / 2 + _HOSTS_ASIDE, np.full(len(others), -_HOSTS_BELOW)], axis=1
     )
     x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
     return Layout(level, x, point[:, 1], has_levels=False)
