@@ -22,6 +22,7 @@ WRITTEN_BY_TOOLS = (
     "converter/ibprof_converter/data/demo-fabric/",
     "build/",
     "dist/",
+    "ibprof-demo/",
 )
 
 
