@@ -13,6 +13,7 @@ import pytest
 from fabric_samples import IBDIAGNET, find_sample
 
 from ibprof_converter.cli import layout, place, report
+from ibprof_converter.cli.inputs import split_inputs
 
 LST = str(find_sample("testbed44", IBDIAGNET))
 FIRST = "pattern:shift:1:100"
@@ -109,6 +110,17 @@ def test_what_cannot_be(
     arguments = [LST, *matrices, *placements, *(word.format(*matrices) for word in extra)]
     assert run(arguments) == 2  # type: ignore[operator]
     assert said in capsys.readouterr().err
+
+
+def test_folders_are_of_fabrics_or_of_runs_by_what_is_in_them(tmp_path: Path) -> None:
+    for name in ("fabric/ibdiagnet.lst", "run1/profile.otf2", "run2/host.ibprof", "both/ibdiagnet.lst", "both/p.otf2"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(Path(LST).read_bytes() if name.endswith(".lst") else b"")
+    fabric, run1, run2, both = (str(tmp_path / name) for name in ("fabric", "run1", "run2", "both"))
+    assert split_inputs([fabric, run1, run2]) == ([fabric], [run1, run2])
+    assert split_inputs([both, run1]) == ([both], [run1])
+    assert split_inputs([LST, "m.csv", "pattern:shift:1", "x"]) == ([LST], ["m.csv", "pattern:shift:1", "x"])
+    assert split_inputs(["a.lst", "b.lst", "anything"]) == (["a.lst", "b.lst"], ["anything"])
 
 
 def test_counters_are_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

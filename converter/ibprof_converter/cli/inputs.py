@@ -17,7 +17,7 @@ from ibprof.show import printable
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.layout.positions import Layout, lay_out
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.sources import find_rails, has_links
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.agreement import Agreement, compare_counters
@@ -131,7 +131,7 @@ def add_beside_arguments(parser: argparse.ArgumentParser) -> None:
 def split_inputs(inputs: Sequence[str]) -> tuple[list[str], list[str]]:
     """Tell fabrics from traffics: the last name is of a traffic, and so are those before it that look like one."""
     first = len(inputs) - 1
-    while first > 0 and is_traffic(inputs[first - 1]):
+    while first > 0 and is_traffic(inputs[first - 1]) and not has_links(Path(inputs[first - 1])):
         first -= 1
     return list(inputs[:first]), list(inputs[first:])
 

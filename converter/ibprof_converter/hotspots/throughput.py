@@ -28,7 +28,12 @@ SEEDED = ("bisect", "2dnn", "2dnndiag", "3dnn", "3dnndiag", "random50", "randn50
 ALL_TO_ALL = "all-to-all"
 SHIFT = "shift"
 
-_STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {"mean": np.mean, "deviation": np.std, "least": np.min, "most": np.max}
+_STATISTICS: dict[str, Callable[[npt.NDArray[np.float64]], np.floating]] = {
+    "mean": np.mean,
+    "deviation": np.std,
+    "least": np.min,
+    "most": np.max,
+}
 
 _PAIRS = 1 << 21
 """Pairs whose routes are looked at together."""

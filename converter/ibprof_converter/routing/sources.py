@@ -108,6 +108,11 @@ def tell_content(path: Path) -> Content | None:
     return Content.LID_RANGES if looks_like_lid_ranges(head) else None
 
 
+def has_links(path: Path) -> bool:
+    """Whether a file is a list of links, or a folder holds one."""
+    return bool(_sort_folder(path).links) if path.is_dir() else tell_content(path) is Content.LINKS
+
+
 @dataclass(slots=True)
 class _Named:
     """Files that the user named, in order."""

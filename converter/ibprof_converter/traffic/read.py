@@ -40,6 +40,8 @@ def is_traffic(name: str) -> bool:
     path = Path(name)
     if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
+    if path.is_dir():  # what a run left in a folder of its own
+        return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir())
     return peek_dump(path).startswith(_OTF2_MAGIC)
 
 
