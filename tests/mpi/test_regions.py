@@ -12,7 +12,7 @@ from matrices import Matrix, load_complete, recorded
 from mpis import PROGRAMS, Build, Mpi, library, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import MarkKind, Profile
+from ibprof.profile import Direction, MarkKind, Profile
 
 RANKS = 3
 
@@ -129,3 +129,16 @@ def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) 
     for name, size in zip(names, (100_000, 100_000, 0), strict=True):
         total = recorded(profile, operation="BCAST", region=name)
         assert {pair: of_pair[0] for pair, of_pair in total.items()} == ({(0, 1): size} if size else {})
+
+
+def test_the_same_message_in_two_regions(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """What is remembered of the last message, so that the next one is cheap, ends with its region."""
+    rounds = 50
+    run_mpi(mpi, 2, [build(mpi, "alternating_regions.c"), str(2 * rounds)], recording=tmp_path)
+    profile = load_complete(tmp_path, 2)
+    for region, size in (("first", 100), ("second", 101)):
+        half = patterns.all_the_same(patterns.ring(2), size, rounds)
+        assert recorded(profile, operation="SEND", region=region) == half
+        assert recorded(profile, operation="ISEND", region=region) == half
+        both = patterns.all_the_same(patterns.ring(2), size, 2 * rounds)
+        assert recorded(profile, region=region, directions=[Direction.RECEIVED]) == both
