@@ -86,7 +86,7 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
     for calls in (50, 150):
         for file in bench.folder.glob("callgrind.*"):
             file.unlink()
-        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
+        valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
         bench.run(WITH, 2, *valgrind, program, "4", call, str(size), str(calls))
         counted.append(sum(_count_ours(file, bench.library.name) for file in bench.folder.glob("callgrind.*")))
     return (counted[1] - counted[0]) / (100 * 5 * 2)

@@ -41,7 +41,12 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
             *(word for name, value in preload.items() for word in ("-genv", name, value)),
         ]
         line += [folder / "IMB-MPI1", "-iter", "500", "-msglog", IMB_SIZES, "-npmin", "2", *IMB]
-        env = {**os.environ, "I_MPI_ROOT": str(folder.parent), "I_MPI_FABRICS": "shm"}
+        unpacked = {
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "LD_LIBRARY_PATH": str(folder.parent / "lib"),
+            "FI_PROVIDER_PATH": str(folder.parent / "lib"),
+        }
+        env = {**os.environ, **unpacked, "I_MPI_FABRICS": "shm"}
         done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=env)
         return _sum_times(done.stdout)
 

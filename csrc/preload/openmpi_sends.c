@@ -53,8 +53,8 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
 /* Standard mode, a datatype whose size is at hand: what most sends of an application's are. */
 static inline bool is_plain(ibp_handle datatype, int tag, int mode, ibp_handle communicator)
 {
-    return ibp_openmpi_is_plain(communicator, tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) &&
-           IBP_LIKELY(datatype == ibp_known_type.datatype);
+    return IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) && IBP_LIKELY(datatype == ibp_known_type.datatype) &&
+           ibp_openmpi_is_plain(communicator, tag);
 }
 
 /* Counts a plain message to the peer that the last one went to; false leaves all others to see_any. */
