@@ -335,3 +335,16 @@ def test_help_has_an_example(command: ModuleType, capsys: pytest.CaptureFixture[
         command.main(["--help"])
     assert end.value.code == 0
     assert "example" in capsys.readouterr().out
+
+
+def test_level_hosts_name_the_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = tmp_path / "nodes.csv"
+    # One host of the first switch counts alone: the other switch is a level further on.
+    arguments = [TESTBED, "pattern:shift:1", "-o", "/dev/null", "--nodes", str(nodes), "--level-hosts"]
+    assert layout.main([*arguments, "^host01 "]) == 0
+    with nodes.open() as file:
+        level = {row["name"]: int(row["level"]) for row in csv.DictReader(file)}
+    assert (level["sw-a"], level["sw-b"], level["host01 HCA-1"]) == (1, 2, 0)
+    with pytest.raises(SystemExit, match="2"):
+        layout.main([*arguments, "("])
+    assert "regular expression" in capsys.readouterr().err

@@ -206,6 +206,8 @@ def test_other_graphs_are_no_grids_and_no_groups() -> None:
 
 
 def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
-    points = place_by_distance(graph_of(12, [(i, (i + 1) % 12) for i in range(12)]))
+    ring = graph_of(12, [(i, (i + 1) % 12) for i in range(12)])
+    assert place_on_grid(ring) is None
+    points = place_by_distance(ring)
     radius = np.linalg.norm(points - points.mean(axis=0), axis=1)
     assert radius.min() > 0.9 * radius.max()

@@ -75,7 +75,7 @@ def place_on_grid(graph: list[set[int]]) -> Points | None:
     square do so too. (A ring of four is itself a square: it comes out as two pairs, which is the same graph.)
     """
     factors = _find_factors(graph)
-    if factors is None:
+    if factors is None or len(factors) < 2:  # a ring or a path alone is no grid
         return None
     coordinates = []
     for edges in factors:
