@@ -20,8 +20,9 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"{lacking}: {format_ranks(missing)}; {_place_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
+    end = "MPI_Finalize" if run.mpi else "its own end"
     if killed := [rank.rank for rank in run.ranks if not rank.finalized]:
-        yield f"rank {format_ranks(killed)} did not reach MPI_Finalize: the counters end where the process did"
+        yield f"rank {format_ranks(killed)} did not reach {end}: the counters end where the process did"
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
         yield f"{amount} of rank {format_ranks(lost)} are in no counter by peer and no mark, for want of room"

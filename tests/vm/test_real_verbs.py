@@ -205,11 +205,12 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
 @pytest.mark.full
 def test_the_long_forms(tmp_path: Path) -> None:
     folder = run_cases(tmp_path, "full")
-    for name, payload, rails in (("small", 50_000, 1), ("ud_two_rails", 2_500_000, 2), ("many", 120_000_000, 2)):
+    # UCX splits what is fetched; of datagrams it sends all over the first of the two rails that it is given.
+    for name, payload, rails in (("small", 50_000, 1), ("ud_two_rails", 2_500_000, 1), ("many", 120_000_000, 2)):
         case = Case(folder, name)
         run = case.profile()
         counted = [sent_from(run, f"rail{rail}a") for rail in (0, 1)]
         assert payload <= sum(counted) <= 1.02 * payload + 5_000
-        assert all(counted[:rails])
+        assert [amount > 1000 for amount in counted] == [True, rails == 2]
         for rail in (0, 1):
             assert counted[rail] <= case.carried(f"{rail}a")
