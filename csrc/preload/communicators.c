@@ -26,6 +26,12 @@ static size_t map_bytes(int size)
     return (size_t)(size ? size : 1) * sizeof(uint32_t);
 }
 
+static int take_world_group(ibp_handle *group)
+{
+    *group = ibp_mpi.world_group;
+    return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
+}
+
 /* World ranks of a group's members; NULL when they are the numbers 0, 1, ... themselves, with 0 returned. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
@@ -33,12 +39,12 @@ static int translate(ibp_handle group, struct ibp_communicator *into)
     bool same = true;
     int *own, *world, failed;
 
-    if (ibp_mpi.group_size(group, &into->size) || ibp_mpi.comm_group(ibp_mpi.world, &world_group)) return -1;
+    if (ibp_mpi.group_size(group, &into->size) || take_world_group(&world_group)) return -1;
     own = ibp_memory_map(map_bytes(into->size));
     world = ibp_memory_map(map_bytes(into->size));
     for (int i = 0; own && i < into->size; i++) own[i] = i;
     failed = !own || !world || ibp_mpi.group_translate_ranks(group, into->size, own, world_group, world);
-    ibp_mpi.group_free(&world_group);
+    if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
     ibp_memory_unmap(own, map_bytes(into->size));
     for (int i = 0; !failed && i < into->size; i++) {
         if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* of another job */

@@ -87,6 +87,7 @@ static int find_functions(void)
         const char *name;
     } needed[] = {
         {&ibp_mpi.comm_rank, "PMPI_Comm_rank"},
+        {&ibp_mpi.comm_free, "PMPI_Comm_free"},
         {&ibp_mpi.comm_size, "PMPI_Comm_size"},
         {&ibp_mpi.comm_group, "PMPI_Comm_group"},
         {&ibp_mpi.comm_remote_group, "PMPI_Comm_remote_group"},
@@ -175,11 +176,58 @@ int ibp_mpi_find(void)
     return 0;
 }
 
+/* Handles of MPI_INFO_NULL and MPI_ERRORS_RETURN. */
+static ibp_handle no_info(void)
+{
+    if (ibp_mpi.abi == IBP_ABI_OPENMPI) return (ibp_handle)ibp_mpi_symbol("ompi_mpi_info_null");
+    return ibp_mpi.abi == IBP_ABI_MPICH ? 0x1c000000 : 0x130;
+}
+
+static ibp_handle errors_return(void)
+{
+    if (ibp_mpi.abi == IBP_ABI_OPENMPI) return (ibp_handle)ibp_mpi_symbol("ompi_mpi_errors_return");
+    return ibp_mpi.abi == IBP_ABI_MPICH ? 0x54000001 : 0x143;
+}
+
+/* A program that begins with a session has no MPI_COMM_WORLD and no MPI_COMM_SELF. The one's ranks are a process set's; in the
+ * other's place comes a communicator of our own, which takes no other process to make. */
+static int ask_process_sets(void)
+{
+    struct {
+        int (*from_set)(ibp_handle, const char *, ibp_handle *);
+        int (*group_rank)(ibp_handle, int *);
+        int (*create)(ibp_handle, const char *, ibp_handle, ibp_handle, ibp_handle *);
+    } session;
+    void *const functions[] = {own_function("PMPI_Group_from_session_pset"), own_function("PMPI_Group_rank"),
+                               own_function("PMPI_Comm_create_from_group")};
+    ibp_handle self = 0;
+    int error;
+
+    if (!functions[0] || !functions[1] || !functions[2]) return -ENOSYS;
+    memcpy(&session, functions, sizeof session);
+    if (session.from_set(ibp_mpi.session, "mpi://WORLD", &ibp_mpi.world_group) ||
+        session.group_rank(ibp_mpi.world_group, &ibp_mpi.rank) ||
+        ibp_mpi.group_size(ibp_mpi.world_group, &ibp_mpi.size) ||
+        session.from_set(ibp_mpi.session, "mpi://SELF", &self))
+        return -EPROTO;
+    error = session.create(self, "ibprof", no_info(), errors_return(), &ibp_mpi.self);
+    ibp_mpi.group_free(&self);
+    return error ? -EPROTO : 0;
+}
+
+void ibp_mpi_close(void)
+{
+    if (!ibp_mpi.session) return;
+    ibp_mpi.group_free(&ibp_mpi.world_group);
+    ibp_mpi.comm_free(&ibp_mpi.self);
+}
+
 int ibp_mpi_open(void)
 {
     if (ibp_mpi_find() || find_functions()) return -ENOSYS;
     ask_version();
     ask_thread_level();
+    if (ibp_mpi.session) return ask_process_sets();
     if (ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size))
         return -EPROTO;
     return 0;
@@ -193,7 +241,9 @@ unsigned ibp_mpi_largest_tag(void)
     int *value = NULL, found = 0;
 
     memcpy(&get_attribute, &function, sizeof function);
-    if (!get_attribute || ibp_mpi.abi == IBP_ABI_OPENMPI || get_attribute(ibp_mpi.world, key, &value, &found)) return 0;
+    if (!get_attribute || ibp_mpi.abi == IBP_ABI_OPENMPI ||
+        get_attribute(ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world, key, &value, &found))
+        return 0;
     return found && value ? (unsigned)*value : 0;
 }
 

@@ -24,7 +24,9 @@ struct ibp_mpi {
     void *library;  /* of dlopen */
     ibp_handle world;
     ibp_handle self;
-    int rank, size; /* in MPI_COMM_WORLD */
+    int rank, size; /* in MPI_COMM_WORLD, or where there is none the process set mpi://WORLD */
+    ibp_handle session;     /* that the program began with; 0 when it called MPI_Init */
+    ibp_handle world_group; /* of the process set, then */
     int thread_level;
     char version[256];
     /* Writable data of the library, and of the program, where a copy relocation may put it: predefined datatypes lie there. */
@@ -33,6 +35,7 @@ struct ibp_mpi {
     } library_data, program_data;
 
     int (*comm_rank)(ibp_handle, int *);
+    int (*comm_free)(ibp_handle *);
     int (*comm_size)(ibp_handle, int *);
     int (*comm_group)(ibp_handle, ibp_handle *);
     int (*comm_remote_group)(ibp_handle, ibp_handle *);
@@ -58,6 +61,9 @@ bool ibp_is_mpi_library(const char *path);
 
 /* Finds the library and asks it about this process; MPI must be initialised. Returns 0, or a negative errno. */
 int ibp_mpi_open(void);
+
+/* Frees what that made, before the last session ends. */
+void ibp_mpi_close(void);
 
 /* The next definition of an MPI function behind ours: another tool's or the library's. NULL when there is none. */
 void *ibp_mpi_next(const char *name);

@@ -184,9 +184,15 @@ static bool is_memory_scarce(void)
     return ibp_text_number(pages) * (uint64_t)sysconf(_SC_PAGESIZE) + spare > limit.rlim_cur;
 }
 
+static bool started;
+
+bool ibp_is_started(void)
+{
+    return started;
+}
+
 void ibp_start(void)
 {
-    static bool started;
     char why[1024] = "", unknown[256];
 
     if (started) return;
@@ -260,7 +266,7 @@ static void hand_over(void)
 }
 
 /* What MPI_Finalize itself still posts counts; what comes behind it does not. */
-static void stop_transfers(void)
+void ibp_hand_over(void)
 {
     if (!ibp_is_recorded()) return;
     __atomic_store_n(&ibp_wiped->recorded, false, __ATOMIC_RELAXED);
@@ -273,7 +279,7 @@ static __attribute__((destructor)) void end_process(void)
 {
     if (!ibp_is_recorded() || process->world_size) return;
     finish();
-    stop_transfers();
+    ibp_hand_over();
 }
 
 void ibp_set_counting(bool on)
@@ -327,7 +333,7 @@ INIT_THREAD(PMPI_Init_thread)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         ibp_stop();                                                                                                    \
         result = next();                                                                                               \
-        stop_transfers();                                                                                              \
+        ibp_hand_over();                                                                                               \
         return result;                                                                                                 \
     }
 FINALIZE(MPI_Finalize)

@@ -44,4 +44,10 @@ void ibp_prepare(void);
 void ibp_start(void);
 void ibp_stop(void);
 
+/* Whether ibp_start was called. */
+bool ibp_is_started(void);
+
+/* Called when MPI has ended. */
+void ibp_hand_over(void);
+
 #endif

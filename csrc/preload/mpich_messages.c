@@ -342,12 +342,14 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
 {
     char sent[IBP_MPICH_PROBE_BYTES] = "ibprof", received[IBP_MPICH_PROBE_BYTES] = "";
     const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
+    const ibp_handle communicator = ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world;
+    const int me = ibp_mpi.session ? 0 : ibp_mpi.rank;
     long status[32]; /* larger than MPI_Status of any MPI */
     void *request = NULL;
 
     probe.expected = true;
-    if (!ibp_mpi.irecv(received, sizeof received, byte, ibp_mpi.rank, IBP_MPICH_PROBE_TAG, ibp_mpi.world, &request) &&
-        !ibp_mpi.send(sent, sizeof sent, byte, ibp_mpi.rank, IBP_MPICH_PROBE_TAG, ibp_mpi.world))
+    if (!ibp_mpi.irecv(received, sizeof received, byte, me, IBP_MPICH_PROBE_TAG, communicator, &request) &&
+        !ibp_mpi.send(sent, sizeof sent, byte, me, IBP_MPICH_PROBE_TAG, communicator))
         ibp_mpi.wait(&request, status);
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);

@@ -60,6 +60,7 @@ TITLES = {
 }
 
 CM = "pml cm (libfabric)"
+SESSION, PARTITIONED = "a session without MPI_Init", "partitioned point-to-point"
 _BY_UCX = {"OMPI_MCA_pml": "ucx", "OMPI_MCA_pml_ucx_tls": "any", "OMPI_MCA_pml_ucx_devices": "any"}
 _BY_CM = {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": "tcp"}
 _OFI = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ofi"}
@@ -143,6 +144,21 @@ KINDS = (
             "BCAST": all_the_same(_tree(target), 2 * BYTES),
         },
     ),
+    Kind(
+        SESSION,
+        "C",
+        ("session.c", str(BYTES)),
+        lambda target: {
+            "BCAST": all_the_same(_tree(target), BYTES),
+            "SENDRECV": all_the_same(patterns.ring(RANKS), BYTES),
+        },
+    ),
+    Kind(
+        PARTITIONED,
+        "C",
+        ("partitioned.c", str(BYTES)),
+        _one("PSEND_INIT", lambda _: patterns.ring(RANKS), 2),
+    ),
     Kind("calls of all kinds", "Fortran 77", ("mpif_h.f",), _exchange),
     Kind("calls of all kinds", "Fortran 2008", ("use_mpi_f08.f90",), _exchange),
     Kind("calls of all kinds", "mpi4py", ("exchange.py",), _exchange),
@@ -168,7 +184,7 @@ FIXED = {
 
 
 def has(target: Target, kind: Kind) -> bool:
-    """Whether the MPI has what the kind needs: PyPI's have no Fortran, Debian's no mpi4py.
+    """Whether the MPI has what the kind needs: PyPI's have no Fortran, Debian's no mpi4py, Open MPI 4 nothing of MPI-4.
 
     Open MPI 4.1.4 by itself hangs in the point-to-point program over the tcp provider of libfabric.
     """
@@ -177,6 +193,8 @@ def has(target: Target, kind: Kind) -> bool:
         return of_system
     if kind.language == "mpi4py":
         return not of_system and target.name != mpis.STANDARD_ABI
+    if kind.title in (SESSION, PARTITIONED):
+        return target.name not in (mpis.SYSTEM, "4.1.8")
     return not (target.layer == CM and kind.title == "point-to-point")
 
 
