@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPICH between hosts, over TCP: what is recorded is what the hosts' network interfaces count, headers aside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import mpis
+import patterns
+import pytest
+from lab import hosts as lab
+from matrices import load_complete, recorded
+from mpis import Build, environment
+from patterns import all_the_same
+
+from ibprof.profile import Kind
+
+HOSTS = 3
+BYTES = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Hosts]:
+    missing = [tool for tool in ("ip", "unshare", "hostname") if not shutil.which(tool)]
+    if os.geteuid() != 0 or missing:
+        pytest.fail(f"needs root, to make network namespaces, and: {missing or 'nothing else'}", pytrace=False)
+    with lab.up(HOSTS, tmp_path_factory.mktemp("hosts")) as up:
+        yield up
+
+
+def test_interface_counters(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
+    mpi = mpis.find_of_mpich_kin("mpich-4.3.2")
+    over_tcp = {
+        "MPIR_CVAR_CH4_NETMOD": "ofi",
+        "FI_PROVIDER": "tcp",
+        "FI_TCP_IFACE": "eth0",
+        "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM": "pairwise",
+    }
+    settings = [word for name, value in over_tcp.items() for word in ("-genv", name, value)]
+    places = ",".join(hosts.address(host) for host in hosts.names)
+    line = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent, "-iface", "eth0"]
+    line += ["-hosts", places, "-ppn", "1", "-n", str(HOSTS), *settings]
+    line += [build(mpi, "collectives.c"), "blocking", "Alltoall", str(BYTES)]
+    folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
+    before = {host: hosts.sent_bytes(host) for host in hosts.names}
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], environment({"PATH": ":".join(folders)}), tmp_path, 60)
+    assert done.returncode == 0, done.stderr
+    profile = load_complete(tmp_path / "profile.ibprof", HOSTS)
+    assert sorted(host.name for host in profile.hosts) == sorted(hosts.names)
+    assert recorded(profile, operation="ALLTOALL") == all_the_same(patterns.all_pairs(HOSTS), BYTES)
+    for rank in profile.ranks:
+        host = profile.hosts[rank.host].name
+        payload = sum(size for (sender, _), (size, _) in recorded(profile, kinds=Kind).items() if sender == rank.rank)
+        on_the_wire = hosts.sent_bytes(host) - before[host]
+        assert payload <= on_the_wire <= 1.2 * payload + 500_000
