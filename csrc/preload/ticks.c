@@ -19,8 +19,9 @@
 bool ibp_ticking, ibp_ticking_messages;
 
 static struct {
-    uint64_t next_ns, period_ns; /* 0: none */
-} flush;
+    uint64_t period_ns;
+    uint64_t next_ns; /* never, where nothing is to be copied */
+} flush = {.next_ns = UINT64_MAX};
 
 /* A few milliseconds coarse, and read in as many nanoseconds. */
 static uint64_t coarse_ns(void)
@@ -35,10 +36,10 @@ static void copy(uint64_t now)
 {
     int error;
 
-    if (!flush.period_ns || now < flush.next_ns) return;
+    if (now < flush.next_ns) return;
     error = ibp_recording_copy();
     if (error) ibp_log(1, "the recording was not copied: %s", strerror(error));
-    flush.next_ns = coarse_ns() + flush.period_ns;
+    __atomic_store_n(&flush.next_ns, coarse_ns() + flush.period_ns, __ATOMIC_RELAXED);
 }
 
 void ibp_tick_slowly(void)
@@ -46,7 +47,7 @@ void ibp_tick_slowly(void)
     const uint64_t now = coarse_ns();
     const bool snapshot = ibp_timeline_is_due(now);
 
-    if (!snapshot && (!flush.period_ns || now < flush.next_ns)) return;
+    if (!snapshot && now < __atomic_load_n(&flush.next_ns, __ATOMIC_RELAXED)) return;
     ibp_lock();
     if (ibp_timeline_is_due(now)) ibp_timeline_take(now); /* another thread may have been here first */
     copy(now);
@@ -56,8 +57,9 @@ void ibp_tick_slowly(void)
 void ibp_ticks_open(void)
 {
     flush.period_ns = ibp_recording_flush_seconds() * UINT64_C(1000000000);
+    if (!flush.period_ns) return;
     flush.next_ns = coarse_ns() + flush.period_ns;
-    ibp_ticking = flush.period_ns;
+    ibp_ticking = true;
 }
 
 void ibp_ticks_open_timeline(uint32_t world_size)

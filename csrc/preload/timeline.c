@@ -12,20 +12,22 @@
 
 #define KEPT_MAX 512
 #define SHORTEST_MS 10 /* the clock that messages look at is a few milliseconds coarse */
+#define LONGEST_MS 1000000000
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
     struct ibp_snapshot *record[KEPT_MAX]; /* in the order of time, and behind them those that were dropped */
     uint32_t kept, made;
     uint32_t group_ranks;
-    uint64_t period_ns; /* 0: no snapshots */
-    uint64_t next_ns;
+    uint64_t period_ns;
+    uint64_t next_ns; /* never, before there are any */
     uint64_t asked_ns; /* when a message asked last */
-} timeline;
+} timeline = {.next_ns = UINT64_MAX};
 
 void ibp_timeline_open(uint64_t interval_ms, uint32_t world_size, uint64_t now_ns)
 {
     if (interval_ms < SHORTEST_MS) interval_ms = SHORTEST_MS;
+    if (interval_ms > LONGEST_MS) interval_ms = LONGEST_MS;
     timeline.period_ns = interval_ms * 1000000;
     timeline.next_ns = now_ns + timeline.period_ns;
     timeline.asked_ns = now_ns;
@@ -81,20 +83,22 @@ static void take(uint64_t unix_ns)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    const bool due = timeline.period_ns && now_ns >= timeline.next_ns;
+    /* Threads ask without the lock; which of two that ask at once is noted does not matter. */
+    const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
-    if (!due) timeline.asked_ns = now_ns;
+    if (!due) __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
     return due;
 }
 
 void ibp_timeline_take(uint64_t now_ns)
 {
-    const uint64_t unix_ns = ibp_clock_ns(), silent_ns = now_ns - timeline.asked_ns;
+    const uint64_t asked_ns = __atomic_load_n(&timeline.asked_ns, __ATOMIC_RELAXED);
+    const uint64_t silent_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
+    const uint64_t unix_ns = ibp_clock_ns();
 
-    if (!timeline.period_ns) return;
     /* What was sent before a long silence is not to be spread over it. */
     if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns);
     take(unix_ns);
-    timeline.asked_ns = now_ns;
-    timeline.next_ns = now_ns + timeline.period_ns;
+    __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&timeline.next_ns, now_ns + timeline.period_ns, __ATOMIC_RELAXED);
 }

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What IBPROF_INTERVAL costs a message, and what recording adds to the end of a job of many ranks.
+
+Runs take turns. Prints Markdown; status 1 when the end of a job takes more than its goal longer. Run it from a checkout
+on a quiet machine, with a library that was built or installed:
+
+    python benchmarks/overhead/over_time.py [--library FILE] [--mpi FOLDER_OF_MPIRUN] [--rounds N] [--ranks N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from bench import ENVIRONMENT, HERE, WITH, WITHOUT, Bench, ratio_interval, show_table, take_turns
+
+from ibprof.installed import find_library
+
+MESSAGES = 300_000
+INTERVAL = "IBPROF_INTERVAL=100"
+END_GOAL_MS = 10
+
+
+def show_interval(bench: Bench, rounds: int) -> None:
+    program = bench.build("selfsend")
+    commands = {WITHOUT: (WITHOUT, []), WITH: (WITH, []), INTERVAL: (WITH, ["env", INTERVAL])}
+
+    def measure(name: str) -> float:
+        variant, around = commands[name]
+        return float(bench.run(variant, 1, *around, program, str(MESSAGES)).split()[0])
+
+    measured = take_turns(list(commands), rounds, measure)
+    print(f"Self-send of 8 bytes (Irecv, Send, Wait), {MESSAGES:,} messages, {rounds} rounds\n")
+    rows = []
+    for name, values in measured.items():
+        ratio, low, high = ratio_interval(values, measured[WITHOUT])
+        rows.append([name, f"{np.median(values):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
+    show_table(["", "ns a message", "ratio", "95 % interval"], rows)
+
+
+def build_ends(bench: Bench) -> Path:
+    """A program, and behind whatever is preloaded a library, that tell what is done between them at MPI_Finalize."""
+    library, program = bench.folder / "libends.so", bench.folder / "ends"
+    compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
+    for options in (["-DWITHIN", "-shared", "-fPIC", "-o", library], ["-o", program, library, "-rdynamic"]):
+        subprocess.run([*compiler, *options], check=True, env={**os.environ, **ENVIRONMENT})
+    return program
+
+
+def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
+    """Shows what ranks do at MPI_Finalize apart from MPI, and tells whether the goal is met.
+
+    The work of all ranks over the number of cores is what it adds to a job that has more ranks than cores; wall time is
+    no measure there, with tens of milliseconds of noise.
+    """
+    program = build_ends(bench)
+
+    def measure(variant: str) -> list[float]:
+        return [float(line) for line in bench.run(variant, ranks, program).split()]
+
+    measured = {name: np.array(values) / 1e3 for name, values in take_turns([WITHOUT, WITH], rounds, measure).items()}
+    cores = min(os.cpu_count() or 1, ranks)
+    print(
+        f"{ranks} ranks on {cores} cores, processor time at MPI_Finalize apart from MPI, medians of {rounds} rounds\n"
+    )
+    added = {name: float(np.median(values.sum(axis=1))) / cores for name, values in measured.items()}
+    rows = [
+        [name, f"{np.median(values):.3f}", f"{np.median(values.max(axis=1)):.3f}", f"{added[name]:.2f}"]
+        for name, values in measured.items()
+    ]
+    show_table(["", "ms a rank", "ms, slowest rank", "ms a job"], rows)
+    return added[WITH] - added[WITHOUT] < END_GOAL_MS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
+    parser.add_argument(
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
+    )
+    parser.add_argument("--rounds", type=int, default=15, metavar="N", help="of measuring each figure (default: 15)")
+    parser.add_argument("--ranks", type=int, default=64, metavar="N", help="of the job that ends (default: 64)")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library())
+        version = bench.ask("mpirun", "--version").splitlines()[0]
+        print(f"{version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        show_interval(bench, wanted.rounds)
+        met = show_end(bench, wanted.rounds, wanted.ranks)
+    sys.exit(not met)
+
+
+if __name__ == "__main__":
+    main()
