@@ -71,6 +71,13 @@ bool ibp_hydra_describe(char *job, size_t job_bytes, char *launch, size_t launch
         if (!read_process(pid, &process)) return false;
         if (!process.is_proxy) continue;
         describe_job(pid, job, job_bytes);
+        if (getenv("PMI_SPAWNED")) {
+            /* Jobs that were spawned may have the proxy of their parents: then a file each, and the reader sorts them. */
+            strncat(job, " spawned", job_bytes - strlen(job) - 1);
+            (void)read_process((long)getpid(), &process);
+            snprintf(launch, launch_bytes, "hydra spawned %ld %llu", (long)getpid(), process.started);
+            return true;
+        }
         snprintf(launch, launch_bytes, "hydra proxy %ld %llu", pid, process.started);
         return true;
     }

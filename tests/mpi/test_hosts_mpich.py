@@ -17,7 +17,9 @@ from matrices import load_complete, recorded
 from mpis import Build, environment
 from patterns import all_the_same
 
-from ibprof.profile import Kind
+from ibprof.profile import UNKNOWN_PEER, Kind
+from ibprof.recording import merge_run
+from ibprof.recording_runs import list_runs
 
 HOSTS = 3
 BYTES = 1 << 20
@@ -57,3 +59,14 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, tmp_path: Path) -> N
         payload = sum(size for (sender, _), (size, _) in recorded(profile, kinds=Kind).items() if sender == rank.rank)
         on_the_wire = hosts.sent_bytes(host) - before[host]
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
+
+
+def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None:
+    """Hydra's proxy may start the ranks of both jobs; what the parents send to a child is of an unknown peer."""
+    mpi = mpis.find_of_mpich_kin("mpich-4.3.2")
+    through_network = dict(mpis.THROUGH_NETWORK)
+    mpis.run_mpi(mpi, 2, [build(mpi, "children.c"), "spawn"], recording=tmp_path, env=through_network)
+    parents, children = (merge_run(tmp_path, run) for run in list_runs(tmp_path))
+    assert (parents.world_size, children.world_size) == (2, 1)
+    assert recorded(parents, operation="SENDRECV") == all_the_same(patterns.ring(2), 1000)
+    assert (0, UNKNOWN_PEER) in recorded(parents, operation="BCAST")
