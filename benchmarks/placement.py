@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ibprof-place` gains, beside packed and random orders, on cases of 128 ranks, and how long it takes.
+
+Run it where ibprof is installed, from a checkout:  python benchmarks/placement.py [--time SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from placement_samples import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
+
+from ibprof_converter.placement.bound import bound_max_seconds
+from ibprof_converter.placement.orders import aware_orders, packed_order, random_order, spread_order
+from ibprof_converter.placement.search import search
+from ibprof_converter.routing.subnet import Subnet, read_subnet
+
+FABRICS = Path(__file__).parents[1] / "tests/fabrics"
+RANKS = 128
+CASES = {
+    "samplesort": samplesort(RANKS, 0),
+    "3-D halo, shuffled": shuffled_halo((8, 4, 4), 1),
+    "transpose": transpose(RANKS, 8),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--time", type=float, default=5.0, metavar="SECONDS", help="for each search (default: 5)")
+    seconds = parser.parse_args().time
+    print("largest time between switches in ms: random is the median and the best of 20 seeds")
+    for name, samples in (("dualrail", ("dualrail/rail1", "dualrail/rail2")), ("xgft3-1296", ("xgft3-1296",))):
+        subnets = [read_subnet(FABRICS / sample / "ibdiagnet.lst.xz") for sample in samples]
+        _, everyone = hosts_on_all_rails(subnets)
+        own = sorted(np.random.default_rng(5).choice(everyone, RANKS, replace=False).tolist())
+        for what, chosen in (("all hosts free", everyone), ("own scattered hosts", own)):
+            for case in CASES:
+                print(f"{name}, {what}, {case}: {measure(case, subnets, chosen, seconds)}", flush=True)
+
+
+def measure(case: str, subnets: Sequence[Subnet], chosen: Sequence[int], seconds: float) -> str:
+    began = time.perf_counter()
+    problem = make_problem(CASES[case], subnets, chosen)
+    packed = packed_order(problem.sites, RANKS)
+    aware = aware_orders(problem.neighbours, problem.sites, problem.paths).values()
+    bound = bound_max_seconds(problem)
+    found = search(problem, [packed, spread_order(problem.sites, RANKS), *aware], 1, seconds, bound)
+    took = time.perf_counter() - began
+    randoms = [problem.score(random_order(problem.sites, RANKS, seed)).max_seconds for seed in range(20)]
+    best, median = found.score.max_seconds, statistics.median(randoms)
+    return (
+        f"best {best * 1e3:.3f}, packed {problem.score(packed).max_seconds * 1e3:.3f}, "
+        f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f} %), "
+        f"bound {bound * 1e3:.3f}; {took:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
