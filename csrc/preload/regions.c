@@ -211,12 +211,11 @@ IBP_EXPORT void ibprof_region_end(void)
 {
     uint64_t now;
 
-    if (!ibp_is_recorded() || !regions->depth) return;
+    if (!ibp_is_recorded()) return;
     ibp_tick();
     now = ibp_clock_ns();
     ibp_lock();
-    regions->depth--;
-    if (regions->depth < DEPTH_MAX) {
+    if (regions->depth && --regions->depth < DEPTH_MAX) {
         const uint32_t region = regions->entered[regions->depth].region;
 
         visit(region, regions->entered[regions->depth].since_ns, now);
