@@ -165,7 +165,7 @@ def test_bad_input_is_3_and_says_where(
 
 def test_a_file_that_is_not_there_is_3(capsys: pytest.CaptureFixture[str]) -> None:
     assert place.main([FABRIC, "pattern:3dnn:1", "--hosts", "no such file"]) == 3
-    assert "no such file: No such file" in capsys.readouterr().err
+    assert "no such file: expected a readable file" in capsys.readouterr().err
 
 
 def test_rails_that_are_one_and_the_same_are_5(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof_converter.fabric.model import NO_NODE, Fabric
-from ibprof_converter.traffic.csv_tables import read_number
+from ibprof_converter.traffic.hostlists import ListedHost, read_listed_hosts
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
 from ibprof_converter.traffic.model import NO_LID
 from ibprof_converter.traffic.placement import Placement
@@ -41,34 +41,37 @@ def own_hosts(host_of_rank: npt.NDArray[np.int32], slots: int | None) -> dict[in
 
 
 def read_free_hosts(path: Path, hosts: Hosts, slots: int) -> dict[int, int]:
-    """Read hosts, one a line, with `slots=N` or `:N` after it for how many ranks it takes; `#` begins a remark.
+    """Read hosts from a list of any form that `hostlists` reads: of Slurm, PBS, Open MPI or MPICH, or a host a line.
+
+    Args:
+        path: the list. Lines of one host add up; where a host is named again, as in a PBS node file, each line that
+            says nothing of slots is one.
+        hosts: of the fabric.
+        slots: that a host takes of which the list says nothing.
+
+    Returns:
+        Host -> ranks that it takes.
 
     Raises:
-        InputError: a line names no host of the fabric, or one that was named before.
+        InputError: a line names no host of the fabric, or is none of a host list.
     """
     index = HostIndex(hosts.name, hosts.shared)
-    free: dict[int, int] = {}
-    for line, text in enumerate(path.read_text(encoding="utf-8-sig", errors="backslashreplace").splitlines(), 1):
-        words = text.partition("#")[0].replace(",", " ").split()
-        if not words:
-            continue
-        name, _, count = words[0].partition(":")
-        rest = words[1:] if not count else [f"slots={count}", *words[1:]]
-        found = index.find(name)
+    listed: dict[int, list[ListedHost]] = {}
+    for each in read_listed_hosts(path):
+        found = index.find(each.name)
         if found is None:
-            why = ", which several adapters are called" if index.is_shared(name) else ""
-            raise InputError(path, line, "a host of the fabric", quote_found(name) + why)
-        if found in free:
-            raise InputError(path, line, "each host once", f"{quote_found(name)} again")
-        free[found] = slots
-        for word in rest:
-            key, _, value = word.partition("=")
-            if key != "slots":
-                raise InputError(path, line, "HOST, HOST slots=N or HOST:N", quote_found(text.strip()))
-            free[found] = read_number(path, line, value, "a number of slots", _SLOTS_LIMIT)
-    if not free:
+            why = ", which several adapters are called" if index.is_shared(each.name) else ""
+            raise InputError(path, each.line, "a host of the fabric", quote_found(each.name) + why)
+        listed.setdefault(found, []).append(each)
+    if not listed:
         raise InputError(path, None, "a host a line", "none")
-    return free
+    unsaid = 1 if any(len(lines) > 1 for lines in listed.values()) else slots
+    free: dict[int, int] = {}
+    for host, lines in listed.items():
+        free[host] = sum(unsaid if each.slots is None else each.slots for each in lines)
+        if free[host] >= _SLOTS_LIMIT:
+            raise InputError(path, lines[-1].line, f"fewer than {_SLOTS_LIMIT} slots a host", str(free[host]))
+    return {host: room for host, room in free.items() if room} or free
 
 
 def host_of_ranks(placement: Placement, hosts: Hosts, fabrics: list[Fabric]) -> npt.NDArray[np.int32] | None:

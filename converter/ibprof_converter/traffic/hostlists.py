@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host lists as schedulers and launchers write them, as a host for each rank.
+"""Host lists as schedulers and launchers write them: hosts with their slots, and a host for each rank.
 
 node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostnames`, squeue -o %N)
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError, quote_found
@@ -21,7 +22,8 @@ _LARGEST = 1 << 20
 
 _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?", re.IGNORECASE)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
-_SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,6})\b", re.IGNORECASE)
+_SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]{1,6}")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
@@ -32,25 +34,53 @@ def looks_like_host_list(text: str) -> bool:
     return bool(_RANK_LINE.fullmatch(line)) or ("," not in line and bool(_HOST_LINE.fullmatch(line))) or "[" in line
 
 
+@dataclass(frozen=True, slots=True)
+class ListedHost:
+    """A host that a list names, once for each time.
+
+    Attributes:
+        line: of the file, from 1.
+        name: as it is written.
+        slots: ranks that it takes, as the line says; None where it does not.
+    """
+
+    line: int
+    name: str
+    slots: int | None
+
+
+def read_listed_hosts(path: Path) -> list[ListedHost]:
+    """Read the hosts of a list of any form, in its order; a line of a rank file is a slot.
+
+    Raises:
+        InputError: a line is none of a host list, or there are too many.
+    """
+    lines = _read_lines(path)
+    if lines and _RANK_LINE.fullmatch(lines[0][1]):
+        return [ListedHost(line, host, 1) for line, _, host in _read_rank_lines(path, lines)]
+    hosts: list[ListedHost] = []
+    for number, line in lines:
+        hosts += _read_hosts(path, number, line)
+        if len(hosts) > _LARGEST:
+            raise InputError(path, number, f"at most {_LARGEST} hosts", "more")
+    return hosts
+
+
 def read_host_list(path: Path, ranks: int) -> list[str]:
     """Give the host of each rank.
 
     Raises:
         InputError: a line is none of a host list, or there are not as many places as ranks.
     """
-    text = read_dump(path).decode("utf-8", "backslashreplace")
-    lines = list(_say_something(text))
+    lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
         return _read_rank_file(path, lines, ranks)
+    listed = read_listed_hosts(path)
     if lines and all(_is_expression(line) for _, line in lines):
-        return deal_ranks(",".join(line for _, line in lines), ranks)
-    hosts = []
-    for number, line in lines:
-        match = _HOST_LINE.fullmatch(line)
-        if match is None:
-            raise InputError(path, number, "a host, perhaps with slots=N or :N", quote_found(line))
-        slots = _SLOTS.search(match[3] or "")
-        hosts += [match[1]] * int(slots[1] if slots else match[2] or 1)
+        return _deal([each.name for each in listed], ranks)
+    hosts: list[str] = []
+    for each in listed:
+        hosts += [each.name] * (1 if each.slots is None else each.slots)
         if len(hosts) > _LARGEST:
             break
     if len(hosts) < ranks:
@@ -64,7 +94,10 @@ def deal_ranks(expression: str, ranks: int) -> list[str]:
     Raises:
         UsageError: the expression is none.
     """
-    hosts = expand_hosts(expression)
+    return _deal(expand_hosts(expression), ranks)
+
+
+def _deal(hosts: list[str], ranks: int) -> list[str]:
     fewest, longer = divmod(ranks, len(hosts))
     if not fewest:
         return hosts[:ranks]
@@ -118,17 +151,37 @@ def _expand_ranges(expression: str, text: str) -> list[str]:
     return numbers
 
 
-def _read_rank_file(path: Path, lines: list[tuple[int, str]], ranks: int) -> list[str]:
-    hosts: dict[int, str] = {}
+def _read_hosts(path: Path, number: int, line: str) -> list[ListedHost]:
+    if _is_expression(line):
+        try:
+            return [ListedHost(number, name, None) for name in expand_hosts(line)]
+        except UsageError as error:
+            raise InputError(path, number, "hosts as node[01-04,7],login1", quote_found(line)) from error
+    match = _HOST_LINE.fullmatch(line)
+    stated = _SLOTS.search(match[3] or "") if match else None
+    slots = stated[1] if stated else match[2] if match else None
+    if match is None or not (slots is None or _NUMBER.fullmatch(slots)):
+        raise InputError(path, number, "a host, perhaps with slots=N or :N", quote_found(line))
+    return [ListedHost(number, match[1], None if slots is None else int(slots))]
+
+
+def _read_rank_lines(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Give the line, the rank and the host of each line of a rank file."""
+    seen: set[int] = set()
     for number, line in lines:
         match = _RANK_LINE.fullmatch(line)
         if match is None:
             raise InputError(path, number, "rank N=host slot=..", quote_found(line))
         if _RELATIVE.fullmatch(match[2]):
             raise InputError(path, number, "the name of a host", f"{match[2]}, which the hostfile of the run resolves")
-        if int(match[1]) in hosts:
+        if int(match[1]) in seen:
             raise InputError(path, number, "each rank once", f"rank {match[1]} again")
-        hosts[int(match[1])] = match[2]
+        seen.add(int(match[1]))
+        yield number, int(match[1]), match[2]
+
+
+def _read_rank_file(path: Path, lines: list[tuple[int, str]], ranks: int) -> list[str]:
+    hosts = {rank: host for _, rank, host in _read_rank_lines(path, lines)}
     missing = next((rank for rank in range(ranks) if rank not in hosts), None)
     if missing is not None:
         raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
@@ -137,6 +190,10 @@ def _read_rank_file(path: Path, lines: list[tuple[int, str]], ranks: int) -> lis
 
 def _is_expression(line: str) -> bool:
     return "[" in line or "," in line
+
+
+def _read_lines(path: Path) -> list[tuple[int, str]]:
+    return list(_say_something(read_dump(path).decode("utf-8-sig", "backslashreplace")))
 
 
 def _say_something(text: str) -> Iterator[tuple[int, str]]:
