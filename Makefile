@@ -18,7 +18,8 @@ help:
 	@echo 'make test       all tests, as in CI'
 	@echo 'make test-full  the long forms too'
 	@echo 'make lint       style, types, layers'
-	@echo 'make format     bring Python and C into shape'
+	@echo 'make format     bring Python, C and TypeScript into shape'
+	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
 	@echo 'make clean      remove all that these targets made'
 
 .PHONY: demo
@@ -26,31 +27,44 @@ demo: .venv/ready
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ibprof demo
 
 .PHONY: test test-full
-test: test-packages .venv-dev/ready $(MPI_VENVS) .guest-kernel/unpacked
+test: test-packages .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
 	scripts/run-tests.sh -m 'not full'
-test-full: test-packages .venv-dev/ready $(MPI_VENVS) .guest-kernel/unpacked
+test-full: test-packages .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
 	scripts/run-tests.sh
 
 .PHONY: lint
-lint: .venv-dev/ready
+lint: .venv-dev/ready viewer/node_modules/ready
 	.venv-dev/bin/ruff check .
 	.venv-dev/bin/ruff format --check .
 	.venv-dev/bin/mypy
 	PYTHONPATH=.:converter .venv-dev/bin/lint-imports
 	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format --dry-run --Werror
 	.venv-dev/bin/python scripts/check-licences.py
+	cd viewer && npm run --silent check
 
 .PHONY: format
-format: .venv-dev/ready
+format: .venv-dev/ready viewer/node_modules/ready
 	.venv-dev/bin/ruff check --fix-only .
 	.venv-dev/bin/ruff format .
 	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format -i
+	cd viewer && npm run --silent format
+
+# The page of ibprof-view. What is built is committed, so that nobody needs npm to install ibprof.
+.PHONY: viewer
+viewer: viewer/node_modules/ready
+	cd viewer && npm run --silent build
 
 .PHONY: clean
 clean:
-	rm -rf .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
+	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
 
-.PHONY: base-packages test-packages
+viewer/node_modules/ready: viewer/package.json viewer/package-lock.json | node-packages
+	cd viewer && npm ci --silent --no-audit --no-fund
+	touch $@
+
+.PHONY: base-packages node-packages test-packages
+node-packages:
+	@scripts/system-packages.sh node
 base-packages:
 	@scripts/system-packages.sh compiler venv
 test-packages: base-packages

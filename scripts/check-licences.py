@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SPDX = b"SPDX-License-Identifier: Apache-2.0"
 FIRST_BYTES = 200
 SOURCE_SUFFIXES = frozenset(
-    (".py", ".c", ".h", ".def", ".map", ".f", ".f90", ".sh", ".toml", ".txt", ".js", ".css", ".html")
+    (".py", ".c", ".h", ".def", ".map", ".f", ".f90", ".sh", ".toml", ".txt", ".js", ".mjs", ".ts", ".css", ".html")
 )
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
-# What tools wrote is theirs: captured fabrics, expected outputs.
+# What tools wrote is theirs: captured fabrics, expected outputs, packages of others.
 WRITTEN_BY_TOOLS = (
     "tests/fabrics/",
     "tests/golden/",
@@ -23,6 +23,7 @@ WRITTEN_BY_TOOLS = (
     "build/",
     "dist/",
     "ibprof-demo/",
+    "viewer/node_modules/",
 )
 
 

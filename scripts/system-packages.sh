@@ -3,7 +3,7 @@
 # Sees to it that programs of the operating system are there, by the names of their Debian packages:
 #
 #     scripts/system-packages.sh compiler venv           what `make demo` needs
-#     scripts/system-packages.sh compiler venv tests     what `make test` needs
+#     scripts/system-packages.sh compiler venv node tests     what `make test` needs
 #
 # As root on Debian or Ubuntu the missing ones are installed; else they are named, and the status is 1.
 set -eu
@@ -55,6 +55,10 @@ for group in "$@"; do
         need python3-venv "$python" -c 'import ensurepip, venv'
         need python3-dev builds_otf2
         ;;
+    node) # the tools that check and build the page of ibprof-view
+        need nodejs has node
+        need npm has npm
+        ;;
     tests)
         need "openmpi-bin libopenmpi-dev" has mpicc
         need openmpi-bin has mpirun
@@ -75,6 +79,7 @@ for group in "$@"; do
         need busybox-static has busybox
         need bindfs has bindfs
         need musl-tools has musl-gcc
+        need chromium has chromium
         need libjemalloc2 has_library libjemalloc.so.2
         ;;
     *)

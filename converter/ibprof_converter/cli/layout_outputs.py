@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.model import Traffic
 
-OPTIONS = ("output", "nodes", "yaml", "png", "figure", "graphml", "dot", "tgf", "topology_conf", "boxfish")
+OPTIONS = ("output", "nodes", "yaml", "png", "figure", "graphml", "dot", "tgf", "topology_conf", "boxfish", "html")
 """Options that name a file to write."""
 
 _STDOUT = Path("-")
@@ -53,6 +53,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         choices=(REGION, OPERATION, _JOB),
         help="pictures of each region, operation (with --by) or job, with one scale of colours",
     )
+    add("--html", "FILE", "the view of ibprof-view: one page for any browser")
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")
     add("--dot", "FILE", "the same for Graphviz")
     add("--tgf", "FILE", "the same as Trivial Graph Format")
@@ -78,17 +79,30 @@ def check_outputs(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--figure {arguments.figure}: expected a name that ends with {', '.join(_FIGURES)}")
     if arguments.panels in (REGION, OPERATION) and arguments.panels not in arguments.by:
         raise UsageError(f"--panels {arguments.panels} needs --by {arguments.panels}")
-    listings, traffics = split_inputs(arguments.inputs)
+    traffics = split_inputs(arguments.inputs)[1]
     if arguments.panels == _JOB and len(traffics) < 2:
         raise UsageError("--panels job needs several jobs")
+    named = {f"--{option.replace('_', '-')}": getattr(arguments, option) for option in OPTIONS}
+    check_files(arguments, named | {"--output": arguments.output or _STDOUT})
+
+
+def check_files(arguments: argparse.Namespace, named: Mapping[str, Path | None]) -> None:
+    """Refuse to write over an input, or two outputs into one file.
+
+    Args:
+        arguments: of `add_input_arguments`.
+        named: option -> the file that it names, None for none.
+
+    Raises:
+        UsageError: two names are of one file.
+    """
+    listings, traffics = split_inputs(arguments.inputs)
     dumps = [path for rail in find_rails(listings, arguments.fdbs) for path in rail.all()]
     read = [*traffics, *dumps, *arguments.counters, *(arguments.placement or ())]
     taken = {_identify(Path(name)): "an input" for name in read if name}
-    for option in OPTIONS:
-        path = getattr(arguments, option) or (_STDOUT if option == "output" else None)
+    for name, path in named.items():
         if path is None or (file := _identify(path)) is None:
             continue
-        name = f"--{option.replace('_', '-')}"
         if file in taken:
             raise UsageError(f"{name} {path}: this is also {taken[file]}")
         taken[file] = name
@@ -126,6 +140,25 @@ def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:
         with _naming(arguments.boxfish):
             write_boxfish(arguments.boxfish, _about(loaded), nodes(), links())
     _draw(arguments, loaded)
+    if arguments.html:
+        write_view(arguments.html, loaded)
+
+
+def write_view(path: Path, loaded: Loaded) -> None:
+    """Write the one-file web view.
+
+    Raises:
+        OSError: the file cannot be written; it names it.
+    """
+    from ibprof_converter.hotspots.coverage import describe_coverage  # noqa: PLC0415
+    from ibprof_converter.viewer.document import encode_document  # noqa: PLC0415
+    from ibprof_converter.viewer.page import write_page  # noqa: PLC0415
+
+    coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
+    title, _ = _titles(loaded)
+    document = encode_document(title, loaded.subnets, loaded.layouts, loaded.placed, loaded.loads, coverage)
+    with _naming(path):
+        write_page(path, document)
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-view`: the network and what loads it, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof.cli.command import run_command
+from ibprof.errors import UsageError
+from ibprof_converter.cli.inputs import add_input_arguments, load_inputs, show_stages, split_inputs, warn_of_gaps
+from ibprof_converter.cli.layout_outputs import check_files, write_view
+from ibprof_converter.routing.generated.spec import FORMS
+from ibprof_converter.traffic.read import KINDS
+
+NAME = "ibprof-view"
+
+_EXAMPLE = f"""\
+examples:
+  ibprof-view ibdiagnet.lst profile.otf2 -o view.html
+  ibprof-view rail1/ rail2/ profile.otf2 -o view.html --placement hosts.txt
+
+{KINDS}
+{FORMS}"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-view`."""
+    return run_command(NAME, _view, argv)
+
+
+def _view(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_intermixed_args(argv)
+    if not split_inputs(arguments.inputs)[0]:
+        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
+    check_files(arguments, {"--output": arguments.output})
+    with show_stages() as progress:
+        loaded = load_inputs(arguments, progress=progress, loads_only=True)
+        progress("writing the page")
+        write_view(arguments.output, loaded)
+    warn_of_gaps(NAME, loaded)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description="Write one HTML file that shows which links carry most, and who loads them. It opens in any "
+        "browser, needs no network, and reaches for none.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_input_arguments(parser, fabric_needed=True)
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
+    parser.set_defaults(counters=[], adaptive=False)  # what stands beside the loads is not in the page
+    return parser

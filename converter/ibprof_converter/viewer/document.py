@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the page is given: names as JSON, everything that there are many of as arrays. See docs/formats/view.md."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.layout.ends import lower_ends, order_of_links
+from ibprof_converter.layout.positions import Layout
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import NO_LID, PortCounters, Traffic
+from ibprof_converter.viewer.flows import NONE, describe_flows
+
+VERSION = 1
+
+FLOW_LIMIT = 1 << 21
+"""Flows that the page can add up exactly: sums of so many 32-bit halves stay below 2**53. Beyond, loads are shipped."""
+
+_ALIGNMENT = 8
+_TYPES = {
+    "uint8": "u1",
+    "uint16": "u2",
+    "uint32": "u4",
+    "int32": "i4",
+    "uint64": "u8",
+    "float32": "f4",
+    "float64": "f8",
+}
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def encode_document(
+    title: str,
+    subnets: Sequence[Subnet],
+    layouts: Sequence[Layout],
+    placed: Traffic | PortCounters,
+    loads: Loads,
+    coverage: Coverage,
+) -> bytes:
+    """Write all that the page shows as one block of bytes.
+
+    Args:
+        title: what is shown; plain text.
+        subnets, layouts: the rails.
+        placed: the traffic on them.
+        loads: what it puts on their links; shipped only where the page cannot add them up itself.
+        coverage: what the numbers rest on.
+
+    Returns:
+        uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
+        says of each its name, type, offset behind the text, and length.
+    """
+    header: dict[str, object] = {
+        "version": VERSION,
+        "title": title,
+        "coverage": {
+            "origin": coverage.origin,
+            "rails": coverage.rails,
+            "not_seen": coverage.not_seen,
+            "modelled": coverage.modelled,
+            "notes": coverage.notes,
+        },
+        "rails": [
+            {"name": subnet.fabric.name, "has_levels": layout.has_levels}
+            for subnet, layout in zip(subnets, layouts, strict=True)
+        ],
+        "node_names": [name for subnet in subnets for name in subnet.fabric.node_name],
+        # As text, since JSON's readers take numbers for floats.
+        "bytes_total": str(loads.bytes_total),
+        "bytes_routed": str(loads.bytes_routed),
+        "bytes_on_host": str(loads.bytes_on_host),
+        "bytes_unrouted": {reason: str(amount) for reason, amount in loads.bytes_unrouted.items()},
+        "regions": ["*"],
+        "operations": ["*"],
+        "jobs": ["*"],
+        "rank_names": [],
+    }
+    first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
+    order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
+    arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
+    if isinstance(placed, Traffic):
+        header |= {
+            "regions": placed.regions,
+            "operations": placed.operations,
+            "jobs": placed.jobs,
+            "rank_names": placed.rank_names,
+        }
+        arrays["rank_node"] = _nodes_of_ranks(placed, subnets, first_node)
+    if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
+        arrays |= describe_flows(placed, subnets, order, first_node)
+    else:
+        totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
+        arrays["load"] = np.concatenate([total[ends] for total, ends in zip(totals, order, strict=True)])
+    return _pack(header, arrays)
+
+
+def _order_ends(subnet: Subnet, layout: Layout) -> npt.NDArray[np.intp]:
+    """Give the fabric's link ends in the order of links.csv, the lower end of each link first: intp [2 * link]."""
+    links = order_of_links(subnet.fabric, layout)
+    lower = lower_ends(subnet.fabric, layout)[links]
+    return np.stack([2 * links + lower, 2 * links + 1 - lower], axis=1).ravel()
+
+
+def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[Layout]) -> Arrays:
+    fabrics = [subnet.fabric for subnet in subnets]
+    return {
+        "node_rail": np.repeat(np.arange(len(fabrics), dtype=np.uint8), [fabric.nodes for fabric in fabrics]),
+        "node_kind": np.concatenate([fabric.node_kind for fabric in fabrics]).astype(np.uint8),
+        "node_guid": np.concatenate([fabric.node_guid for fabric in fabrics]),
+        "node_level": np.concatenate([layout.level for layout in layouts]).astype(np.int32),
+        "node_x": np.concatenate([layout.x for layout in layouts]).astype(np.float32),
+        "node_y": np.concatenate([layout.y for layout in layouts]).astype(np.float32),
+    }
+
+
+def _describe_links(
+    subnets: Sequence[Subnet], order: Sequence[npt.NDArray[np.intp]], first_node: npt.NDArray[np.int64]
+) -> Arrays:
+    parts = list(zip(subnets, order, first_node[:-1].tolist(), strict=True))
+    node = [subnet.fabric.link_node.ravel()[ends] + first for subnet, ends, first in parts]
+    return {
+        "end_node": np.concatenate(node).astype(np.uint32),
+        "end_port": np.concatenate([subnet.fabric.link_port.ravel()[ends] for subnet, ends, _ in parts]).astype(
+            np.uint8
+        ),
+        "link_gbps": np.concatenate([subnet.fabric.link_gbps[ends[::2] // 2] for subnet, ends, _ in parts]),
+    }
+
+
+def _nodes_of_ranks(
+    placed: Traffic, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """Give the node of each rank on each rail: int32 [rank * rail], `NONE` for none."""
+    nodes = []
+    for rail, subnet in enumerate(subnets):
+        lid = placed.rank_lid[:, rail]
+        node = subnet.fabric.lid_node[lid]
+        nodes.append(np.where((lid == NO_LID) | (node < 0), NONE, node + first_node[rail]))
+    return np.stack(nodes, axis=1).ravel().astype(np.int32)
+
+
+def _pack(header: dict[str, object], arrays: Arrays) -> bytes:
+    blocks, listed, offset = [], [], 0
+    for name, array in arrays.items():
+        block = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes()
+        listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
+        blocks.append(block + bytes(-len(block) % _ALIGNMENT))
+        offset += len(blocks[-1])
+    # Names with halves of surrogate pairs, as Python reads what is no UTF-8, stay as JSON escapes.
+    text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
+    head = struct.pack("<I", len(text)) + text
+    return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows and forwarding tables, as the page needs them to put any selection of the flows on the links itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.model import LIDS
+from ibprof_converter.routing.network import NONE as NO_ROW
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.tables import UNREACHABLE
+from ibprof_converter.traffic.model import Traffic
+
+NONE = -1
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def describe_flows(
+    traffic: Traffic,
+    subnets: Sequence[Subnet],
+    order: Sequence[npt.NDArray[np.intp]],
+    first_node: npt.NDArray[np.int64],
+) -> Arrays:
+    """Describe flows between addresses, the addresses, and the columns of the tables that lead to them.
+
+    An address is a LID of a rail that some flow starts or ends at. Packets go from `address_end`, the link end of an
+    adapter's port (`NONE` for a switch, which sends from its node), along `table[node_table[node] + address_column]`,
+    the egress ports, to the far end of the destination's own `address_end`, or to its switch.
+
+    Args:
+        traffic: the flows.
+        subnets: the rails.
+        order: of each rail's link ends, as the page numbers them.
+        first_node: the page's number of each rail's first node.
+    """
+    rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
+    # A LID that is none stands for no port, as in routing.
+    lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
+    source, destination = (rail * LIDS + lid for lid in lids)
+    address = np.unique(np.concatenate([source, destination]))
+    column = np.full(len(address), NONE, np.int32)
+    node = np.full(len(address), NONE, np.int32)
+    end = np.full(len(address), NONE, np.int32)
+    node_table = np.full(int(first_node[-1]), NONE, np.int32)
+    tables = []
+    used, first_end = 0, 0
+    aims = np.zeros(len(address), np.bool_)
+    aims[np.searchsorted(address, destination)] = True
+    for number, (subnet, ends) in enumerate(zip(subnets, order, strict=True)):
+        here = np.flatnonzero(address // LIDS == number)
+        lid = (address[here] % LIDS).astype(np.int64)
+        node[here], end[here] = _locate(subnet, ends, lid, int(first_node[number]), first_end)
+        first_end += len(ends)
+        wanted = aims[here]
+        column[here[wanted]] = np.arange(int(wanted.sum()))
+        rows, table = _cut_tables(subnet, lid[wanted])
+        node_table[first_node[number] + rows] = used + np.arange(len(rows)) * table.shape[1]
+        tables.append(table.ravel())
+        used += table.size
+    wide = np.uint32 if len(address) > np.iinfo(np.uint16).max else np.uint16
+    return {
+        "address_node": node,
+        "address_end": end,
+        "address_column": column,
+        "node_table": node_table,
+        "table": np.concatenate(tables),
+        "flow_source": np.searchsorted(address, source).astype(wide),
+        "flow_destination": np.searchsorted(address, destination).astype(wide),
+        "flow_source_rank": traffic.source_rank.astype(np.int32),
+        "flow_destination_rank": traffic.destination_rank.astype(np.int32),
+        "flow_region": traffic.region.astype(np.uint16),
+        "flow_operation": traffic.operation.astype(np.uint16),
+        "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
+        # Halves, so that the page needs no big integers to add them up.
+        "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
+        "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),
+    }
+
+
+def _locate(
+    subnet: Subnet, ends: npt.NDArray[np.intp], lid: npt.NDArray[np.int64], first_node: int, first_end: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find nodes and own link ends of LIDs, `NONE` for none, as the page numbers them."""
+    fabric, network = subnet.fabric, subnet.routes.network
+    renumbered = np.full(len(ends) + 1, NONE, np.int64)  # the last is what `NONE` finds
+    renumbered[ends] = np.arange(len(ends)) + first_end
+    port = fabric.lid_port[lid]
+    known = port >= 0
+    node = np.where(known, fabric.lid_node[lid].astype(np.int64) + first_node, NONE)
+    end = np.full(len(lid), NONE, np.int64)
+    end[known] = network.end_at[fabric.port_node[port[known]], fabric.port_number[port[known]]]
+    return node, renumbered[end]
+
+
+def _cut_tables(subnet: Subnet, lid: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Give the nodes that have a forwarding table, and their egress ports to some LIDs: uint8 [node, LID]."""
+    network = subnet.routes.network
+    switch = np.flatnonzero(network.row != NO_ROW)
+    egress = network.tables.port
+    cut = np.full((len(switch), len(lid)), UNREACHABLE, np.uint8)
+    within = lid < egress.shape[1]
+    cut[:, within] = egress[network.row[switch][:, None], lid[within]]
+    return network.switch_node[switch].astype(np.int64), cut

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A view that is open in a browser, beside the links.csv of the same command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playwright.sync_api import Page
+
+
+@dataclass
+class Opened:
+    """A view in a browser.
+
+    Attributes:
+        page: of the browser.
+        rows: of links.csv for the same command line.
+        requests: addresses that the page asked for, itself left out.
+        complaints: of the page's console.
+    """
+
+    page: Page
+    rows: list[dict[str, str]]
+    requests: list[str]
+    complaints: list[str]
+
+    def loads(self) -> list[list[str]]:
+        """What is shown: [link][end], in the order of links.csv."""
+        loads: list[list[str]] = self.page.evaluate("ibprof.loads()")
+        return loads
+
+    def expected(self) -> list[list[str]]:
+        """What links.csv has."""
+        return [[row["a_bytes"], row["b_bytes"]] for row in self.rows]
+
+    def point_of_end(self, end: int) -> tuple[float, float]:
+        """Where half of a link is in the window."""
+        x, y = self.page.evaluate(f"ibprof.locateEnd({end})")
+        box = self.page.locator("#picture").bounding_box()
+        assert box
+        return box["x"] + x, box["y"] + y
+
+    def hottest(self) -> int:
+        """The link end at the head of the list."""
+        return int(self.page.locator("#hot button").first.get_attribute("data-end") or "")
+
+
+Open = Callable[..., Opened]

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A browser, and views opened in it from a file, with nothing to reach beyond."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from opened_views import Open, Opened
+from playwright.sync_api import Browser, sync_playwright
+
+from ibprof_converter.cli import layout, view
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert found, "no chromium here: scripts/system-packages.sh tests"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    contexts = []
+
+    def open_one(arguments: Sequence[str], scheme: str = "light", width: int = 1280, height: int = 720) -> Opened:
+        html, links = tmp_path / "view.html", tmp_path / "links.csv"
+        assert view.main([*arguments, "-o", str(html)]) == 0
+        assert layout.main([*arguments, "-o", str(links)]) == 0
+        with links.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if scheme == "dark" else "light",
+            offline=True,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        opened = Opened(page, rows, [], [])
+        page.on("request", lambda request: opened.requests.append(request.url))
+        page.on("console", lambda message: opened.complaints.append(message.text))
+        page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        page.goto(html.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        opened.requests.remove(html.as_uri())
+        return opened
+
+    yield open_one
+    for context in contexts:
+        with suppress(Exception):
+            context.close()

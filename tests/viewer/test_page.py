@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The view in a browser: what it shows is what links.csv says, and gestures do what they should."""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fabric_samples import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
+from opened_views import Open
+from profile_samples import Count, make_host, make_profile, make_rank
+
+from ibprof.archive import write_archive
+from ibprof_converter.cli import layout, report, view
+
+TESTBED = str(find_sample("testbed44", IBDIAGNET))
+AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20)) -> str:
+    draw = random.Random(7)
+    pairs = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
+    rows = [f"{one},{other},{draw.randint(*amounts)},1" for one, other in pairs]
+    path.write_text("\n".join(["src,dst,bytes,messages", *rows, ""]))
+    return str(path)
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    hosts = ["host01", "host21", "host41"]
+    counts = [
+        Count(0, 1, 9_000_000_000_000_000_001, region=0, operation=0),
+        Count(2, 1, 70, region=1, operation=1),
+        Count(0, 2, 5, region=1, operation=0),
+    ]
+    run = make_profile(
+        counts,
+        [make_rank(rank, rank) for rank in range(3)],
+        [make_host(name) for name in hosts],
+        regions=("main", "<b>halo</b>"),
+        operations=("BCAST", "SEND"),
+    )
+    write_archive(run, tmp_path / "profile.otf2")
+    return str(tmp_path / "profile.otf2")
+
+
+@pytest.mark.parametrize(
+    ("fabrics", "traffic"),
+    [
+        (["testbed44"], "pattern:all-to-all:7"),  # loads without flows
+        (["testbed44"], "pattern:shift:3:1000"),
+        (["dualrail/rail1", "dualrail/rail2"], "pattern:bisect:1:12345"),
+        (["torus2d-5x4"], "pattern:shift:7"),
+        (["dragonfly-72"], "pattern:permutation:3:99"),
+        (["xgft3-1296-partial"], "pattern:shift:9"),  # some cannot be routed
+        (["oversub-faulty"], "pattern:shift:11"),
+    ],
+)
+def test_loads_that_the_page_adds_up_are_those_of_links_csv(open_view: Open, fabrics: list[str], traffic: str) -> None:
+    opened = open_view([*(str(FABRICS / fabric) for fabric in fabrics), traffic])
+    assert opened.loads() == opened.expected()
+    assert opened.complaints == []
+    assert opened.requests == []
+
+
+def test_bytes_beyond_what_doubles_hold_are_exact(open_view: Open, profile: str) -> None:
+    opened = open_view([TESTBED, profile])
+    assert opened.loads() == opened.expected()
+    assert any(int(each) > 1 << 62 and int(each) % 2 for ends in opened.loads() for each in ends)
+
+
+def test_the_first_screen_names_the_hottest_links_as_the_report_does(
+    open_view: Open, profile: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = open_view([TESTBED, profile])
+    first = opened.page.locator("#hot li").first
+    assert opened.page.locator("#hot li").count() == 3
+    for said in ("rank 0 to rank 1 100.0 %", "region main", "BCAST", "9 EB", "at least"):
+        assert said in first.inner_text()
+    assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
+    assert report.main([TESTBED, profile]) == 0
+    row = opened.rows[opened.hottest() >> 1]
+    assert row["a_name"] in capsys.readouterr().out
+    assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()
+    assert opened.page.locator("#coverage").is_visible()
+
+
+def test_a_region_and_an_operation_are_chosen_by_a_click(open_view: Open, profile: str, tmp_path: Path) -> None:
+    opened = open_view([TESTBED, profile])
+    by = tmp_path / "by.csv"
+    assert layout.main([TESTBED, profile, "--by", "region,operation", "-o", str(by)]) == 0
+
+    def expected(region: str, operation: str | None) -> set[tuple[str, str, str, str]]:
+        with by.open(newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["region"] == region]
+        chosen = [row for row in rows if operation in (None, row["operation"])]
+        keys = ("a_name", "a_port", "a_bytes", "b_bytes")
+        return {(row[keys[0]], row[keys[1]], row[keys[2]], row[keys[3]]) for row in chosen}
+
+    def shown() -> set[tuple[str, str, str, str]]:
+        return {
+            (row["a_name"], row["a_port"], *ends)
+            for row, ends in zip(opened.rows, opened.loads(), strict=True)
+            if ends != ["0", "0"]
+        }
+
+    opened.page.locator("#regions button", has_text="main").click()
+    assert shown() == expected("main", None)
+    opened.page.locator("#regions button", has_text="halo").click()
+    opened.page.locator("#operations button", has_text="SEND").click()
+    assert shown() == expected("<b>halo</b>", "SEND")
+    opened.page.keyboard.press("Escape")
+    assert opened.loads() == opened.expected()
+
+
+def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "matrix.csv", 12)
+    opened = open_view([TESTBED, matrix, "--placement", "spread"])
+    opened.page.locator("#ranks button").filter(has_text="5 on ").first.click()
+    kept = [
+        line
+        for line in Path(matrix).read_text().splitlines(keepends=True)
+        if line.startswith(("src", "5,")) or line.split(",")[1] == "5"
+    ]
+    own = tmp_path / "own.csv"
+    own.write_text("".join([*kept, "11,10,0,1\n"]))  # so that there are as many ranks
+    links = tmp_path / "own-links.csv"
+    assert layout.main([TESTBED, str(own), "--placement", "spread", "-o", str(links)]) == 0
+    with links.open(newline="") as file:
+        assert opened.loads() == [[row["a_bytes"], row["b_bytes"]] for row in csv.DictReader(file)]
+
+
+def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str) -> None:
+    opened = open_view([TESTBED, profile])
+    end = opened.hottest()
+    opened.page.mouse.move(*opened.point_of_end(end))
+    tip = opened.page.locator("#tip").inner_text()
+    row = opened.rows[end >> 1]
+    assert row["a_name"] in tip
+    assert f"{int(row[('a_bytes', 'b_bytes')[end & 1]]):,}" in tip
+    opened.page.mouse.down()
+    opened.page.mouse.up()
+    assert "rank 0 to rank 1" in opened.page.locator("#shares").inner_text()
+    assert opened.loads()[end >> 1][end & 1] == row[("a_bytes", "b_bytes")[end & 1]]
+
+
+def test_wheel_zooms_to_the_pointer_and_a_drag_pans(open_view: Open, profile: str) -> None:
+    opened = open_view([TESTBED, profile])
+    end = opened.hottest()
+    point = opened.point_of_end(end)
+    opened.page.mouse.move(*point)
+    spread = "ibprof.locateNode(0)[0] - ibprof.locateNode(1)[0]"
+    before = opened.page.evaluate(spread)
+    opened.page.mouse.wheel(0, -600)
+    opened.page.wait_for_function(f"before => Math.abs({spread}) > 1.5 * Math.abs(before)", arg=before)
+    assert opened.point_of_end(end) == pytest.approx(point, abs=1)
+    opened.page.mouse.down()
+    opened.page.mouse.move(point[0] + 50, point[1] + 20, steps=5)
+    opened.page.mouse.up()
+    assert opened.point_of_end(end) == pytest.approx((point[0] + 50, point[1] + 20), abs=2)
+    opened.page.keyboard.press("0")
+    assert opened.point_of_end(end) == pytest.approx(point, abs=1)
+
+
+def test_names_from_files_are_text(open_view: Open, tmp_path: Path) -> None:
+    hostile = "</script><img src=x onerror=alert(1)>"
+    lst = read_sample_bytes("testbed44", IBDIAGNET).decode().replace("{host01 HCA-1}", "{" + hostile + "}")
+    (tmp_path / IBDIAGNET).write_text(lst)
+    (tmp_path / "ibdiagnet.fdbs").write_bytes(read_sample_bytes("testbed44", "ibdiagnet.fdbs"))
+    opened = open_view([str(tmp_path / IBDIAGNET), "pattern:shift:3:1000"])
+    assert opened.page.locator("img").count() == 0
+    assert hostile in opened.page.locator("#ranks").inner_text()
+    assert opened.complaints == []
+    assert opened.requests == []
+
+
+def test_an_empty_traffic_is_shown_as_such(open_view: Open, tmp_path: Path) -> None:
+    matrix = tmp_path / "matrix.csv"
+    matrix.write_text("src,dst,bytes,messages\n0,1,0,0\n")
+    opened = open_view([TESTBED, str(matrix), "--placement", "spread"])
+    assert "no link carries anything" in opened.page.locator("#hot").inner_text()
+    assert opened.loads() == opened.expected()
+    assert opened.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(open_view: Open, profile: str, scheme: str) -> None:
+    opened = open_view([TESTBED, profile], scheme)
+    opened.page.locator("#hot button").first.click()
+    opened.page.evaluate(AXE.read_text())
+    found = opened.page.evaluate("axe.run()")["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+def test_a_file_of_1296_hosts_is_small(tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "matrix.csv", 128, (1, 1 << 31))
+    html = tmp_path / "view.html"
+    assert view.main([str(FABRICS / "xgft3-1296"), matrix, "--placement", "spread", "-o", str(html)]) == 0
+    assert html.stat().st_size < 1_500_000
+
+
+def test_it_refuses_to_write_over_what_it_reads(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert view.main([TESTBED, profile, "-o", TESTBED]) == 2
+    assert "this is also an input" in capsys.readouterr().err

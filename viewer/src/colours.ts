@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Colours of loads: even in lightness, for eyes that tell red from green badly too; on dark the order is turned round.
+
+/** Viridis-like by lightness: light to dark on white, and dark to light on black, without a step back. */
+const LIGHT = ["#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51"];
+const DARK = ["#45307c", "#8f3a94", "#dd5577", "#f9995a", "#fde9a3"];
+
+export const STEPS = 64;
+
+export interface Theme {
+  ramp: string[];
+  ground: string;
+  idle: string;
+  faded: string;
+  node: string;
+  job: string;
+  text: string;
+  chosen: string;
+}
+
+export const THEMES: Record<"light" | "dark", Theme> = {
+  light: {
+    ramp: interpolate(LIGHT),
+    ground: "#ffffff",
+    idle: "#e3e6ea",
+    faded: "#d5d9df",
+    node: "#8d96a3",
+    job: "#0b5fae",
+    text: "#3a4350",
+    chosen: "#00806a",
+  },
+  dark: {
+    ramp: interpolate(DARK),
+    ground: "#14171c",
+    idle: "#262b33",
+    faded: "#343b46",
+    node: "#6d7786",
+    job: "#63b3ff",
+    text: "#c6cdd7",
+    chosen: "#3fe0bd",
+  },
+};
+
+function interpolate(stops: string[]): string[] {
+  const rgb = stops.map((stop) => [1, 3, 5].map((at) => Number.parseInt(stop.slice(at, at + 2), 16)));
+  return Array.from({ length: STEPS }, (_, index) => {
+    const where = (index / (STEPS - 1)) * (stops.length - 1);
+    const first = Math.min(Math.floor(where), stops.length - 2);
+    const mixed = rgb[first].map((low, band) => Math.round(low + (rgb[first + 1][band] - low) * (where - first)));
+    return `rgb(${mixed.join(",")})`;
+  });
+}
+
+/** From an amount to the number of its colour; `least` and `most` are of those that are above 0. */
+export class Scale {
+  constructor(
+    readonly least: number,
+    readonly most: number,
+    readonly logarithmic: boolean,
+  ) {}
+
+  step(amount: number): number {
+    if (this.most <= 0) return 0;
+    const part = this.logarithmic
+      ? this.most > this.least
+        ? Math.log(amount / this.least) / Math.log(this.most / this.least)
+        : 1
+      : amount / this.most;
+    return Math.max(0, Math.min(STEPS - 1, Math.round(part * (STEPS - 1))));
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/document.py.
+
+export const NONE = -1;
+const VERSION = 1;
+
+export interface Header {
+  version: number;
+  title: string;
+  coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
+  rails: { name: string; has_levels: boolean }[];
+  node_names: string[];
+  bytes_total: string;
+  bytes_routed: string;
+  bytes_on_host: string;
+  bytes_unrouted: Record<string, string>;
+  regions: string[];
+  operations: string[];
+  jobs: string[];
+  rank_names: string[];
+  arrays: { name: string; type: keyof typeof TYPES; offset: number; length: number }[];
+}
+
+const TYPES = {
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+  i4: Int32Array,
+  u8: BigUint64Array,
+  f4: Float32Array,
+  f8: Float64Array,
+} as const;
+
+type Small = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
+
+/** Flows, and the tables that lead them: see ibprof_converter/viewer/flows.py. */
+export interface Flows {
+  count: number;
+  addressNode: Small;
+  addressEnd: Small;
+  addressColumn: Small;
+  nodeTable: Small;
+  table: Small;
+  source: Small;
+  destination: Small;
+  sourceRank: Small;
+  destinationRank: Small;
+  region: Small;
+  operation: Small;
+  job: Small;
+  bytesLow: Small;
+  bytesHigh: Small;
+}
+
+/** A link end is 2 * link + end; it stands for what its node sends on the link. Links are as in links.csv, end 0 is a. */
+export interface Model {
+  header: Header;
+  nodes: number;
+  links: number;
+  nodeRail: Small;
+  nodeKind: Small;
+  nodeGuid: BigUint64Array;
+  nodeLevel: Small;
+  nodeX: Small;
+  nodeY: Small;
+  endNode: Small;
+  endPort: Small;
+  linkGbps: Small;
+  /** Node of each rank on each rail. */
+  rankNode: Small;
+  /** null where there are too many, or none were seen: then `load` is all there is. */
+  flows: Flows | null;
+  load: BigUint64Array | null;
+}
+
+export async function readDocument(text: string): Promise<Model> {
+  const packed = Uint8Array.from(atob(text.trim()), (each) => each.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return decode(await new Response(stream).arrayBuffer());
+}
+
+function decode(buffer: ArrayBuffer): Model {
+  const length = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header;
+  if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
+  const start = Math.ceil((4 + length) / 8) * 8;
+  const arrays = new Map<string, Small | BigUint64Array>();
+  for (const each of header.arrays)
+    arrays.set(each.name, new TYPES[each.type](buffer, start + each.offset, each.length));
+  const small = (name: string): Small => {
+    const found = arrays.get(name);
+    if (!found || found instanceof BigUint64Array) throw new Error(`expected an array ${name}`);
+    return found;
+  };
+  const big = (name: string): BigUint64Array => {
+    const found = arrays.get(name);
+    if (!(found instanceof BigUint64Array)) throw new Error(`expected an array ${name} of 64 bits`);
+    return found;
+  };
+  return {
+    header,
+    nodes: small("node_x").length,
+    links: small("link_gbps").length,
+    nodeRail: small("node_rail"),
+    nodeKind: small("node_kind"),
+    nodeGuid: big("node_guid"),
+    nodeLevel: small("node_level"),
+    nodeX: small("node_x"),
+    nodeY: small("node_y"),
+    endNode: small("end_node"),
+    endPort: small("end_port"),
+    linkGbps: small("link_gbps"),
+    rankNode: arrays.has("rank_node") ? small("rank_node") : new Int32Array(0),
+    flows: arrays.has("flow_source") ? readFlows(small) : null,
+    load: arrays.has("load") ? big("load") : null,
+  };
+}
+
+function readFlows(small: (name: string) => Small): Flows {
+  return {
+    count: small("flow_source").length,
+    addressNode: small("address_node"),
+    addressEnd: small("address_end"),
+    addressColumn: small("address_column"),
+    nodeTable: small("node_table"),
+    table: small("table"),
+    source: small("flow_source"),
+    destination: small("flow_destination"),
+    sourceRank: small("flow_source_rank"),
+    destinationRank: small("flow_destination_rank"),
+    region: small("flow_region"),
+    operation: small("flow_operation"),
+    job: small("flow_job"),
+    bytesLow: small("flow_bytes_low"),
+    bytesHigh: small("flow_bytes_high"),
+  };
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What any selection of the flows puts on each link end: exact, in halves of 32 bits.
+
+import type { Flows, Model } from "./document";
+import { findPaths, type Paths } from "./routes";
+
+const HALF = 2 ** 32;
+
+/** Flows to look at: those that fit all that is given. */
+export interface Selection {
+  rank?: number | undefined;
+  region?: number | undefined;
+  operation?: number | undefined;
+  job?: number | undefined;
+  end?: number | undefined;
+}
+
+/** Amounts of 64 bits and more; sums of 2^21 halves are exact in a double. */
+export class Amounts {
+  readonly low: Float64Array;
+  readonly high: Float64Array;
+
+  constructor(length: number) {
+    this.low = new Float64Array(length);
+    this.high = new Float64Array(length);
+  }
+
+  exact(index: number): bigint {
+    return (BigInt(this.high[index]) << 32n) + BigInt(this.low[index]);
+  }
+
+  rough(index: number): number {
+    return this.high[index] * HALF + this.low[index];
+  }
+}
+
+export interface Share {
+  key: number;
+  bytes: bigint;
+}
+
+export class LoadTable {
+  private readonly paths: Paths | null;
+
+  constructor(private readonly model: Model) {
+    this.paths = model.flows ? findPaths(model, model.flows) : null;
+  }
+
+  get hasFlows(): boolean {
+    return this.paths !== null;
+  }
+
+  /** What each link end carries of a selection. */
+  ofEnds(selection: Selection): Amounts {
+    const amounts = new Amounts(2 * this.model.links);
+    const { flows, load } = this.model;
+    if (!flows || !this.paths) {
+      for (let end = 0; load && end < load.length; end++) {
+        amounts.low[end] = Number(load[end] & 0xffffffffn);
+        amounts.high[end] = Number(load[end] >> 32n);
+      }
+      return amounts;
+    }
+    const { offset, end } = this.paths;
+    for (const flow of this.select(selection))
+      for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) {
+        amounts.low[end[hop]] += flows.bytesLow[flow];
+        amounts.high[end[hop]] += flows.bytesHigh[flow];
+      }
+    return amounts;
+  }
+
+  /** Bytes over links of a selection by a key, the greatest first. */
+  shares(selection: Selection, key: (flows: Flows, flow: number) => number): Share[] {
+    const { flows } = this.model;
+    if (!flows || !this.paths) return [];
+    const sums = new Map<number, [number, number]>();
+    const { offset } = this.paths;
+    for (const flow of this.select(selection)) {
+      if (offset[flow] === offset[flow + 1]) continue;
+      const which = key(flows, flow);
+      const sum = sums.get(which);
+      if (sum) {
+        sum[0] += flows.bytesLow[flow];
+        sum[1] += flows.bytesHigh[flow];
+      } else sums.set(which, [flows.bytesLow[flow], flows.bytesHigh[flow]]);
+    }
+    const shares = [...sums].map(([which, [low, high]]) => ({
+      key: which,
+      bytes: (BigInt(high) << 32n) + BigInt(low),
+    }));
+    return shares.sort((one, other) =>
+      one.bytes < other.bytes ? 1 : one.bytes > other.bytes ? -1 : one.key - other.key,
+    );
+  }
+
+  private *select(selection: Selection): Generator<number> {
+    const { flows } = this.model;
+    if (!flows) return;
+    for (let flow = 0; flow < flows.count; flow++) if (this.fits(flows, flow, selection)) yield flow;
+  }
+
+  private fits(flows: Flows, flow: number, wanted: Selection): boolean {
+    const { rank, region, operation, job, end } = wanted;
+    return (
+      (region === undefined || flows.region[flow] === region) &&
+      (operation === undefined || flows.operation[flow] === operation) &&
+      (job === undefined || flows.job[flow] === job) &&
+      (rank === undefined || flows.sourceRank[flow] === rank || flows.destinationRank[flow] === rank) &&
+      (end === undefined || this.passes(flow, end))
+    );
+  }
+
+  private passes(flow: number, wanted: number): boolean {
+    if (!this.paths) return false;
+    const { offset, end } = this.paths;
+    for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) if (end[hop] === wanted) return true;
+    return false;
+  }
+}
