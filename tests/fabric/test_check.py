@@ -6,16 +6,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fabric_samples import IBDIAGNET, IBNETDISCOVER, OPENSM, find_sample, load_sample, read_sample_bytes
 
+from ibprof_converter.checks.cabling import check_cabling
 from ibprof_converter.checks.check import Health, look_over
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.layout.levels import find_leaves
 from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.subnet import read_subnet
 
 INNOCENT = (
     "testbed44", "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72", "xgft3-512", "xgft3-1296",
@@ -58,6 +62,27 @@ def test_links_and_leaves_unlike_their_kin_are_found() -> None:
     missing = [12 - int(place.rsplit(" ", 1)[1]) for place in found["few-uplinks"].places]
     assert sum(missing) == 11
     assert health.trusted
+
+
+def test_uplinks_that_most_leaves_lack_are_found(tmp_path: Path) -> None:
+    """Six of nine leaves have lost a link to another spine each."""
+    full = read_subnet("xgft:2:4,9:1,6").fabric
+    is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
+    leaves = find_leaves(full)
+    assert len(leaves) == 9
+    lost = [np.flatnonzero(is_uplink & (full.link_node == leaf).any(axis=1))[at] for at, leaf in enumerate(leaves[:6])]
+    kept = np.setdiff1d(np.arange(full.links), lost)
+    damaged = replace(
+        full,
+        link_node=full.link_node[kept],
+        link_port=full.link_port[kept],
+        link_gbps=full.link_gbps[kept],
+        link_lanes=full.link_lanes[kept],
+        link_half=full.link_half[kept],
+    )
+    (found,) = check_cabling(0, damaged)
+    assert found.kind.value.name == "few-uplinks"
+    assert found.what == "6 of 9 leaf switches with fewer uplinks than the usual 6"
 
 
 def test_links_that_are_not_active_are_found() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.layout.crossings import count_crossings
+from ibprof_converter.layout.crossings import count_crossings, fewest_crossings
 from ibprof_converter.layout.levels import find_levels
 from ibprof_converter.layout.plane import place_by_distance, place_in_groups, place_on_grid
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.layout.traversal import rank_names, visit
+from ibprof_converter.routing.subnet import read_subnet
 
 Graph = list[set[int]]
 
@@ -121,6 +122,35 @@ def test_no_more_links_cross_than_in_the_order_of_a_traversal(sample: str) -> No
     (layout,) = lay_out([fabric])
     met = visit(fabric, rank_names(fabric)).astype(float)
     assert count_crossings(fabric, layout.level, layout.x) <= count_crossings(fabric, layout.level, met)
+
+
+@pytest.mark.parametrize(
+    ("sample", "tree"),
+    [("xgft3-512", (8, 8, 8, 8)), ("xgft3-1296", (18, 4, 18, 2, (1, 9))), ("xgft:3:2,6,3:1,4,5", (6, 3, 4, 5))],
+)
+def test_full_fat_trees_are_drawn_with_the_fewest_crossings(
+    sample: str, tree: tuple[int, int, int, int, tuple[int, int]]
+) -> None:
+    fabric = (read_subnet(sample) if ":" in sample else load_sample(sample, IBDIAGNET)).fabric
+    (layout,) = lay_out([fabric])
+    assert count_crossings(fabric, layout.level, layout.x) == fewest_crossings(*tree)
+
+
+@pytest.mark.parametrize(("leaves", "tops", "cables"), [(2, 1, (1, 1)), (2, 2, (1, 1)), (1, 2, (2, 1)), (2, 1, (1, 2))])
+def test_no_order_has_fewer_crossings_than_the_bound(leaves: int, tops: int, cables: tuple[int, int]) -> None:
+    """All orders of all levels of a tree of two pods, two ways up."""
+    below = [(p * leaves + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(leaves)] * cables[0]
+    above = [(g * tops + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(tops)] * cables[1]
+
+    def crossings(links: list[tuple[int, int]], outer: tuple[int, ...], middle: tuple[int, ...]) -> int:
+        return sum((outer[a] - outer[c]) * (middle[b] - middle[d]) < 0 for (a, b), (c, d) in combinations(links, 2))
+
+    fewest = min(
+        min(crossings(below, order, middle) for order in permutations(range(2 * leaves)))
+        + min(crossings(above, order, middle) for order in permutations(range(2 * tops)))
+        for middle in permutations(range(4))
+    )
+    assert fewest == fewest_crossings(leaves, 2, 2, tops, cables)
 
 
 @pytest.mark.parametrize(("sample", "pods"), [("xgft3-512", 8), ("xgft3-1296", 4)])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,7 +18,7 @@ from fabric_samples import IBDIAGNET, find_sample
 
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.picture import split_loads
-from ibprof_converter.outputs.slurm import compress
+from ibprof_converter.outputs.slurm import compress, write_topology
 from ibprof_converter.traffic.hostlists import expand_hosts
 from ibprof_converter.traffic.loads import Loads
 
@@ -179,6 +180,19 @@ def test_topology_conf_shows_pods(tmp_path: Path, lst: str, leaves: int, upper: 
     hosts, switches = read_topology(path)
     assert len(hosts) == leaves
     assert [len(below) for below in switches.values()] == upper
+
+
+def test_what_is_no_host_name_is_left_out_of_topology_conf() -> None:
+    rows = [
+        {"rail": 0, "a_guid": str(a), "a_name": "", "a_level": 0, "b_guid": "9", "b_name": "leaf", "b_level": 1}
+        for a in range(5)
+    ]
+    host_of = {"0": "node1", "1": "a,b", "2": "x\nSwitchName=y", "3": "[1-9]", "4": "n2.site"}
+    file = io.StringIO()
+    write_topology(file, rows, host_of, "test")
+    _, left_out, *lines = file.getvalue().splitlines()
+    assert "Left out: 3 adapters" in left_out
+    assert lines == ["SwitchName=leaf Nodes=node1,n2.site"]
 
 
 def test_slurm_ranges_are_expanded_to_what_they_were() -> None:

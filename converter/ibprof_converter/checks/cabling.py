@@ -76,7 +76,10 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
-    """Compare the leaf switches' links to other switches: few is less than most have, for no fewer hosts a link."""
+    """Compare the leaf switches' links to other switches: few is less than is usual, for no fewer hosts a link.
+
+    Usual is the most that a quarter of the leaves have: where links are lost all over, most leaves may lack one.
+    """
     leaves = find_leaves(fabric)
     if len(leaves) < 2:
         return
@@ -86,12 +89,12 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
         np.add.at(up, near[is_switch[near] & is_switch[far] & (near != far)], 1)
         np.add.at(down, near[is_switch[near] & ~is_switch[far]], 1)
-    usual = _most_common([(1.0, float(count)) for count in up[leaves]])[1]
+    usual = _find_usual(up[leaves])
     load = down / np.maximum(up, 1)
     usual_load = float(np.median(load[leaves][up[leaves] == usual]))
     few = leaves[(up[leaves] < usual) & (load[leaves] > usual_load)]
     if len(few):
-        what = f"{len(few)} of {len(leaves)} leaf switches with fewer uplinks than the usual {usual:.0f}"
+        what = f"{len(few)} of {len(leaves)} leaf switches with fewer uplinks than the usual {usual}"
         names = name_nodes(fabric, few)
         yield Finding(
             Kind.FEW_UPLINKS,
@@ -99,6 +102,13 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
             what,
             tuple(f"{name} has {up[node]}" for name, node in zip(names, few.tolist(), strict=True)),
         )
+
+
+def _find_usual(counts: npt.NDArray[np.int64]) -> int:
+    """Give the most that a quarter have, and no less than two; the commonest number where all differ too much."""
+    number, having = np.unique(counts, return_counts=True)
+    shared = number[having >= max(2, len(counts) / 4)]
+    return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])
 
 
 def _links(fabric: Fabric, links: npt.NDArray[np.intp]) -> tuple[str, ...]:

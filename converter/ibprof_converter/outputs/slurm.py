@@ -18,10 +18,11 @@ from ibprof_converter.outputs.rows import Row, Value
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], origin: str) -> None:
-    """Write the tree of the first rail.
+    """Write the tree of the first rail, without what can be no host's name: it would end or change a line.
 
     Args:
         file: where to.
@@ -33,17 +34,21 @@ def write_topology(file: TextIO, links: Iterable[Row], host_of: dict[str, str], 
     parents: dict[str, set[str]] = {}
     levels: dict[str, int] = {}
     names: dict[str, str] = {}
+    named = {guid: host for guid, host in host_of.items() if _HOST.fullmatch(host)}
     for row in links:
         if row["rail"] != 0:
             continue
         a, b = str(row["a_guid"]), str(row["b_guid"])
         for end, guid in (("a", a), ("b", b)):
             levels[guid], names[guid] = _number(row[f"{end}_level"]), str(row[f"{end}_name"])
-        if a in host_of:
-            hosts.setdefault(b, []).append(host_of[a])
+        if a in named:
+            hosts.setdefault(b, []).append(named[a])
         elif levels[a] and levels[b]:
             parents.setdefault(a, set()).add(b)
     file.write(f"# Made of {_ODD.sub('_', origin)}; switches of a level that share children are one here.\n")
+    if len(named) < len(host_of):
+        left_out = len(host_of) - len(named)
+        file.write(f"# Left out: {left_out} adapters whose descriptions give no name that a host can have.\n")
     seen: set[str] = set()
     taken: set[str] = set()
     front: dict[str, list[str]] = {}  # name of a switch -> GUIDs that it stands for
