@@ -133,6 +133,44 @@ def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None
         assert opened.loads() == [[row["a_bytes"], row["b_bytes"]] for row in csv.DictReader(file)]
 
 
+def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tmp_path: Path) -> None:
+    matrix = write_matrix(tmp_path / "matrix.csv", 12)
+    opened = open_view([TESTBED, matrix, "--placement", "spread"])
+    canvas = opened.page.locator("#matrix")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box
+    cell = box["width"] / 12
+    canvas.click(position={"x": 7.5 * cell, "y": 3.5 * cell})
+    pair = next(line for line in Path(matrix).read_text().splitlines() if line.startswith("3,7,"))
+    amount = pair.split(",")[2]
+    loads = opened.loads()
+    used = [row for row, ends in zip(opened.rows, loads, strict=True) if ends != ["0", "0"]]
+    assert {each for ends in loads for each in ends} == {"0", amount}
+    assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
+    pressed = opened.page.locator("#pairs button[aria-pressed=true]")
+    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the greatest alone
+    assert opened.page.evaluate("location.hash") == "#source=3&destination=7"
+
+
+def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None:
+    opened = open_view([TESTBED, profile])
+    opened.page.locator("#regions button", has_text="halo").click()
+    opened.page.keyboard.press("g")
+    opened.page.keyboard.press("d")
+    address, loads = opened.page.url, opened.loads()
+    assert loads != opened.expected()
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector("html[data-ready][data-theme=dark]")
+    assert opened.loads() == loads
+    assert opened.page.locator("#scale").get_attribute("aria-pressed") == "true"
+    opened.page.evaluate("location.hash = '#region=99&end=-1&rank=1e3&theme=<b>&job=x'")
+    opened.page.wait_for_selector("html[data-theme=light]")
+    assert opened.loads() == opened.expected()
+    assert opened.complaints == []
+
+
 def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
     end = opened.hottest()

@@ -8,7 +8,10 @@ const HALF = 2 ** 32;
 
 /** Flows to look at: those that fit all that is given. */
 export interface Selection {
+  /** Sends or receives. */
   rank?: number | undefined;
+  source?: number | undefined;
+  destination?: number | undefined;
   region?: number | undefined;
   operation?: number | undefined;
   job?: number | undefined;
@@ -37,6 +40,15 @@ export class Amounts {
 export interface Share {
   key: number;
   bytes: bigint;
+}
+
+/** A number for a pair of `count` things, and the pair of it. */
+export function keyOf(source: number, destination: number, count: number): number {
+  return source * count + destination;
+}
+
+export function pairOf(key: number, count: number): [number, number] {
+  return [Math.floor(key / count), key % count];
 }
 
 export class LoadTable {
@@ -101,11 +113,13 @@ export class LoadTable {
   }
 
   private fits(flows: Flows, flow: number, wanted: Selection): boolean {
-    const { rank, region, operation, job, end } = wanted;
+    const { rank, source, destination, region, operation, job, end } = wanted;
     return (
       (region === undefined || flows.region[flow] === region) &&
       (operation === undefined || flows.operation[flow] === operation) &&
       (job === undefined || flows.job[flow] === job) &&
+      (source === undefined || flows.sourceRank[flow] === source) &&
+      (destination === undefined || flows.destinationRank[flow] === destination) &&
       (rank === undefined || flows.sourceRank[flow] === rank || flows.destinationRank[flow] === rank) &&
       (end === undefined || this.passes(flow, end))
     );

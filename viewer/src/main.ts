@@ -7,6 +7,7 @@ import { type Amounts, LoadTable, type Selection } from "./loads";
 import { type Hit, Network } from "./network";
 import { byId, describeEnd, element, leastTime, Names, Panels, rankEnds } from "./panels";
 import { formatBytes, formatCount, formatShare, printable } from "./show";
+import { readState, writeState } from "./state";
 
 const ZOOM_STEP = 1.3;
 const PAN_STEP = 60;
@@ -22,7 +23,8 @@ class View {
   private selection: Selection = {};
   private amounts: Amounts;
   private logarithmic = false;
-  private dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  /** null: as the system has it. */
+  private dark: boolean | null = null;
 
   constructor(private readonly model: Model) {
     this.table = new LoadTable(model);
@@ -33,7 +35,7 @@ class View {
     this.amounts = this.table.ofEnds({});
     this.showHeads();
     this.listen();
-    this.update();
+    this.restore();
     this.network.fit();
   }
 
@@ -51,6 +53,25 @@ class View {
   private choose(part: Selection): void {
     this.selection = { ...this.selection, ...part };
     this.update();
+    this.note();
+  }
+
+  /** Takes over what the address says. */
+  private restore(): void {
+    const state = readState(window.location.hash, this.model);
+    this.selection = state.selection;
+    this.logarithmic = state.logarithmic;
+    this.dark = state.dark;
+    this.update();
+  }
+
+  private note(): void {
+    const { selection, logarithmic, dark } = this;
+    window.history.replaceState(null, "", writeState({ selection, logarithmic, dark }));
+  }
+
+  private get isDark(): boolean {
+    return this.dark ?? window.matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
   private update(): void {
@@ -62,11 +83,13 @@ class View {
   }
 
   private paint(ranked = rankEnds(this.model, this.amounts)): void {
-    const theme = THEMES[this.dark ? "dark" : "light"];
-    document.documentElement.dataset.theme = this.dark ? "dark" : "light";
+    const theme = THEMES[this.isDark ? "dark" : "light"];
+    document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
     const most = ranked.length ? this.amounts.rough(ranked[0]) : 0;
     const least = ranked.length ? this.amounts.rough(ranked[ranked.length - 1]) : 0;
     this.network.show(this.amounts, new Scale(least, most, this.logarithmic), theme, this.selection.end ?? null);
+    this.panels.showPairs(this.selection, this.logarithmic, theme);
+    byId("scale").setAttribute("aria-pressed", String(this.logarithmic));
     byId("least").textContent = this.logarithmic ? formatBytes(least) : "0 B";
     byId("most").textContent = formatBytes(most);
     const bar = byId<HTMLCanvasElement>("colours").getContext("2d");
@@ -114,6 +137,7 @@ class View {
       { passive: false },
     );
     this.listenToPointer();
+    window.addEventListener("hashchange", () => this.restore());
     window.addEventListener("keydown", (event) => this.press(event));
   }
 
@@ -205,17 +229,19 @@ class View {
   private clear(): void {
     this.selection = {};
     this.update();
+    this.note();
   }
 
   private toggleScale(): void {
     this.logarithmic = !this.logarithmic;
-    byId("scale").setAttribute("aria-pressed", String(this.logarithmic));
     this.paint();
+    this.note();
   }
 
   private toggleTheme(): void {
-    this.dark = !this.dark;
+    this.dark = !this.isDark;
     this.paint();
+    this.note();
   }
 }
 

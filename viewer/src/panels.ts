@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists beside the picture. All names are put in as text, never as HTML.
 
+import type { Theme } from "./colours";
 import type { Flows, Model } from "./document";
-import type { Amounts, LoadTable, Selection, Share } from "./loads";
+import { type Amounts, keyOf, type LoadTable, pairOf, type Selection, type Share } from "./loads";
+import { Matrix } from "./matrix";
 import { formatBytes, formatCount, formatSeconds, formatShare, printable } from "./show";
 
 const HOTTEST = 3;
 const NAMED = 5;
 const LISTED_LINKS = 100;
 const LISTED_RANKS = 1000;
+const LISTED_PAIRS = 50;
 const NO_RANK = -1;
 
 export function element<K extends keyof HTMLElementTagNameMap>(
@@ -101,26 +104,28 @@ export function describeEnd(model: Model, table: LoadTable, names: Names, select
   return parts.join("; ");
 }
 
-/** A number for the pair of a flow: of ranks, else of addresses. */
+/** A number for the pair of a flow: of ranks, else, below 0, of addresses. */
 function pairKey(model: Model): (flows: Flows, flow: number) => number {
-  const wide = Math.max(model.header.rank_names.length, model.flows?.addressNode.length ?? 0) + 1;
+  const [ranks, addresses] = [model.header.rank_names.length, model.flows?.addressNode.length ?? 0];
   return (flows, flow) =>
     flows.sourceRank[flow] === NO_RANK
-      ? -1 - (flows.source[flow] * wide + flows.destination[flow])
-      : flows.sourceRank[flow] * wide + flows.destinationRank[flow];
+      ? -1 - keyOf(flows.source[flow], flows.destination[flow], addresses)
+      : keyOf(flows.sourceRank[flow], flows.destinationRank[flow], ranks);
 }
 
 function pairName(model: Model, names: Names, key: number): string {
-  const { flows } = model;
-  const wide = Math.max(model.header.rank_names.length, flows?.addressNode.length ?? 0) + 1;
-  const number = key < 0 ? -1 - key : key;
-  const [source, destination] = [Math.floor(number / wide), number % wide];
-  if (key >= 0) return `rank ${names.rank(source)} to rank ${names.rank(destination)}`;
-  return `${names.node(flows?.addressNode[source] ?? -1)} to ${names.node(flows?.addressNode[destination] ?? -1)}`;
+  if (key >= 0) {
+    const [source, destination] = pairOf(key, model.header.rank_names.length);
+    return `rank ${names.rank(source)} to rank ${names.rank(destination)}`;
+  }
+  const address = model.flows?.addressNode ?? [];
+  const [source, destination] = pairOf(-1 - key, address.length);
+  return `${names.node(address[source])} to ${names.node(address[destination])}`;
 }
 
 export class Panels {
   private readonly names: Names;
+  private readonly matrix: Matrix | null;
 
   constructor(
     private readonly model: Model,
@@ -128,6 +133,30 @@ export class Panels {
     private readonly choose: (part: Selection) => void,
   ) {
     this.names = new Names(model);
+    const ranks = model.flows?.sourceRank.some((rank) => rank !== NO_RANK) ? model.header.rank_names.length : 0;
+    byId("pairs-section").hidden = !ranks;
+    this.matrix = ranks
+      ? new Matrix(byId<HTMLCanvasElement>("matrix"), ranks, (source, destination) => choose({ source, destination }))
+      : null;
+  }
+
+  /** Who sends to whom over links, apart from what pair is chosen. */
+  showPairs(selection: Selection, logarithmic: boolean, theme: Theme): void {
+    if (!this.matrix) return;
+    const ranks = this.model.header.rank_names.length;
+    const pairs = this.table
+      .shares({ ...selection, source: undefined, destination: undefined }, pairKey(this.model))
+      .filter((share) => share.key >= 0);
+    this.matrix.show(pairs, logarithmic, theme);
+    const total = pairs.reduce((sum, share) => sum + share.bytes, 0n);
+    const rows = pairs.slice(0, LISTED_PAIRS).map((share) => {
+      const [source, destination] = pairOf(share.key, ranks);
+      const chosen = selection.source === source && selection.destination === destination;
+      const part = chosen ? { source: undefined, destination: undefined } : { source, destination };
+      return row(pairName(this.model, this.names, share.key), share.bytes, total, () => this.choose(part), chosen);
+    });
+    const note = element("p", `${rows.length} of ${pairs.length} pairs that load links`);
+    byId("pairs").replaceChildren(note, tableOf(["pair", "bytes", "share"], rows));
   }
 
   show(selection: Selection, amounts: Amounts, ranked: number[]): void {
