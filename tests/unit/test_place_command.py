@@ -12,6 +12,7 @@ import pytest
 from fabric_samples import IBDIAGNET, find_sample
 
 from ibprof_converter.cli import place
+from ibprof_converter.placement import search
 
 FABRIC = "xgft:2:4,4:1,4"
 """16 hosts, four behind each leaf switch."""
@@ -45,7 +46,16 @@ def test_json_has_what_scripts_rely_on(capsys: pytest.CaptureFixture[str]) -> No
     assert len(set(said["host_link_seconds"].values())) == 1  # a rank a host: no placement moves it
     assert said["ranks"] == said["seats"] == said["free_hosts"] == 16
     assert sorted(said["placement"]) == [f"host{number:02}" for number in range(1, 17)]
-    assert said["search"]["cut_by_time"] is False
+    assert {"seconds", "cut_by_time", "rounds", "proposals", "accepted"} == set(said["search"])
+
+
+def test_it_says_when_the_clock_cut_the_search(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_WORK_PER_SECOND", 10**15)
+    said = run(capsys, FABRIC, "pattern:3dnn:1000000")
+    assert said["search"]["cut_by_time"] is True
+    assert any("cut the search short" in note for note in said["notes"])
 
 
 def test_the_ranks_are_where_the_csv_says(capsys: pytest.CaptureFixture[str], matrix: Path, tmp_path: Path) -> None:

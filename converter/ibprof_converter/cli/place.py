@@ -34,14 +34,14 @@ from ibprof_converter.traffic.read import KINDS, read_traffic
 
 NAME = "ibprof-place"
 
-_TIME_S = 5.0
+_TIME_S = 10.0
 
 _SEEDS = 1 << 32
 
 _EXAMPLE = f"""\
 examples:
   ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv
-  ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 10
+  ibprof-place rail1.lst rail2.lst profile.otf2 --hosts free.txt --rankfile ranks.txt --time 60
   ibprof-place ibdiagnet.lst profile.otf2 --hosts own --seed 3 --json
 
 The same seed, time and input give the same placement, unless the clock cut the search short (it says so).
@@ -272,7 +272,12 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--slots", metavar="N", type=int, help="ranks that a host takes (default: 1)")
     what.add_argument("--seed", metavar="S", type=int, default=1, help="of the random choices (default: 1)")
     what.add_argument(
-        "--time", metavar="SECONDS", type=float, default=_TIME_S, help=f"for the search (default: {_TIME_S:g})"
+        "--time",
+        metavar="SECONDS",
+        type=float,
+        default=_TIME_S,
+        help="that the search may take: they set its work, which an idle core does in a tenth to a fifth of them "
+        f"(default: {_TIME_S:g})",
     )
     outputs = parser.add_argument_group("outputs")
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")

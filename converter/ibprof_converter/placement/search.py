@@ -14,13 +14,14 @@ import numpy.typing as npt
 from ibprof.kernels import load_kernels
 from ibprof_converter.placement.problem import Problem, Score, Seats
 
-_WORK_PER_SECOND = 50_000_000
-"""Link ends visited that a second of --time stands for: about a third of what a core of 2020 does, so that the clock
-rarely cuts a search short, and the same seed and time give the same placement."""
+_WORK_PER_SECOND = 10_000_000
+"""Link ends visited that a second of --time stands for: a core of 2020 does 5 times as many for the smallest jobs, and
+10 to 20 times as many for one of 128 ranks. So the work ends a search, on a busy machine too, and the same seed and
+time give the same placement; the clock is the brake where that is not enough."""
 
 _FEW_ENDS = 10
 
-_CHUNK = 5_000_000
+_CHUNK = 1_000_000
 """Work between two looks at the clock."""
 
 
@@ -81,7 +82,7 @@ def search(
         problem: what is searched.
         starts: placements; the result is never worse than the best of them.
         seed: of the random choices.
-        seconds: that it may take.
+        seconds: that it may take; they set the amount of work, which needs a small part of them.
         bound: no placement's largest time is below it, so that it ends the search.
         rounds: one after the other, each from the best so far.
         progress: is told the share of the work that is done, and the best largest time.
