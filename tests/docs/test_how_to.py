@@ -19,7 +19,9 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.searc
 
 
 def test_there_are_pages_to_run() -> None:
-    assert {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md"} <= {page.name for page in PAGES}
+    assert {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md"} <= {
+        page.name for page in PAGES
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
