@@ -40,6 +40,8 @@ export class Amounts {
 export interface Share {
   key: number;
   bytes: bigint;
+  /** The same, near enough to tell most shares apart quickly. */
+  rough: number;
 }
 
 /** A number for a pair of `count` things, and the pair of it. */
@@ -53,6 +55,7 @@ export function pairOf(key: number, count: number): [number, number] {
 
 export class LoadTable {
   private readonly paths: Paths | null;
+  private index: FlowIndex | null = null;
 
   constructor(private readonly model: Model) {
     this.paths = model.flows ? findPaths(model, model.flows) : null;
@@ -74,11 +77,12 @@ export class LoadTable {
       return amounts;
     }
     const { offset, end } = this.paths;
-    for (const flow of this.select(selection))
+    this.visit(selection, (flow) => {
       for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) {
         amounts.low[end[hop]] += flows.bytesLow[flow];
         amounts.high[end[hop]] += flows.bytesHigh[flow];
       }
+    });
     return amounts;
   }
 
@@ -88,47 +92,70 @@ export class LoadTable {
     if (!flows || !this.paths) return [];
     const sums = new Map<number, [number, number]>();
     const { offset } = this.paths;
-    for (const flow of this.select(selection)) {
-      if (offset[flow] === offset[flow + 1]) continue;
+    this.visit(selection, (flow) => {
+      if (offset[flow] === offset[flow + 1]) return;
       const which = key(flows, flow);
       const sum = sums.get(which);
       if (sum) {
         sum[0] += flows.bytesLow[flow];
         sum[1] += flows.bytesHigh[flow];
       } else sums.set(which, [flows.bytesLow[flow], flows.bytesHigh[flow]]);
-    }
+    });
     const shares = [...sums].map(([which, [low, high]]) => ({
       key: which,
       bytes: (BigInt(high) << 32n) + BigInt(low),
+      rough: high * HALF + low,
     }));
-    return shares.sort((one, other) =>
-      one.bytes < other.bytes ? 1 : one.bytes > other.bytes ? -1 : one.key - other.key,
+    return shares.sort(
+      (one, other) => other.rough - one.rough || compare(other.bytes, one.bytes) || one.key - other.key,
     );
   }
 
-  private *select(selection: Selection): Generator<number> {
+  /** Calls for each flow of a selection. */
+  private visit(selection: Selection, call: (flow: number) => void): void {
     const { flows } = this.model;
-    if (!flows) return;
-    for (let flow = 0; flow < flows.count; flow++) if (this.fits(flows, flow, selection)) yield flow;
+    if (!flows || !this.paths) return;
+    if (selection.end === undefined) {
+      for (let flow = 0; flow < flows.count; flow++) if (fits(flows, flow, selection)) call(flow);
+      return;
+    }
+    this.index ??= indexFlows(this.paths, 2 * this.model.links);
+    const { first, flow } = this.index;
+    for (let at = first[selection.end]; at < first[selection.end + 1]; at++)
+      if (fits(flows, flow[at], selection)) call(flow[at]);
   }
+}
 
-  private fits(flows: Flows, flow: number, wanted: Selection): boolean {
-    const { rank, source, destination, region, operation, job, end } = wanted;
-    return (
-      (region === undefined || flows.region[flow] === region) &&
-      (operation === undefined || flows.operation[flow] === operation) &&
-      (job === undefined || flows.job[flow] === job) &&
-      (source === undefined || flows.sourceRank[flow] === source) &&
-      (destination === undefined || flows.destinationRank[flow] === destination) &&
-      (rank === undefined || flows.sourceRank[flow] === rank || flows.destinationRank[flow] === rank) &&
-      (end === undefined || this.passes(flow, end))
-    );
-  }
+function compare(one: bigint, other: bigint): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
 
-  private passes(flow: number, wanted: number): boolean {
-    if (!this.paths) return false;
-    const { offset, end } = this.paths;
-    for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) if (end[hop] === wanted) return true;
-    return false;
-  }
+/** Whether a flow is of a selection, but for its link end. */
+function fits(flows: Flows, flow: number, wanted: Selection): boolean {
+  const { rank, source, destination, region, operation, job } = wanted;
+  return (
+    (region === undefined || flows.region[flow] === region) &&
+    (operation === undefined || flows.operation[flow] === operation) &&
+    (job === undefined || flows.job[flow] === job) &&
+    (source === undefined || flows.sourceRank[flow] === source) &&
+    (destination === undefined || flows.destinationRank[flow] === destination) &&
+    (rank === undefined || flows.sourceRank[flow] === rank || flows.destinationRank[flow] === rank)
+  );
+}
+
+/** The flows on link end e are `flow[first[e] .. first[e + 1]]`, ascending. */
+interface FlowIndex {
+  first: Uint32Array;
+  flow: Uint32Array;
+}
+
+function indexFlows({ offset, end }: Paths, ends: number): FlowIndex {
+  const first = new Uint32Array(ends + 1);
+  for (const each of end) first[each + 1]++;
+  for (let each = 0; each < ends; each++) first[each + 1] += first[each];
+  const next = first.slice();
+  const flow = new Uint32Array(end.length);
+  for (let each = 0; each + 1 < offset.length; each++)
+    for (let hop = offset[each]; hop < offset[each + 1]; hop++) flow[next[end[hop]]++] = each;
+  return { first, flow };
 }

@@ -85,22 +85,28 @@ export class Network {
 
   /** What is at a point: a node, else the nearest half of a link, one that is in use before others. */
   find(x: number, y: number): Hit {
-    let nearest = REACH;
+    const { model, geometry, view } = this;
+    // In the layout's own units, so that what is far away costs a subtraction.
+    const reach = REACH / view.scale;
+    const [atX, atY] = [(x - view.x) / view.scale, (y - view.y) / view.scale];
+    let nearest = reach;
     let hit: Hit = {};
-    for (let node = 0; node < this.model.nodes; node++) {
-      const [nodeX, nodeY] = this.locate(node);
-      const distance = Math.hypot(nodeX - x, nodeY - y);
+    for (let node = 0; node < model.nodes; node++) {
+      if (Math.abs(geometry.y[node] - atY) > nearest || Math.abs(geometry.x[node] - atX) > nearest) continue;
+      const distance = Math.hypot(geometry.x[node] - atX, geometry.y[node] - atY);
       if (distance < nearest) [nearest, hit] = [distance, { node }];
     }
     if (hit.node !== undefined) return hit;
-    nearest = REACH;
-    for (let end = 0; end < 2 * this.model.links; end++) {
-      const [fromX, fromY] = this.locate(this.model.endNode[end]);
-      const [toX, toY] = [this.toX(this.geometry.middleX[end >> 1]), this.toY(this.geometry.middleY[end >> 1])];
-      if (x < Math.min(fromX, toX) - REACH || x > Math.max(fromX, toX) + REACH) continue;
-      if (y < Math.min(fromY, toY) - REACH || y > Math.max(fromY, toY) + REACH) continue;
-      const idle = this.amounts?.rough(end) ? 0 : REACH / 2;
-      const distance = distanceTo(x, y, fromX, fromY, toX, toY) + idle;
+    nearest = reach;
+    for (let end = 0; end < 2 * model.links; end++) {
+      const fromY = geometry.y[model.endNode[end]];
+      const toY = geometry.middleY[end >> 1];
+      if (atY < Math.min(fromY, toY) - reach || atY > Math.max(fromY, toY) + reach) continue;
+      const fromX = geometry.x[model.endNode[end]];
+      const toX = geometry.middleX[end >> 1];
+      if (atX < Math.min(fromX, toX) - reach || atX > Math.max(fromX, toX) + reach) continue;
+      const idle = this.amounts?.rough(end) ? 0 : reach / 2;
+      const distance = distanceTo(atX, atY, fromX, fromY, toX, toY) + idle;
       if (distance < nearest) [nearest, hit] = [distance, { end }];
     }
     return hit;
