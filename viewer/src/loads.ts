@@ -90,21 +90,25 @@ export class LoadTable {
   shares(selection: Selection, key: (flows: Flows, flow: number) => number): Share[] {
     const { flows } = this.model;
     if (!flows || !this.paths) return [];
-    const sums = new Map<number, [number, number]>();
+    const slots = new Map<number, number>();
+    const [low, high]: [number[], number[]] = [[], []];
     const { offset } = this.paths;
     this.visit(selection, (flow) => {
       if (offset[flow] === offset[flow + 1]) return;
       const which = key(flows, flow);
-      const sum = sums.get(which);
-      if (sum) {
-        sum[0] += flows.bytesLow[flow];
-        sum[1] += flows.bytesHigh[flow];
-      } else sums.set(which, [flows.bytesLow[flow], flows.bytesHigh[flow]]);
+      const slot = slots.get(which);
+      if (slot !== undefined) {
+        low[slot] += flows.bytesLow[flow];
+        high[slot] += flows.bytesHigh[flow];
+        return;
+      }
+      slots.set(which, low.push(flows.bytesLow[flow]) - 1);
+      high.push(flows.bytesHigh[flow]);
     });
-    const shares = [...sums].map(([which, [low, high]]) => ({
+    const shares = Array.from(slots, ([which, slot]) => ({
       key: which,
-      bytes: (BigInt(high) << 32n) + BigInt(low),
-      rough: high * HALF + low,
+      bytes: (BigInt(high[slot]) << 32n) + BigInt(low[slot]),
+      rough: high[slot] * HALF + low[slot],
     }));
     return shares.sort(
       (one, other) => other.rough - one.rough || compare(other.bytes, one.bytes) || one.key - other.key,

@@ -32,9 +32,9 @@ export class Matrix {
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) return;
     const sums = new Float64Array(this.cells * this.cells);
-    for (const { key, bytes } of pairs) {
+    for (const { key, rough } of pairs) {
       const [source, destination] = this.cellOf(key);
-      sums[source * this.cells + destination] += Number(bytes);
+      sums[source * this.cells + destination] += rough;
     }
     const used = sums.filter((sum) => sum > 0).sort();
     const scale = new Scale(used[0] ?? 0, used[used.length - 1] ?? 0, logarithmic);
