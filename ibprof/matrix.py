@@ -189,16 +189,23 @@ def _find(what: str, name: str, names: Sequence[str], known: Collection[str]) ->
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Choose the regions [process, region] that each rank closed until it closed this one for the last time."""
+    """Choose the regions [process, region] that each rank closed, or left for good, until it closed this one last."""
     closed: dict[int, list[int]] = {}
+    closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:
         if mark.kind == MarkKind.CLOSE:
             closed.setdefault(mark.rank, []).append(mark.region)
+            if mark.region == region:
+                closed_last[mark.rank] = mark.time_ns
     included = np.zeros((_processes(run), len(run.regions)), bool)
     for rank, regions in closed.items():
         if region in regions:
             last = len(regions) - regions[::-1].index(region)
             included[rank, regions[:last]] = True
+    # Regions between begin and end leave no mark; one that was never left has no end.
+    times = run.region_times
+    left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
+    included[times.rank[left], times.region[left]] = True
     if not included.any():
         raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, so it has no bytes since the start")
     return included

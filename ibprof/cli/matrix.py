@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--operation", metavar="OP", help="of one MPI operation, such as ALLTOALL")
     parser.add_argument("--region", metavar="NAME", help="of one region")
     parser.add_argument(
-        "--since-start", action="store_true", help="with --region: of all regions that were closed until its end"
+        "--since-start",
+        action="store_true",
+        help="with --region: of all regions closed, or left for good, until its end",
     )
     parser.add_argument(
         "--kind",

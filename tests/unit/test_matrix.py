@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
 from ibprof.errors import UsageError
 from ibprof.matrix import Selection, build_matrix
-from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Mark, MarkKind, Profile, Source
+from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Mark, MarkKind, Profile, RegionTimes, Source
 
 RUN = make_profile(
     [
@@ -88,3 +89,23 @@ def test_since_the_start_all_regions_count_that_were_closed_until_then() -> None
     run = replace(run, marks=tuple(Mark(rank, 0, MarkKind.CLOSE, region, 0, 0, 0, 0) for rank, region in closed))
     assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 11, 2), ("1", "0", 1000, 1)]
     assert rows(run, region="a.c:3", since_start=True) == [("0", "1", 111, 3), ("1", "0", 1000, 1)]
+
+
+def test_since_the_start_named_regions_count_that_were_left_before() -> None:
+    counts = [Count(0, 1, 10**region, region=region) for region in range(4)]
+    run = make_profile(
+        counts, ranks=[make_rank(0), make_rank(1)], regions=("left", "a.c:1", "left later", "never left")
+    )
+    run = replace(
+        run,
+        marks=(Mark(0, 500, MarkKind.CLOSE, 1, 0, 0, 0, 0),),
+        region_times=RegionTimes(
+            rank=np.array([0, 0, 0, 0, 1], np.int32),
+            region=np.array([0, 1, 2, 3, 2], np.int32),
+            visits=np.ones(5, np.uint64),
+            wall_ns=np.ones(5, np.uint64),
+            first_ns=np.array([100, 100, 400, 0, 100], np.uint64),
+            last_ns=np.array([499, 500, 501, 0, 200], np.uint64),
+        ),
+    )
+    assert rows(run, region="a.c:1", since_start=True) == [("0", "1", 11, 2)]
