@@ -22,6 +22,7 @@ static struct {
     uint64_t period_ns;
     uint64_t next_ns; /* never, before there are any */
     uint64_t asked_ns; /* when a message asked last */
+    uint64_t last_ns;  /* of the newest record, in Unix time */
 } timeline = {.next_ns = UINT64_MAX};
 
 void ibp_timeline_open(uint64_t interval_ms, uint32_t world_size, uint64_t now_ns)
@@ -69,11 +70,15 @@ static struct ibp_snapshot *next_record(void)
     return record;
 }
 
+/* Notes the totals as those of a moment; never of one before the last, which a clock that was set, or a thread that had to
+ * wait between looking at two clocks, would make it. */
 static void take(uint64_t unix_ns)
 {
     struct ibp_snapshot *record = next_record();
 
     if (!record) return;
+    if (unix_ns <= timeline.last_ns) unix_ns = timeline.last_ns + 1;
+    timeline.last_ns = unix_ns;
     memset(record, 0, sizeof *record);
     record->group_ranks = timeline.group_ranks;
     ibp_counters_by_group(timeline.group_ranks, record->bytes, record->messages);
