@@ -16,8 +16,8 @@ from fabric_samples import IBDIAGNET, IBNETDISCOVER, OPENSM, find_sample, load_s
 from ibprof_converter.checks.cabling import check_cabling
 from ibprof_converter.checks.check import Health, look_over
 from ibprof_converter.cli import layout
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.layout.levels import find_leaves
+from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.layout.levels import find_leaves, find_levels
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.routing.subnet import read_subnet
 
@@ -71,18 +71,31 @@ def test_uplinks_that_most_leaves_lack_are_found(tmp_path: Path) -> None:
     leaves = find_leaves(full)
     assert len(leaves) == 9
     lost = [np.flatnonzero(is_uplink & (full.link_node == leaf).any(axis=1))[at] for at, leaf in enumerate(leaves[:6])]
-    kept = np.setdiff1d(np.arange(full.links), lost)
-    damaged = replace(
-        full,
-        link_node=full.link_node[kept],
-        link_port=full.link_port[kept],
-        link_gbps=full.link_gbps[kept],
-        link_lanes=full.link_lanes[kept],
-        link_half=full.link_half[kept],
-    )
-    (found,) = check_cabling(0, damaged)
+    (found,) = check_cabling(0, without_links(full, np.array(lost)))
     assert found.kind.value.name == "few-uplinks"
     assert found.what == "6 of 9 leaf switches with fewer uplinks than the usual 6"
+
+
+def test_uplinks_that_switches_above_the_leaves_lack_are_found() -> None:
+    full = read_subnet("xgft:3:4,4,4:1,4,4").fabric
+    level = find_levels(full)
+    lost = np.flatnonzero((np.sort(level[full.link_node], axis=1) == (2, 3)).all(axis=1))[[0, 20]]
+    (found,) = check_cabling(0, without_links(full, lost))
+    assert found.kind.value.name == "few-uplinks"
+    assert found.what == "2 of 16 switches of level 2 with fewer uplinks than the usual 4"
+    assert not list(check_cabling(0, full))
+
+
+def without_links(fabric: Fabric, lost: np.ndarray) -> Fabric:
+    kept = np.setdiff1d(np.arange(fabric.links), lost)
+    return replace(
+        fabric,
+        link_node=fabric.link_node[kept],
+        link_port=fabric.link_port[kept],
+        link_gbps=fabric.link_gbps[kept],
+        link_lanes=fabric.link_lanes[kept],
+        link_half=fabric.link_half[kept],
+    )
 
 
 def test_links_that_are_not_active_are_found() -> None:

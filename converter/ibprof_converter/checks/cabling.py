@@ -76,32 +76,47 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
-    """Compare the leaf switches' links to other switches: few is less than is usual, for no fewer hosts a link.
+    """Compare switches with others of their level: few uplinks are less than is usual, for no fewer links down.
 
-    Usual is the most that a quarter of the leaves have: where links are lost all over, most leaves may lack one.
+    Usual is the most that a quarter of them have: where links are lost all over, most switches may lack one. A leaf's
+    uplinks are its links to any switches, since a torus has no levels above.
     """
     leaves = find_leaves(fabric)
-    if len(leaves) < 2:
-        return
+    level = find_levels(fabric)
     is_switch = fabric.node_kind == NodeKind.SWITCH
+    is_leaf = np.zeros(fabric.nodes, np.bool_)
+    is_leaf[leaves] = True
     up, down = np.zeros(fabric.nodes, np.int64), np.zeros(fabric.nodes, np.int64)
     for end in (0, 1):
         near, far = fabric.link_node[:, end], fabric.link_node[:, 1 - end]
-        np.add.at(up, near[is_switch[near] & is_switch[far] & (near != far)], 1)
-        np.add.at(down, near[is_switch[near] & ~is_switch[far]], 1)
-    usual = _find_usual(up[leaves])
+        leads_up = is_switch[near] & is_switch[far] & (near != far) & (is_leaf[near] | (level[near] < level[far]))
+        np.add.at(up, near[leads_up], 1)
+        leads_down = is_switch[near] & np.where(is_leaf[near], ~is_switch[far], level[near] > level[far])
+        np.add.at(down, near[leads_down], 1)
+    yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
+    for above in range(2, int(level.max(initial=0))):
+        kin = np.flatnonzero(is_switch & ~is_leaf & (level == above))
+        yield from _find_few(rail, fabric, kin, up, down, f"switches of level {above}")
+
+
+def _find_few(
+    rail: int,
+    fabric: Fabric,
+    kin: npt.NDArray[np.intp],
+    up: npt.NDArray[np.int64],
+    down: npt.NDArray[np.int64],
+    words: str,
+) -> Iterator[Finding]:
+    if len(kin) < 2:
+        return
+    usual = _find_usual(up[kin])
     load = down / np.maximum(up, 1)
-    usual_load = float(np.median(load[leaves][up[leaves] == usual]))
-    few = leaves[(up[leaves] < usual) & (load[leaves] > usual_load)]
+    usual_load = float(np.median(load[kin][up[kin] == usual]))
+    few = kin[(up[kin] < usual) & (load[kin] > usual_load)]
     if len(few):
-        what = f"{len(few)} of {len(leaves)} leaf switches with fewer uplinks than the usual {usual}"
-        names = name_nodes(fabric, few)
-        yield Finding(
-            Kind.FEW_UPLINKS,
-            rail,
-            what,
-            tuple(f"{name} has {up[node]}" for name, node in zip(names, few.tolist(), strict=True)),
-        )
+        what = f"{len(few)} of {len(kin)} {words} with fewer uplinks than the usual {usual}"
+        places = zip(name_nodes(fabric, few), few.tolist(), strict=True)
+        yield Finding(Kind.FEW_UPLINKS, rail, what, tuple(f"{name} has {up[node]}" for name, node in places))
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:

@@ -100,7 +100,7 @@ class Kind(Enum):
     FEW_UPLINKS = _Meaning(
         "few-uplinks",
         False,
-        "fewer cables lead up than from other leaf switches: its hosts get less of the fabric",
+        "fewer cables lead up than from others of its level: hosts below get less of the fabric",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",
