@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import sys
 import uuid
@@ -195,5 +196,6 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     ]
 
 
-def _shorten(path: Path) -> Path:
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+def _shorten(path: Path) -> str:
+    """Write a path as short as it can be, and so that a shell takes it for one word."""
+    return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))
