@@ -50,8 +50,8 @@ def launch(
 @pytest.mark.parametrize(
     "by", [["--hostfile", "hosts", "--rankfile", "ranks"], ["--hostfile", "host_a_rank", "--map-by", "seq"]]
 )
-def test_open_mpi_4(hosts: lab.Hosts, name: str, by: str, tmp_path: Path) -> None:
-    options = ["--mca", "plm_rsh_agent", str(hosts.agent), "-n", str(len(WANTED)), *by.split()]
+def test_open_mpi_4(hosts: lab.Hosts, name: str, by: list[str], tmp_path: Path) -> None:
+    options = ["--mca", "plm_rsh_agent", str(hosts.agent), "-n", str(len(WANTED)), *by]
     assert launch(hosts, find_mpi(name), tmp_path, options) == list(WANTED)
 
 
