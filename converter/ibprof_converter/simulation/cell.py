@@ -167,7 +167,6 @@ def run_cells(
     tell(len(wanted) - len(missing), len(wanted))
     if missing:
         with _open_pool(min(workers, len(missing))) as pool, store.open("a", encoding="ascii") as file:
-            # Long ones first, so that none is left over at the end.
             futures = [pool.submit(run_cell, cell) for cell in missing]
             for done, future in enumerate(as_completed(futures), start=len(wanted) - len(missing) + 1):
                 outcome = future.result()
