@@ -7,7 +7,7 @@ import { type Amounts, LoadTable, type Selection } from "./loads";
 import { type Hit, Network } from "./network";
 import { byId, describeEnd, element, leastTime, Names, Panels, rankEnds } from "./panels";
 import { formatBytes, formatCount, formatShare, printable } from "./show";
-import { readState, writeState } from "./state";
+import { addressed, readState, writeState } from "./state";
 
 const ZOOM_STEP = 1.3;
 const PAN_STEP = 60;
@@ -58,7 +58,7 @@ class View {
 
   /** Takes over what the address says. */
   private restore(): void {
-    const state = readState(window.location.hash, this.model);
+    const state = readState(addressed.location.hash, this.model);
     this.selection = state.selection;
     this.logarithmic = state.logarithmic;
     this.dark = state.dark;
@@ -67,7 +67,7 @@ class View {
 
   private note(): void {
     const { selection, logarithmic, dark } = this;
-    window.history.replaceState(null, "", writeState({ selection, logarithmic, dark }));
+    addressed.history.replaceState(null, "", writeState({ selection, logarithmic, dark }));
   }
 
   private get isDark(): boolean {
@@ -137,7 +137,7 @@ class View {
       { passive: false },
     );
     this.listenToPointer();
-    window.addEventListener("hashchange", () => this.restore());
+    addressed.addEventListener("hashchange", () => this.restore());
     window.addEventListener("keydown", (event) => this.press(event));
   }
 

@@ -11,6 +11,9 @@ export interface State {
   dark: boolean | null;
 }
 
+/** The window whose address holds the state: the report's where a report frames this page, which has no address. */
+export const addressed: Window = window.location.protocol === "about:" ? window.parent : window;
+
 const NUMBER = /^\d{1,9}$/;
 
 function limits(model: Model): Required<Record<keyof Selection, number>> {

@@ -15,9 +15,6 @@ _LEVEL = 9
 def write_page(path: Path, document: bytes) -> None:
     """Write the view.
 
-    Names from fabrics and profiles are in the deflated document alone, which no browser reads as HTML. The policy
-    allows this very script and this very style, and no request at all.
-
     Args:
         path: the file.
         document: of `encode_document`.
@@ -25,19 +22,40 @@ def write_page(path: Path, document: bytes) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    parts = {name: (files(__package__) / name).read_text("utf-8") for name in ("page.html", "style.css", "app.js")}
-    page = parts["page.html"]
+    path.write_text(render_page(document), "utf-8", newline="\n")
+
+
+def render_page(document: bytes) -> str:
+    """Give the view as HTML.
+
+    Names from fabrics and profiles are in the deflated document alone, which no browser reads as HTML. The policy
+    allows this very script and this very style, and no request at all.
+
+    Args:
+        document: of `encode_document`.
+    """
+    page = _part("page.html")
+    script, style = page_hashes()
     for mark, text in (
-        ("SCRIPT_HASH", _hash(parts["app.js"])),
-        ("STYLE_HASH", _hash(parts["style.css"])),
-        ("STYLE", parts["style.css"]),
+        ("SCRIPT_HASH", script),
+        ("STYLE_HASH", style),
+        ("STYLE", _part("style.css")),
         ("DATA", base64.b64encode(zlib.compress(document, _LEVEL)).decode("ascii")),
-        ("SCRIPT", parts["app.js"]),
+        ("SCRIPT", _part("app.js")),
     ):
         page = page.replace(f"%{mark}%", text, 1)
-    path.write_text(page, "utf-8", newline="\n")
+    return page
 
 
-def _hash(text: str) -> str:
+def page_hashes() -> tuple[str, str]:
+    """Give what the page's policy allows: its script and its style. A page that frames it must allow the same."""
+    return hash_inline(_part("app.js")), hash_inline(_part("style.css"))
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+def hash_inline(text: str) -> str:
     """Give what a content security policy knows an inline script or style by."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
