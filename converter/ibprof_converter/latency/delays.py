@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays: how long a message of each length takes from each process to each other one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Cube: TypeAlias = npt.NDArray[np.float32]
+Attribute: TypeAlias = str | int | float
+
+STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
+"""What is kept of the samples of a pair and length; each is a field of `Delays`, seconds."""
+
+LOCATIONS = STATISTICS[:5]
+"""Those that are a delay themselves and not the width of a distribution of delays."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delays:
+    """The delay cube of L message lengths between n processes.
+
+    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the delay of `lengths[l]` bytes from process i (the sender) to
+    process j, one way: where it was measured as a round trip, half of it. NaN is "not measured"; the diagonal is 0.
+    Nothing promises that `c[l, i, j]` equals `c[l, j, i]`.
+
+    Attributes:
+        hosts: name of each process's host, length n. Several processes of one host repeat it.
+        lengths: bytes of the messages, int64 [L], ascending.
+        median: of the samples, seconds, float32 [L, n, n]. Where a source has one statistic only, that one, and
+            `attributes["statistic"]` names it.
+        minimum, lower_quartile, upper_quartile, mean, deviation: likewise; None where the source lacks it or
+            `read_delays` was not asked for it. The deviation is that of the sample (divided by count - 1).
+        repetitions: samples (batches) behind each value, uint32 [L, n, n]; None where nobody knows.
+        cores: cores that each process was bound to, as `0-3,8`; length n or 0 (not known).
+        attributes: what else is known of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
+            docs/formats/delays.md.
+    """
+
+    hosts: tuple[str, ...]
+    lengths: npt.NDArray[np.int64]
+    median: Cube
+    minimum: Cube | None = None
+    lower_quartile: Cube | None = None
+    upper_quartile: Cube | None = None
+    mean: Cube | None = None
+    deviation: Cube | None = None
+    repetitions: npt.NDArray[np.uint32] | None = None
+    cores: tuple[str, ...] = ()
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.lengths), len(self.hosts), len(self.hosts))
+        for name in (*STATISTICS, "repetitions"):
+            cube = getattr(self, name)
+            if cube is not None and cube.shape != shape:
+                raise ValueError(f"{name} has the shape {cube.shape}, not {shape}")
+        if len(self.cores) not in (0, len(self.hosts)):
+            raise ValueError(f"{len(self.cores)} cores for {len(self.hosts)} processes")
+        if np.any(np.diff(self.lengths) <= 0):
+            raise ValueError("lengths do not ascend")
+
+    @property
+    def processes(self) -> int:
+        """Number of processes, n."""
+        return len(self.hosts)
+
+    @property
+    def present(self) -> dict[str, Cube]:
+        """The statistics that are there, by name."""
+        return {name: cube for name in STATISTICS if (cube := getattr(self, name)) is not None}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A name for each process, each different: its host, with `#` and its place there where several share it."""
+        count = Counter(self.hosts)
+        seen: Counter[str] = Counter()
+        labels = []
+        for host in self.hosts:
+            labels.append(host if count[host] == 1 else f"{host}#{seen[host]}")
+            seen[host] += 1
+        return tuple(labels)
+
+    @property
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Whether there is a value, bool [L, n, n]; False on the diagonal."""
+        return np.isfinite(self.median) & ~np.eye(self.processes, dtype=bool)
+
+    def matrix(self, length: int | None = None, statistic: str = "median") -> Cube:
+        """Give the delays of one message length, seconds, float32 [n, n]; a view, not a copy.
+
+        Args:
+            length: bytes; the shortest one if left out.
+            statistic: one of `STATISTICS` that is there.
+
+        Raises:
+            KeyError: that length was not measured, or the statistic is not there.
+        """
+        row = 0
+        if length is not None:
+            row = int(np.searchsorted(self.lengths, length))
+            if row == len(self.lengths) or self.lengths[row] != length:
+                raise KeyError(length)
+        matrix: Cube = self.present[statistic][row]
+        return matrix
+
+    def bandwidth(self) -> npt.NDArray[np.float64]:
+        """Give the bandwidth seen, bytes/s, float64 [L, n, n]: length by median delay; NaN where there is none.
+
+        This is what a message got, its latency counted in (Bufe, equation 1.4); it nears the link's with the length.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = self.lengths[:, None, None] / self.median.astype(np.float64)
+        return np.where(np.isfinite(seen) & self.measured, seen, np.nan)
+
+    def select(self, processes: npt.ArrayLike | None = None, lengths: npt.ArrayLike | None = None) -> Delays:
+        """Give the delays among some processes and of some lengths, by their indices."""
+        chosen = np.arange(self.processes) if processes is None else np.asarray(processes)
+        rows = np.arange(len(self.lengths)) if lengths is None else np.asarray(lengths)
+
+        cut: dict[str, Any] = {
+            name: None if (cube := getattr(self, name)) is None else cube[np.ix_(rows, chosen, chosen)]
+            for name in (*STATISTICS, "repetitions")
+        }
+        return replace(
+            self,
+            hosts=tuple(self.hosts[each] for each in chosen),
+            lengths=self.lengths[rows],
+            cores=tuple(self.cores[each] for each in chosen) if self.cores else (),
+            **cut,
+        )
+
+
+def empty_delays(
+    hosts: tuple[str, ...],
+    lengths: npt.NDArray[np.int64],
+    cores: tuple[str, ...] = (),
+    attributes: Mapping[str, Attribute] | None = None,
+) -> Delays:
+    """Give delays with room for every statistic and nothing measured yet: NaN, 0 on the diagonal and in repetitions."""
+    shape = (len(lengths), len(hosts), len(hosts))
+    cubes = {name: np.full(shape, np.nan, np.float32) for name in STATISTICS}
+    for cube in cubes.values():
+        clear_diagonal(cube)
+    return Delays(
+        hosts,
+        lengths,
+        **cubes,
+        repetitions=np.zeros(shape, np.uint32),
+        cores=cores,
+        attributes=dict(attributes or {}),
+    )
+
+
+def clear_diagonal(cube: Cube) -> None:
+    """Set the delay of each process to itself to 0, in place."""
+    cube[:, np.arange(cube.shape[1]), np.arange(cube.shape[1])] = 0
