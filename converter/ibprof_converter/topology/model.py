@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The InferredTopology: a graph of hosts and switches that explains measured delays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import breadth_first_order, shortest_path
+
+_NEVER_ZERO = 1e-300
+"""scipy's sparse graphs take a weight of 0 for no edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class InferredTopology:
+    """Hosts, the leaves of a hierarchical topology, and switches, which join them: a graph, directed or not.
+
+    Vertices are numbered: hosts first, in the order of the matrix, then switches. A direct network has no switches: its
+    hosts are linked with one another.
+
+    Attributes:
+        method: that found it.
+        hosts: a name each.
+        switches: a name each; made up, since delays tell no names.
+        edge: int32 [edge, 2], vertices; the smaller one first unless `directed`.
+        latency_seconds: float64 [edge], what passing the edge adds to a delay.
+        support: float64 [edge], share of resampled matrices in which the edge was found again; nan where nobody asked.
+        probability: float64 [edge], share of the message lengths whose topology has the edge; 1 for a single length.
+        directed: whether an edge leads from its first vertex to its second alone.
+        overhead_seconds: what a message costs once, however long its way; no edge has it. A hierarchical topology's
+            is in the edges of the hosts, since nothing tells it from them.
+        noise: typical deviation of a delay from what the graph explains, relative to it; nan where nobody looked.
+        notes: what was found that no edge shows, a sentence each.
+        unknown: what cannot be told, with the reason, a sentence each.
+    """
+
+    method: str
+    hosts: tuple[str, ...]
+    switches: tuple[str, ...]
+    edge: npt.NDArray[np.int32]
+    latency_seconds: npt.NDArray[np.float64]
+    support: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64]
+    directed: bool = False
+    overhead_seconds: float = 0.0
+    noise: float = nan
+    notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def vertices(self) -> int:
+        """Number of hosts and switches."""
+        return len(self.hosts) + len(self.switches)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each vertex."""
+        return self.hosts + self.switches
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether hosts are linked with one another, without switches."""
+        return not self.switches
+
+    def adjacency(self) -> csr_matrix:
+        """Give the latencies as a sparse matrix [vertex, vertex] of both directions, or of the one that an edge has."""
+        a, b = self.edge.T
+        weight = np.maximum(self.latency_seconds, _NEVER_ZERO)
+        matrix = csr_matrix((weight, (a, b)), (self.vertices, self.vertices))
+        return matrix if self.directed else matrix.maximum(matrix.T).tocsr()
+
+    def explain_delays(self) -> npt.NDArray[np.float64]:
+        """Give the delays that shortest paths explain: float64 [host, host], seconds; inf without any."""
+        hosts = len(self.hosts)
+        every: npt.NDArray[np.float64] = shortest_path(self.adjacency(), directed=True, indices=np.arange(hosts))
+        delays = every[:, :hosts]
+        delays += self.overhead_seconds
+        np.fill_diagonal(delays, 0.0)
+        return delays
+
+    def find_splits(self) -> tuple[frozenset[int] | None, ...]:
+        """Give for each edge of a tree the hosts on the side of it that host 0 is not on; None in other graphs.
+
+        Two trees over the same hosts are alike when the sets of their splits are.
+        """
+        if len(self.edge) != self.vertices - 1 or self.vertices == 0:
+            return (None,) * len(self.edge)
+        order, parent = breadth_first_order(self.adjacency(), 0, directed=False)
+        if len(order) != self.vertices:
+            return (None,) * len(self.edge)
+        below: list[set[int]] = [{vertex} if vertex < len(self.hosts) else set() for vertex in range(self.vertices)]
+        for vertex in order[:0:-1]:
+            below[parent[vertex]] |= below[vertex]
+        child = np.where(parent[self.edge[:, 1]] == self.edge[:, 0], self.edge[:, 1], self.edge[:, 0])
+        return tuple(frozenset(below[vertex]) for vertex in child)
