@@ -101,16 +101,19 @@ def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]
 def _find_dependencies(network: SimulatedNetwork) -> Ints:
     """Find pairs of link ends that follow each other on a route: int64 [pair], first * ends + second."""
     ends = len(network.end_to)
-    found: Ints = np.zeros(0, np.int64)
+    switch, port = np.nonzero(network.port_end != NONE)
+    port_of = np.zeros(ends, np.int64)  # [link end], by which a switch sends on it
+    port_of[network.port_end[switch, port]] = port
+    follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
     for host in range(network.hosts):
         before = np.full(network.switches, NONE, np.int64)  # [leaf], the end over which its packet came
-        pairs = []
         for leaf, end in _follow(network, host):
             came = before[leaf]
-            pairs.append(np.unique(came[came != NONE] * ends + end[came != NONE]))
+            follows[came[came != NONE], port_of[end[came != NONE]]] = True
             before[leaf] = end
-        found = np.union1d(found, np.concatenate(pairs)) if pairs else found
-    return found
+    first, port = np.nonzero(follows)
+    second = network.port_end[network.end_to[first].astype(np.int64) - network.hosts, port]
+    return first * ends + second
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
