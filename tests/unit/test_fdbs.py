@@ -10,7 +10,7 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.files import read_dump
 from ibprof_converter.routing.fdbs import parse_fdbs
-from ibprof_converter.routing.reader import find_fdbs
+from ibprof_converter.routing.reader import find_fdbs, read_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 HEAD = "osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200000020\nLID    : Port : Hops : Optimal\n"
@@ -105,3 +105,24 @@ def test_tables_are_found_beside_their_fabric(tmp_path: Path, lst: str, fdbs: st
     (tmp_path / "other.fdbs").touch()
     (tmp_path / fdbs).touch()
     assert find_fdbs(tmp_path / lst) == tmp_path / fdbs
+
+
+@pytest.mark.parametrize(
+    ("last", "whole"),
+    [
+        ("0x0001 : 001  : 00   : yes", True),
+        ("0x0001 : 000  : HOPS UNKNOWN", True),
+        ("0x0001 : UNREACHABLE", True),
+        ("0x0001 : 001  : 00   : ye", False),
+        ("0x0001 : 001  : 0", False),
+        ("0x0001 : 001", False),
+    ],
+)
+def test_a_dump_that_was_cut_within_a_line_is_refused(tmp_path: Path, last: str, whole: bool) -> None:
+    path = tmp_path / "a.fdbs"
+    path.write_text(HEAD + last)
+    if whole:
+        assert read_tables(path).port[0, 1] in {0, 1, UNREACHABLE}
+    else:
+        with pytest.raises(InputError, match=r"a\.fdbs:3: expected a whole line at the end of the dump, found '0x0001"):
+            read_tables(path)

@@ -167,6 +167,7 @@ def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
         ("xgft:4", "expected one of"),
         ("tree:4", "expected one of"),
         ("tree:x,3", "expected numbers, found"),
+        ("xgft:2:99999999999,4:1,2", "no subnet is so large"),
         ("torus:5x1:1", "dimensions of 2 or more"),
         ("torus:5x4", "expected one of"),
         ("dragonfly:4,2,2,10", "from 2 to 9 groups"),

@@ -169,7 +169,7 @@ def test_both_ports_of_a_ca_are_kept_apart(tmp_path: Path) -> None:
         ("Ports:24", "Ports:x4", r"a\.lst:2: expected Ports:, 2 hex digits, found 'Ports:x4"),
         ("NodeGUID:0002c90300000010", "NodeGUID:2c9", r"a\.lst:2: expected NodeGUID:, 16 hex digits, found"),
         ("VenID:000002C9 DevID:BD36", "VenID:x DevID:BD36", r"a\.lst:2: expected VenID:"),
-        ("LID:0010", "LID:10", r"a\.lst:2: expected \{description\} LID:, 4 hex digits, found"),
+        ("LID:0010", "LID:10", r"a\.lst:2: expected a LID, 4 hex digits, found '10 "),
         ("LID:000B", "LID:C000", r"a\.lst:2: expected LIDs up to 0xbfff, found a multicast LID"),
         ("PN:01", "PN:00", r"a\.lst:2: expected a port number from 1, found port 0"),
         ("PN:01", "PN:03", r"a\.lst:2: expected port numbers up to the node's number of ports"),

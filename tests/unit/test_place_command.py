@@ -190,3 +190,15 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert end.value.code == 0
     said = capsys.readouterr().out
     assert "ibprof-place ibdiagnet.lst profile.otf2 -o placement.csv" in said
+
+
+@pytest.mark.parametrize("rule", ["packed", "spread", "random:3"])
+def test_rules_fill_as_many_slots_of_a_host_as_are_allowed(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "ring.csv"
+    pairs.write_text("src,dst,bytes,messages\n" + "".join(f"{rank},{(rank + 1) % 32},1000,1\n" for rank in range(32)))
+    said = run(capsys, FABRIC, pairs, "--slots", "2", "--placement", rule)
+    assert "given" in said["max_link_seconds"]
+    assert place.main([FABRIC, str(pairs), "--slots", "1", "--placement", rule]) == 2
+    assert "32 ranks" in capsys.readouterr().err

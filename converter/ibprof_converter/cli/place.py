@@ -106,7 +106,7 @@ def _given_hosts(
     """Find where the ranks are: as --placement says, else as they were recorded; None where neither tells."""
     fabrics = [subnet.fabric for subnet in subnets]
     if arguments.placement is not None:
-        placement = place_by_rule(arguments.placement[0], hosts, fabrics, demand.ranks)
+        placement = place_by_rule(arguments.placement[0], hosts, fabrics, demand.ranks, arguments.slots or 1)
     elif demand.profile is not None:
         placement = place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     else:

@@ -39,7 +39,8 @@ _END = (
     ("VenID:, 6 to 8 hex digits", rb"VenID:[0-9A-Fa-f]{6,8} "),
     ("DevID:, 4 to 8 hex digits", rb"DevID:[0-9A-Fa-f]{4,8} "),
     ("Rev:, 8 hex digits", rb"Rev:[0-9A-Fa-f]{8} "),
-    ("{description} LID:, 4 hex digits", rb"\{(.{0,256}?)\} LID:([0-9A-Fa-f]{4}) "),
+    ("{description} LID:", rb"\{(.{0,256}?)\} LID:"),
+    ("a LID, 4 hex digits", rb"([0-9A-Fa-f]{4}) "),
     ("PN:, 2 hex digits", rb"PN:([0-9A-Fa-f]{2}) \}"),
 )
 _FIELDS = (

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
@@ -31,6 +32,9 @@ TABLE_FORMATS = (
     TableFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
 )
 
+# How the tools end the line of an entry.
+_WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
+
 
 def read_tables(path: str | PathLike[str]) -> ForwardingTables:
     """Read forwarding tables; the format is told by the content of the file, not by its name. Big ones are kept.
@@ -57,7 +61,18 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
         raise InputError(
             path, 1, f"forwarding tables in one of the forms {known}", quote_found(data.split(b"\n", 1)[0])
         )
-    return table_format.parse(path, data)
+    tables = table_format.parse(path, data)
+    _check_end(path, data)
+    return tables
+
+
+def _check_end(path: str | PathLike[str], data: bytes) -> None:
+    """Refuse a dump that ends within an entry's line: what was to follow is missing too."""
+    begin = data.rfind(b"\n") + 1
+    last = data[begin:]
+    if last.startswith(b"0x") and not _WHOLE.search(last):
+        line = data.count(b"\n", 0, begin) + 1
+        raise InputError(path, line, "a whole line at the end of the dump", quote_found(last))
 
 
 def find_table_format(data: bytes) -> TableFormat | None:

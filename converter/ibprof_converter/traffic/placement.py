@@ -48,16 +48,17 @@ class Placement:
     notes: tuple[str, ...]
 
 
-def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
+def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1) -> Placement:
     """Place ranks as `--placement` says.
 
     Args:
         rule: `packed` fills leaf switch after leaf switch, `spread` deals hosts out from one leaf switch after the
-            other, `random:SEED` draws them; one rank a host each. `slurm:` and a host list deals ranks out in blocks.
-            Anything else is a file.
+            other, `random:SEED` draws them. `slurm:` and a host list deals ranks out in blocks. Anything else is a
+            file.
         hosts: of the fabrics.
         fabrics: the rails.
         ranks: number of ranks.
+        slots: ranks in a row that a host takes, where hosts are packed, spread or drawn.
 
     Raises:
         UsageError: there are fewer hosts than ranks, or the rule is none.
@@ -74,12 +75,13 @@ def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int
     order = _order_of_rule(rule, hosts)
     if order is None:
         return _read_placement(Path(rule), hosts, fabrics, ranks)
-    if ranks > len(order):
+    if ranks > len(order) * slots:
+        need = "a host each" if slots == 1 else f"{-(-ranks // slots)} hosts"
         raise UsageError(
-            f"--placement {rule}: {ranks} ranks need a host each, and the fabric has {len(order)}; "
+            f"--placement {rule}: {ranks} ranks need {need}, and the fabric has {len(order)}; "
             "a file rank,host can put several on one"
         )
-    chosen = order[:ranks].astype(np.int32)
+    chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
     return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by --placement {rule}",))
 
 

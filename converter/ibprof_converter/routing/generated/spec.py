@@ -60,8 +60,11 @@ def generate(name: str, rail: int = 0) -> Generated:
 
 def _read_numbers(name: str, text: str) -> list[int]:
     numbers = re.split("[,x]", text)
-    if not all(number.isdigit() and len(number) < 6 for number in numbers):
-        raise UsageError(f"{name}: expected numbers, found {text!r}")
+    for number in numbers:
+        if not number.isdigit():
+            raise UsageError(f"{name}: expected numbers, found {text!r}")
+        if len(number) > len(str(_LARGEST)):
+            raise UsageError(f"{name}: no subnet is so large")
     values = [int(number) for number in numbers]
     size = 1
     for value in values:
