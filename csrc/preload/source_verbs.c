@@ -54,7 +54,7 @@ static void *find_real(const char *library_name, const char *name)
 #define DEVICES_MAX 64
 static struct device {
     const struct ibp_verbs_context *context;
-    ibp_verbs_post_send *post_send;
+    const struct ibp_verbs_provider *provider;
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
 } devices[DEVICES_MAX];
 static unsigned device_count;
@@ -77,7 +77,7 @@ ibp_verbs_post_send *ibp_verbs_original_post(const struct ibp_verbs_context *con
 {
     const struct device *device = find_device(context);
 
-    return device ? device->post_send : NULL;
+    return device ? device->provider->post_send : NULL;
 }
 
 static void forget(struct ibp_route_table **which, const void *address)
@@ -111,14 +111,15 @@ static int destroy(int (*next)(void *), struct ibp_route_table **which, void *ob
 struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp)
 {
     struct ibp_route *route = ibp_route_find(&ibp_queue_pairs, qp);
+    const struct device *device = route ? NULL : find_device(qp->context);
 
-    if (route || !ibp_verbs_original_post(qp->context)) return route;
+    if (!device) return route;
     ibp_verbs_lock();
     route = ibp_route_make(&ibp_queue_pairs, qp);
     if (route) {
         route->context = qp->context;
-        route->post_send = ibp_verbs_original_post(qp->context);
-        route->datagram = qp->type == IBP_VERBS_TYPE_UD;
+        route->provider = device->provider;
+        route->datagram = qp->type == IBP_VERBS_TYPE_UD || qp->type == IBP_VERBS_TYPE_DRIVER;
     }
     ibp_verbs_unlock();
     return route;
@@ -151,6 +152,7 @@ static struct ibp_verbs_extended *extended_of(struct ibp_verbs_context *context)
 
 void ibp_verbs_attach(struct ibp_verbs_context *context)
 {
+    const struct ibp_verbs_provider functions = {.post_send = context->post_send}, *provider;
     struct ibp_verbs_extended *extended;
     struct device *device;
 
@@ -158,14 +160,16 @@ void ibp_verbs_attach(struct ibp_verbs_context *context)
         context->post_send == ibp_verbs_post_first)
         return;
     ibp_verbs_lock();
+    provider = ibp_verbs_provider_share(&functions);
     device = find_device(context);
-    if (!device && device_count < DEVICES_MAX) {
+    if (!device && provider && device_count < DEVICES_MAX) {
         device = &devices[device_count];
         device->context = context;
+        device->provider = provider;
         __atomic_store_n(&device_count, device_count + 1, __ATOMIC_RELEASE);
     }
-    if (device) {
-        device->post_send = context->post_send;
+    if (device && provider) {
+        device->provider = provider;
         context->post_send = ibp_verbs_post_first;
         extended = extended_of(context);
         if (extended && extended->create_qp_ex) {
@@ -211,6 +215,14 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     return qp;
 }
 
+/* The alternate path takes over. Wants the lock of verbs held. */
+static void migrate(struct ibp_route *route)
+{
+    if (!route->has_alternate) return;
+    route->has_alternate = false;
+    ibp_route_redirect(route, &route->alternate);
+}
+
 /* Where a queue pair leads: said, and perhaps said again, when it is connected. Its own port is named before, once. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
@@ -222,8 +234,18 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         if (!path.port) path.port = route->path.port;
         ibp_route_redirect(route, &path);
     }
+    if (fields & IBP_VERBS_ATTR_ALT_PATH) {
+        route->alternate = attributes->alternate_path;
+        route->has_alternate = true;
+    }
+    /* Connecting says "migrated" as well: where there was no other path before, nothing changes. */
+    if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
+        attributes->migration == IBP_VERBS_MIGRATED)
+        migrate(route);
     ibp_verbs_unlock();
 }
+
+#define PATH_FIELDS (IBP_VERBS_ATTR_PORT | IBP_VERBS_ATTR_AV | IBP_VERBS_ATTR_ALT_PATH | IBP_VERBS_ATTR_MIGRATION)
 
 DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attributes *attributes, int fields)
 {
@@ -232,10 +254,29 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
 
     FIND_VERB(next, "ibv_modify_qp", ENOSYS);
     result = next(qp, attributes, fields);
-    if (!result && fields & (IBP_VERBS_ATTR_PORT | IBP_VERBS_ATTR_AV)) {
+    if (!result && fields & PATH_FIELDS) {
         struct ibp_route *route = ibp_verbs_route(qp);
 
         if (route) redirect(route, attributes, fields);
+    }
+    return result;
+}
+
+/* The device may migrate by itself; it says so in an event, which the program fetches. */
+DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
+{
+    static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);
+    struct ibp_route *route;
+    int result;
+
+    FIND_VERB(next, "ibv_get_async_event", -1);
+    result = next(context, event);
+    if (result || event->event != IBP_VERBS_EVENT_MIGRATED) return result;
+    route = ibp_route_find(&ibp_queue_pairs, event->qp);
+    if (route) {
+        ibp_verbs_lock();
+        migrate(route);
+        ibp_verbs_unlock();
     }
     return result;
 }
@@ -338,4 +379,15 @@ DEFINE(void *, mlx5dv_devx_obj_create, struct ibp_verbs_context *context, const 
     made = next(context, command, bytes, answer, answer_bytes);
     if (made && bytes >= 2 && (command[0] << 8 | command[1]) == IBP_MLX5_COMMAND_CREATE_QP) note_direct(NULL);
     return made;
+}
+
+DEFINE(struct ibp_mlx5_qp_ex *, mlx5dv_qp_ex_from_ibv_qp_ex, struct ibp_verbs_qp_ex *qp)
+{
+    static struct ibp_mlx5_qp_ex *(*next)(struct ibp_verbs_qp_ex *);
+    struct ibp_mlx5_qp_ex *mlx5;
+
+    FIND_REAL(next, IBP_MLX5_LIBRARY, "mlx5dv_qp_ex_from_ibv_qp_ex", NULL);
+    mlx5 = next(qp);
+    if (mlx5 && ibp_route_find(&ibp_queue_pairs, qp)) ibp_mlx5_hook_builders(mlx5);
+    return mlx5;
 }

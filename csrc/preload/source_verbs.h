@@ -26,7 +26,8 @@ struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp);
 /* The provider's own post_send of a device. */
 ibp_verbs_post_send *ibp_verbs_original_post(const struct ibp_verbs_context *context);
 
-/* Hooks the wr_ functions of a queue pair that was made with some of them. */
+/* Hooks the wr_ functions of a queue pair that was made with some of them, and those that mlx5 has beside them. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
+void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 
 #endif

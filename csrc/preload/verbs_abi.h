@@ -13,10 +13,15 @@
 #define IBP_VERBS_LIBRARY "libibverbs.so.1"
 #define IBP_VERBS_DEVICE_NAME_OFFSET 24
 
-/* enum ibv_qp_attr_mask, ibv_qp_type, ibv_qp_init_attr_mask, ibv_qp_create_send_ops_flags */
+/* enum ibv_qp_attr_mask, ibv_mig_state, ibv_event_type, ibv_qp_type, ibv_qp_init_attr_mask, ibv_qp_create_send_ops_flags */
 #define IBP_VERBS_ATTR_PORT (1 << 5)
 #define IBP_VERBS_ATTR_AV (1 << 7)
+#define IBP_VERBS_ATTR_ALT_PATH (1 << 14)
+#define IBP_VERBS_ATTR_MIGRATION (1 << 18)
+#define IBP_VERBS_MIGRATED 0
+#define IBP_VERBS_EVENT_MIGRATED 6
 #define IBP_VERBS_TYPE_UD 4
+#define IBP_VERBS_TYPE_DRIVER 0xff /* mlx5's dynamic connections, EFA's reliable datagrams: address handles too */
 #define IBP_VERBS_INIT_SEND_OPS (1 << 6)
 
 /* enum ibv_wr_opcode */
@@ -112,12 +117,20 @@ struct ibp_verbs_path {
 
 /* struct ibv_qp_attr, as far as the port */
 struct ibp_verbs_qp_attributes {
-    uint32_t before_path[14];
+    uint32_t before_migration[3];
+    uint32_t migration; /* enum ibv_mig_state */
+    uint32_t before_path[10];
     _Alignas(8) struct ibp_verbs_path path;
     _Alignas(8) struct ibp_verbs_path alternate_path;
     uint16_t key_index, alternate_key_index;
     uint8_t before_port[5];
     uint8_t port;
+};
+
+/* struct ibv_async_event */
+struct ibp_verbs_event {
+    struct ibp_verbs_qp *qp;
+    uint32_t event; /* enum ibv_event_type */
 };
 
 /* struct ibv_qp_init_attr_ex, as far as the flags of what may be posted by the wr_ functions */
@@ -173,6 +186,16 @@ struct ibp_verbs_qp_ex {
 
 struct ibp_mlx5_object {
     struct ibp_verbs_qp *qp;
+};
+
+/* struct mlx5dv_qp_ex: functions beside those of the wr_ kind, as far as they say where a request goes or begin one */
+struct ibp_mlx5_qp_ex {
+    uint64_t fields;
+    struct ibp_mlx5_builders {
+        void (*set_dc_addr)(struct ibp_mlx5_qp_ex *, void *, uint32_t, uint64_t);
+        void *between[8];
+        void (*set_dc_addr_stream)(struct ibp_mlx5_qp_ex *, void *, uint32_t, uint64_t, uint16_t);
+    } builders;
 };
 
 struct ibp_mlx5_qp_init {

@@ -41,6 +41,21 @@ void *ibp_pool_take(size_t bytes)
     return taken;
 }
 
+const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions)
+{
+    static const struct ibp_verbs_provider *first;
+    struct ibp_verbs_provider *added;
+
+    for (const struct ibp_verbs_provider *known = first; known; known = known->next)
+        if (!memcmp(known, functions, offsetof(struct ibp_verbs_provider, next))) return known;
+    added = ibp_pool_take(sizeof *added);
+    if (!added) return NULL;
+    *added = *functions;
+    added->next = first;
+    first = added;
+    return added;
+}
+
 /* -- the tables --------------------------------------------------------------------------------------------------------- */
 
 static size_t table_bytes(uint64_t slots)
@@ -81,6 +96,7 @@ static bool make_room(struct ibp_route_table **which)
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address)
 {
     struct ibp_route *route = ibp_route_find(which, address);
+    struct ibp_verbs_build *parked;
     struct ibp_route_slot *slot;
 
     if (route) return route;
@@ -91,7 +107,9 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
+    parked = route->parked; /* its memory is used again */
     memset(route, 0, sizeof *route);
+    route->parked = parked;
     route->pair = IBP_NO_PAIR;
     slot = probe(*which, address);
     __atomic_store_n(&slot->route, route, __ATOMIC_RELEASE);
@@ -162,6 +180,11 @@ static void describe_pair(const struct ibp_route *route, struct ibp_pair *pair)
     }
 }
 
+void ibp_route_note_seen(struct ibp_route *route)
+{
+    if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
+}
+
 /* Finds the records of this thread, or the shared ones, and adds to them. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
@@ -173,10 +196,7 @@ static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t by
         describe_pair(route, &pair);
         route->pair = ibp_transfers_pair(&pair);
     }
-    if (route->direct) {
-        route->direct = false;
-        ibp_transfers_note_unseen(-1);
-    }
+    ibp_route_note_seen(route);
     if (!route->owner && writer != IBP_WRITER_SHARED)
         __atomic_store_n(&route->owner, &ibp_thread_mark, __ATOMIC_RELAXED);
     if (route->owner == &ibp_thread_mark && route->pair != IBP_NO_PAIR) {

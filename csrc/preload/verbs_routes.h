@@ -13,23 +13,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ibp_builder;
+struct ibp_verbs_build;
+
+/* Functions of the provider that ours stand before; those of the wr_ kind are NULL where a queue pair has none. Queue pairs that
+ * have the same ones share this, so that it stays in the cache. */
+struct ibp_verbs_provider {
+    ibp_verbs_post_send *post_send;
+    struct ibp_verbs_builders builders;
+    void (*atomic_write)(struct ibp_verbs_qp_ex *, uint32_t, uint64_t, const void *);
+    const struct ibp_verbs_provider *next;
+};
+
+/* The one shared copy of such functions; NULL when there is no memory. Wants the lock of verbs held. */
+const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
 /* The first line of cache is what a post touches. The thread that posts first owns a route: it adds to records that no other
  * thread adds to, so needs no atomic addition. Others use shared records. */
 struct ibp_route {
     const void *owner;
     uint64_t *own[IBP_OPCODES]; /* the owner's; NULL before its first one */
-    ibp_verbs_post_send *post_send;
-    uint32_t pair; /* IBP_NO_PAIR before the first post */
-    bool datagram; /* the address handle of each request says where it goes */
-    bool direct;   /* made for posting past verbs, and not seen to post by it */
-    struct ibp_verbs_context *context;
+    const struct ibp_verbs_provider *provider;
+    struct ibp_verbs_build *parked; /* see source_verbs_build.c; NULL as a rule */
+    uint32_t pair;                  /* IBP_NO_PAIR before the first post */
+    bool datagram;                  /* the address handle of each request says where it goes */
+    bool direct;                    /* made for posting past verbs, and not seen to post by it */
 
     uint64_t *shared[IBP_OPCODES];
-    struct ibp_builder *builder; /* of the wr_ functions; NULL where there are none */
-    bool connected;              /* the path holds */
-    struct ibp_verbs_path path;
+    struct ibp_verbs_context *context;
+    bool connected;     /* the path holds */
+    bool has_alternate; /* that path holds */
+    struct ibp_verbs_path path, alternate;
     struct ibp_route *next_free;
 };
 
@@ -79,6 +92,9 @@ void *ibp_pool_take(size_t bytes);
 
 /* Adds to the counters of a route what the quick way could not: the first of its kind, or from another thread. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
+
+/* A queue pair that was made for posting past verbs is posted to by them after all. */
+void ibp_route_note_seen(struct ibp_route *route);
 
 /* Has an address of its own in each thread. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;

@@ -9,6 +9,7 @@
 #include "verbs_routes.h"
 
 #define IBP_TALLY_FIRST 8
+#define IBP_OPCODE_NOTHING IBP_OPCODES /* of a request that stays within the host, or moves no bytes */
 
 struct ibp_tally_entry {
     struct ibp_route *route;

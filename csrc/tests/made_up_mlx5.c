@@ -6,18 +6,41 @@
 #include "made_up_verbs.h"
 
 #include <infiniband/mlx5dv.h>
-#include <stdlib.h>
+
+static struct mlx5dv_qp_ex mlx5_ex;
+static int dc_addresses;
 
 struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted,
                                 struct mlx5dv_qp_init_attr *special)
 {
-    struct ibv_qp *qp = calloc(1, sizeof(struct ibv_qp_ex) + 4096);
-
     (void)special;
-    qp->context = context;
-    qp->pd = wanted->pd;
-    qp->qp_type = wanted->qp_type;
-    return qp;
+    return made_up_qp(context, wanted);
+}
+
+static void set_dc_addr(struct mlx5dv_qp_ex *qp, struct ibv_ah *handle, uint32_t number, uint64_t key)
+{
+    (void)qp, (void)handle, (void)number, (void)key;
+    dc_addresses++;
+}
+
+static void set_dc_addr_stream(struct mlx5dv_qp_ex *qp, struct ibv_ah *handle, uint32_t number, uint64_t key,
+                               uint16_t stream)
+{
+    (void)qp, (void)handle, (void)number, (void)key, (void)stream;
+    dc_addresses++;
+}
+
+struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
+{
+    (void)qp;
+    if (!mlx5_ex.wr_set_dc_addr) mlx5_ex.wr_set_dc_addr = set_dc_addr;
+    if (!mlx5_ex.wr_set_dc_addr_stream) mlx5_ex.wr_set_dc_addr_stream = set_dc_addr_stream;
+    return &mlx5_ex;
+}
+
+int made_up_dc_addresses(void)
+{
+    return dc_addresses;
 }
 
 int mlx5dv_init_obj(struct mlx5dv_obj *object, uint64_t type)

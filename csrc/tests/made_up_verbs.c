@@ -337,3 +337,22 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     path->dlid = completion->slid;
     return 0;
 }
+
+struct ibv_qp *made_up_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted)
+{
+    return create_qp_ex(context, wanted);
+}
+
+static struct ibv_async_event next_event;
+
+void made_up_event(struct ibv_qp *qp, enum ibv_event_type type)
+{
+    next_event = (struct ibv_async_event){.element.qp = qp, .event_type = type};
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+    (void)context;
+    *event = next_event;
+    return 0;
+}

@@ -26,4 +26,13 @@ void made_up_fail(int fails);
 /* Bytes and messages that were accepted, over all queue pairs, by the kind of request: sent, written, read, atomic. */
 void made_up_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
+/* A queue pair as a driver's own function makes it, past ibv_create_qp_ex. */
+struct ibv_qp *made_up_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
+
+/* The next event of any device. */
+void made_up_event(struct ibv_qp *qp, enum ibv_event_type type);
+
+/* How often a request was given the address of a dynamic connection. */
+int made_up_dc_addresses(void);
+
 #endif
