@@ -264,32 +264,33 @@ struct ibp_sim_network {
     uint32_t packet_bytes; /* the largest packet */
 };
 
-/* A step of a client: a message to a host, and there to a client or (UINT32_MAX) none. It starts when so many messages have
- * come to the client that sends it in this round. */
+/* A step of a client: a message to a host, and there to a client or (UINT32_MAX) none, for which it is the message of that
+ * slot in its round. It starts when the messages of the first `awaits` slots have come to the client that sends it. */
 struct ibp_sim_step {
     uint32_t host, client;
-    uint32_t awaits;
+    uint32_t slot, awaits;
     uint64_t bytes;
+    uint64_t pause; /* ticks from the completion of the step before to its start */
+    uint64_t window; /* ticks from the start of the step before to its start at least */
 };
 
 /* What all clients of a job have in common. */
 struct ibp_sim_job {
-    uint64_t interval; /* ticks from the completion of a step to the start of the next */
-    uint64_t window; /* ticks from start to start at least; 0: none */
-    uint32_t jitter; /* both vary evenly by up to this many parts in 65536 */
+    uint32_t jitter; /* pauses and windows vary evenly by up to this many parts in 65536 */
     uint32_t warm_up; /* steps of a client that are not sampled */
     uint64_t limit; /* steps of a client in all; 0: no end */
     uint32_t sampled; /* whether its steps are written to the samples */
     uint32_t reads; /* 0: bytes go to the host; else bytes of a request to it, which the host answers with the bytes */
 };
 
-/* A process that goes through its steps again and again, one message at a time. Once through them all is a round. */
+/* A process that goes through its steps again and again, one message at a time. Once through them all, with all messages of
+ * others that belong there, is a round. */
 struct ibp_sim_client {
     uint32_t host, job;
     uint64_t first_step;
     uint32_t steps; /* its part of the steps */
     uint32_t next; /* the step to begin with, from 0; must be 0 where steps await messages */
-    uint32_t arrivals; /* messages that come to it in a round */
+    uint32_t arrivals; /* messages that come to it in a round, a slot each */
     uint64_t start; /* ticks */
 };
 
@@ -330,12 +331,12 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
 
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
-/* Per link end, since the beginning: bytes[end][job] that it admitted and the ticks that sending them takes; bytes that lie in
- * its queues now, and the most that did. */
+/* Per link end, since the beginning: bytes[end][job] that it admitted and busy[end][job], the ticks that sending them takes;
+ * bytes that lie in its queues now, and the most that did. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
-/* Per client: steps completed, the tick at which the last one was, and whether one is under way. */
-void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *last, uint8_t *busy);
+/* Per client: steps completed, their bytes, the tick at which the last one was, and whether one is under way. */
+void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
 /* Who waits for whom: packets that came over holds[i] wait for room at wants[i], both (end * lanes + lane). Gives how many
  * there are; fills in the first `capacity`. */

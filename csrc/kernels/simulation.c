@@ -195,14 +195,18 @@ static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
-    for (uint32_t i = 0; i < clients; i++)
+    for (uint32_t i = 0; i < clients; i++) {
         if (client[i].host >= network->hosts || client[i].job >= jobs || !client[i].steps ||
             client[i].first_step + client[i].steps > steps || client[i].next >= client[i].steps ||
             network->host_end[client[i].host] == IBP_NONE)
             return false;
+        for (uint32_t k = 0; k < client[i].steps; k++)
+            if (step[client[i].first_step + k].awaits > client[i].arrivals) return false;
+    }
     for (uint64_t i = 0; i < steps; i++)
         if (step[i].host >= network->hosts || network->host_end[step[i].host] == IBP_NONE ||
-            (step[i].client != UINT32_MAX && step[i].client >= clients))
+            (step[i].client != UINT32_MAX &&
+             (step[i].client >= clients || step[i].slot >= client[step[i].client].arrivals)))
             return false;
     for (uint32_t i = 0; i < jobs; i++)
         if (job[i].jitter > 65536) return false;
@@ -243,6 +247,7 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed)
 {
     struct ibp_sim *sim;
+    uint64_t slots = 0;
 
     if (!is_sound(network, job, jobs, client, clients, step, steps)) return NULL;
     sim = calloc(1, sizeof *sim);
@@ -255,7 +260,7 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     if (!sim->random) sim->random = 1;
     sim->end = calloc(network->ends + 1, sizeof *sim->end);
     sim->lane = calloc((size_t)network->ends * network->lanes + 1, sizeof *sim->lane);
-    sim->end_bytes = calloc((size_t)network->ends * jobs + 1, sizeof *sim->end_bytes);
+    sim->carried = calloc((size_t)network->ends * jobs + 1, sizeof *sim->carried);
     sim->outbox = calloc(network->hosts, sizeof *sim->outbox);
     sim->bucket_first = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_first);
     sim->bucket_last = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_last);
@@ -263,14 +268,19 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     sim->job = copy(job, jobs, sizeof *job);
     sim->step = copy(step, steps, sizeof *step);
     sim->process = calloc(clients + 1, sizeof *sim->process);
-    if (!sim->end || !sim->lane || !sim->end_bytes || !sim->outbox || !sim->bucket_first || !sim->bucket_last ||
-        !sim->bucket_used || !sim->job || !sim->step || !sim->process) {
+    for (uint32_t i = 0; i < clients; i++) slots += client[i].arrivals;
+    sim->came = calloc(slots + 1, sizeof *sim->came);
+    if (!sim->end || !sim->lane || !sim->carried || !sim->came || !sim->outbox || !sim->bucket_first ||
+        !sim->bucket_last || !sim->bucket_used || !sim->job || !sim->step || !sim->process) {
         ibp_sim_free(sim);
         return NULL;
     }
     set_up_ends(sim);
+    slots = 0;
     for (uint32_t i = 0; i < clients; i++) {
         sim->process[i].client = client[i];
+        sim->process[i].first_slot = slots;
+        slots += client[i].arrivals;
         sim->process[i].position = client[i].next;
         ibp_sim_schedule_process(sim, client[i].start, i);
     }
@@ -286,7 +296,8 @@ void ibp_sim_free(struct ibp_sim *sim)
     if (!sim) return;
     free(sim->end);
     free(sim->lane);
-    free(sim->end_bytes);
+    free(sim->carried);
+    free(sim->came);
     free(sim->packet);
     free(sim->outbox);
     free(sim->bucket_first);
@@ -309,9 +320,11 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state)
 
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued)
 {
-    memcpy(bytes, sim->end_bytes, (size_t)sim->network.ends * sim->jobs * sizeof *bytes);
+    for (uint64_t i = 0; i < (uint64_t)sim->network.ends * sim->jobs; i++) {
+        bytes[i] = sim->carried[i].bytes;
+        busy[i] = sim->carried[i].ticks;
+    }
     for (uint32_t i = 0; i < sim->network.ends; i++) {
-        busy[i] = sim->end[i].busy;
         most_queued[i] = sim->end[i].most_queued;
         queued[i] = 0;
         for (uint32_t lane = 0; lane < sim->network.lanes; lane++) {
@@ -322,10 +335,11 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
     }
 }
 
-void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *last, uint8_t *busy)
+void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy)
 {
     for (uint32_t i = 0; i < sim->clients; i++) {
         steps[i] = sim->process[i].done;
+        bytes[i] = sim->process[i].bytes;
         last[i] = sim->process[i].last;
         busy[i] = sim->process[i].under_way || sim->process[i].waits_for_messages;
     }

@@ -44,7 +44,11 @@ struct ibp_sim_end {
     uint32_t delay, to, capacity;
     uint32_t most_queued;
     uint32_t from_host; /* IBP_SIM_NOTHING where a switch sends */
-    uint64_t busy;
+};
+
+/* What an end has admitted of a job's, and how long it takes to send. */
+struct ibp_sim_carried {
+    uint64_t bytes, ticks;
 };
 
 struct ibp_sim_process {
@@ -52,9 +56,11 @@ struct ibp_sim_process {
     uint32_t position;    /* its next step, from 0 */
     bool under_way;       /* a message of its own is */
     bool waits_for_messages;
+    bool between_rounds;  /* what it waits for belongs to the round that it has sent */
     bool answering;       /* its request has arrived, the answer is under way */
-    uint64_t arrived;     /* messages that have come to it */
-    uint64_t started, last, done;
+    uint64_t first_slot;  /* of its own in `came` */
+    uint64_t arrived;     /* messages that have come to it, in the order of rounds and slots, with none missing */
+    uint64_t started, last, done, bytes; /* done: steps, and bytes: of them */
     uint64_t to_inject, to_arrive; /* bytes of its message */
     uint32_t next_at_host;
 };
@@ -74,7 +80,7 @@ struct ibp_sim {
     struct ibp_sim_network network;
     struct ibp_sim_end *end;
     struct ibp_sim_lane *lane; /* [end][lane] */
-    uint64_t *end_bytes;       /* [end][job] */
+    struct ibp_sim_carried *carried; /* [end][job] */
     struct ibp_sim_packet *packet;
     uint32_t packets, packet_room, free_packet;
     uint32_t *bucket_first, *bucket_last; /* of the wheel */
@@ -86,6 +92,7 @@ struct ibp_sim {
     struct ibp_sim_process *process;
     struct ibp_sim_step *step;
     struct ibp_sim_outbox *outbox; /* [host] */
+    uint32_t *came;            /* messages by slot, all rounds together */
     uint32_t *freed;           /* lanes whose room grew and whose waiting packets have not been looked at */
     uint64_t freed_count, freed_room;
     uint32_t jobs, clients;

@@ -48,18 +48,35 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint64_t rounds = process->done / process->client.steps;
+    const uint32_t of_this = process->between_rounds ? 0 : ibp_sim_step_of(sim, process)->awaits;
 
-    return process->arrived >= rounds * process->client.arrivals + ibp_sim_step_of(sim, process)->awaits;
+    return process->arrived >= rounds * process->client.arrivals + of_this;
 }
 
-static void notify(struct ibp_sim *sim, uint32_t number)
+/* When a process may go on after its last step, if it is not for messages. */
+static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
+{
+    const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
+    const uint32_t jitter = sim->job[process->client.job].jitter;
+    const uint64_t now = sim->state.now, paused = now + vary(sim, step->pause, jitter);
+    const uint64_t in_window = step->window ? process->started + vary(sim, step->window, jitter) : 0;
+    const uint64_t next = paused > in_window ? paused : in_window;
+
+    return next > now ? next : now + 1;
+}
+
+static void notify(struct ibp_sim *sim, uint32_t number, uint32_t slot)
 {
     struct ibp_sim_process *process = &sim->process[number];
+    const uint32_t slots = process->client.arrivals;
+    const uint32_t *came = &sim->came[process->first_slot];
 
-    process->arrived++;
+    sim->came[process->first_slot + slot]++;
+    while (came[process->arrived % slots] > process->arrived / slots) process->arrived++;
     if (!process->waits_for_messages || !has_what_it_awaits(sim, process)) return;
     process->waits_for_messages = false;
-    ibp_sim_schedule_process(sim, sim->state.now + 1, number);
+    ibp_sim_schedule_process(sim, process->between_rounds ? next_start(sim, process) : sim->state.now + 1, number);
+    process->between_rounds = false;
 }
 
 static void complete(struct ibp_sim *sim, uint32_t number)
@@ -67,22 +84,24 @@ static void complete(struct ibp_sim *sim, uint32_t number)
     struct ibp_sim_process *process = &sim->process[number];
     const struct ibp_sim_job *job = &sim->job[process->client.job];
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
-    const uint64_t now = sim->state.now;
-    uint64_t next = now + vary(sim, job->interval, job->jitter);
 
     process->done++;
-    process->last = now;
+    process->bytes += step->bytes;
+    process->last = sim->state.now;
     process->under_way = process->answering = false;
     sim->state.steps++;
     if (job->sampled && process->done > job->warm_up) write_sample(sim, number, step);
-    if (job->window) {
-        const uint64_t window = process->started + vary(sim, job->window, job->jitter);
-
-        if (next < window) next = window;
-    }
     process->position = (process->position + 1) % process->client.steps;
-    if (!job->limit || process->done < job->limit) ibp_sim_schedule_process(sim, next > now ? next : now + 1, number);
-    if (step->client != UINT32_MAX) notify(sim, step->client);
+    if (!job->limit || process->done < job->limit) {
+        process->between_rounds = !process->position;
+        if (process->between_rounds && !has_what_it_awaits(sim, process)) {
+            process->waits_for_messages = true;
+        } else {
+            process->between_rounds = false;
+            ibp_sim_schedule_process(sim, next_start(sim, process), number);
+        }
+    }
+    if (step->client != UINT32_MAX) notify(sim, step->client, step->slot);
 }
 
 void ibp_sim_act(struct ibp_sim *sim, uint32_t number)

@@ -25,6 +25,7 @@ static void admit(struct ibp_sim *sim, uint32_t end_number, uint32_t number)
     struct ibp_sim_packet *packet = &sim->packet[number];
     struct ibp_sim_end *end = &sim->end[end_number];
     struct ibp_sim_lane *lane = lane_of(sim, end_number, packet->lane);
+    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)end_number * sim->jobs + packet->job];
     const uint64_t ticks = ticks_of(end, packet->bytes);
 
     lane->taken += packet->bytes;
@@ -32,8 +33,8 @@ static void admit(struct ibp_sim *sim, uint32_t end_number, uint32_t number)
     if (lane->taken + lane->waiting > end->most_queued) end->most_queued = lane->taken + lane->waiting;
     if (end->free_at < sim->state.now) end->free_at = sim->state.now;
     end->free_at += ticks;
-    end->busy += ticks;
-    sim->end_bytes[(uint64_t)end_number * sim->jobs + packet->job] += packet->bytes;
+    carried->bytes += packet->bytes;
+    carried->ticks += ticks;
     packet->end = end_number;
     ibp_sim_schedule_packet(sim, end->free_at + end->delay, number);
 }

@@ -85,7 +85,7 @@ def test_all_to_all_ends(network: SimulatedNetwork) -> None:
     simulation = Simulation(network, *make_clients(network, [workload], seats, ["a2a"], seed=1))
     simulation.run()
     assert simulation.state.stop == Stop.DONE
-    assert simulation.look_at_clients()[0].tolist() == [62] * 32
+    assert simulation.look_at_clients().steps.tolist() == [62] * 32
     assert simulation.state.bytes_arrived == 32 * 62 * 3000
 
 

@@ -8,17 +8,15 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
-from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.outputs.csv_file import write_csv
-from ibprof_converter.outputs.rows import link_columns, link_rows
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, load_ends, load_network, run_cells, set_up
-from ibprof_converter.simulation.measure import Effort, measure
+from ibprof_converter.cli.sim_outputs import FILES, write_run
+from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cells, set_up
+from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.studies import STUDIES, THESIS_FABRIC, describe_cells, find_slowdown
 from ibprof_converter.simulation.study_file import EXAMPLE, read_study
@@ -105,22 +103,12 @@ def _write(
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="ascii")
     together = next((cell for cell in unique if len(cell.running) > 1), unique[0])
-    _write_links(folder / "links.csv", together)
+    write_run(folder, together)
     print(json.dumps(concluded, indent=2))
     open_cells = sum(not outcomes[cell.key].latency.is_settled for cell in unique)
-    print(f"{NAME}: {len(unique)} simulations in {folder}: summary.json, links.csv", file=sys.stderr)
+    print(f"{NAME}: {len(unique)} simulations in {folder}: summary.json, {', '.join(FILES)}", file=sys.stderr)
     if open_cells:
         print(f"{NAME}: {open_cells} of them have no mean that is settled; their cells are empty", file=sys.stderr)
-
-
-def _write_links(path: Path, cell: Cell) -> None:
-    """Write what the first run of all jobs together put on the links."""
-    subnet, _, _ = load_network(cell.setting.fabric, cell.setting.hardware)
-    simulation, measured = set_up(cell)
-    measure(simulation, measured, replace(cell.setting.effort, hops=min(cell.setting.effort.hops, 5e7)))
-    loads = load_ends(simulation)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        write_csv(file, link_columns(loads), link_rows([subnet.fabric], lay_out([subnet.fabric]), loads))
 
 
 def _parser() -> argparse.ArgumentParser:

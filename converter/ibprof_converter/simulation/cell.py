@@ -26,8 +26,6 @@ from ibprof_converter.simulation.engine import Simulation
 from ibprof_converter.simulation.measure import QUANTILES, Effort, Latency, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import JobPlacement, Seats, ServerPlacement, Workload, make_clients, seat
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL
 
 STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, so that it can be gone on with."""
@@ -106,8 +104,8 @@ def load_network(fabric: str, hardware: Hardware) -> tuple[Subnet, SimulatedNetw
     return subnet, network, assign_lanes(network)
 
 
-def set_up(cell: Cell) -> tuple[Simulation, npt.NDArray[np.bool_]]:
-    """Make a cell's simulation, and say which clients are measured."""
+def set_up(cell: Cell, sampled: Sequence[str] = ()) -> tuple[Simulation, npt.NDArray[np.bool_]]:
+    """Make a cell's simulation, and say which clients are measured; `sampled` names jobs to sample besides."""
     setting = cell.setting
     _, network, lanes = load_network(setting.fabric, setting.hardware)
     seats = seat(
@@ -121,7 +119,7 @@ def set_up(cell: Cell) -> tuple[Simulation, npt.NDArray[np.bool_]]:
     chosen = [number for number, each in enumerate(cell.workloads) if each.name in cell.running]
     kept = Seats(seats.servers, tuple(seats.jobs[number] for number in chosen))
     workloads = [cell.workloads[number] for number in chosen]
-    jobs, clients = make_clients(network, workloads, kept, [cell.measured], cell.seed)
+    jobs, clients = make_clients(network, workloads, kept, (cell.measured, *sampled), cell.seed)
     simulation = Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes)
     return simulation, np.array([jobs[client.job].name == cell.measured for client in clients])
 
@@ -131,7 +129,7 @@ def run_cell(cell: Cell) -> Outcome:
     begin = time.process_time()
     simulation, measured = set_up(cell)
     latency = measure(simulation, measured, cell.setting.effort)
-    _, last, _ = simulation.look_at_clients()
+    last = simulation.look_at_clients().last
     limited = {each.name for each in cell.workloads if each.limit}
     job_of = simulation.job_of_client
     return Outcome(
@@ -215,22 +213,6 @@ def _read_store(store: Path) -> Iterator[Outcome]:
         latency["quantiles"] = tuple(math.nan if each is None else each for each in latency["quantiles"])
         last = {name: math.nan if each is None else each for name, each in document["last_ns"].items()}
         yield Outcome(**{**document, "latency": Latency(**latency), "last_ns": last})
-
-
-def load_ends(simulation: Simulation) -> Loads:
-    """Give what each job has put on the links, as a traffic's loads are given."""
-    carried = simulation.look_at_ends().bytes
-    jobs = tuple(job.name for job in simulation.jobs)
-    state = simulation.state
-    return Loads(
-        by_rail=(carried.reshape(-1, 2, len(jobs)),),
-        groups=((ALL, ALL),) * len(jobs),
-        bytes_total=state.bytes_sent,
-        bytes_routed=state.bytes_arrived,
-        bytes_on_host=0,
-        bytes_unrouted={"still on the way": state.bytes_sent - state.bytes_arrived},
-        jobs=jobs,
-    )
 
 
 def describe_latency(latency: Latency) -> dict[str, Any]:

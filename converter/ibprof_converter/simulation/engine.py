@@ -26,6 +26,19 @@ SAMPLE = np.dtype(
 )
 """A completed step: who waited, the other end, when it began, how long it took (in ticks), its bytes."""
 
+STEP = np.dtype(
+    [
+        ("host", "u4"),
+        ("client", "u4"),
+        ("slot", "u4"),
+        ("awaits", "u4"),
+        ("bytes", "u8"),
+        ("pause", "u8"),
+        ("window", "u8"),
+    ]
+)
+"""`Step` in an array, where there are many; all of it given."""
+
 
 class Stop(IntEnum):
     """Why a run came back; numbers as in ibprof_kernels.h."""
@@ -43,8 +56,8 @@ class Job:
 
     Attributes:
         name: of the job.
-        interval: from the completion of a step to the start of the next.
-        window: from start to start at least; 0 for none.
+        interval: from the completion of a step to the start of the next, for steps that do not say.
+        window: from start to start at least, for steps that do not say; 0 for none.
         jitter: both vary evenly by up to this part of them.
         warm_up: steps of a client that are not sampled.
         limit: steps of a client in all; 0 for no end.
@@ -64,36 +77,44 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A message.
+    """A message. It starts when the one before is complete, and what it awaits is there.
 
     Attributes:
         host: it goes to.
         bytes: of it.
         client: that it is for, `NOBODY` for none.
-        awaits: messages that must have come to the sender in this round before it starts.
+        slot: which of the messages that come to that client in a round it is, from 0.
+        awaits: the messages of so many slots, from 0 on, must have come to the sender in this round.
+        pause: ticks from the completion of the step before; None for the job's interval.
+        window: ticks from the start of the step before at least; None for the job's.
     """
 
     host: int
     bytes: int
     client: int = NOBODY
+    slot: int = 0
     awaits: int = 0
+    pause: int | None = None
+    window: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """A process that goes through its steps again and again, one message at a time.
 
+    A round ends when it has sent all of its steps and all messages that come to it in a round are there.
+
     Attributes:
         host, job: where it is, index of its job.
-        steps: one round.
+        steps: one round; clients may share them. An array of `STEP` where there are many.
         next: the step to begin with.
-        arrivals: messages that come to it in a round.
+        arrivals: messages that come to it in a round, each of a slot of its own.
         start: tick.
     """
 
     host: int
     job: int
-    steps: Sequence[Step]
+    steps: Sequence[Step] | npt.NDArray[Any]
     next: int = 0
     arrivals: int = 0
     start: int = 0
@@ -127,7 +148,7 @@ class Ends:
 
     Attributes:
         bytes: uint64 [link end, job].
-        busy: uint64 [link end], ticks.
+        busy: uint64 [link end, job], ticks.
         queued, most_queued: uint64 [link end], bytes now and at most.
     """
 
@@ -135,6 +156,22 @@ class Ends:
     busy: npt.NDArray[np.uint64]
     queued: npt.NDArray[np.uint64]
     most_queued: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Clients since the beginning; arrays of one length.
+
+    Attributes:
+        steps, bytes: uint64, completed steps and their bytes.
+        last: uint64, the tick at which the last of them was complete.
+        busy: bool, whether it has a message under way or waits for others'.
+    """
+
+    steps: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint64]
+    last: npt.NDArray[np.uint64]
+    busy: npt.NDArray[np.bool_]
 
 
 class Simulation:
@@ -164,6 +201,7 @@ class Simulation:
         self.jobs = tuple(jobs)
         self.clients = len(clients)
         self.job_of_client = np.array([client.job for client in clients], np.int64)
+        self.host_of_client = np.array([client.host for client in clients], np.int64)
         kernels = load_kernels()
         self._kernels, self._lib = kernels, kernels.lib
         self._kept: list[Any] = []
@@ -212,18 +250,20 @@ class Simulation:
 
     def look_at_ends(self) -> Ends:
         """Give the loads of link ends."""
-        count = len(self.network.end_to)
-        found = Ends(np.zeros((count, len(self.jobs)), np.uint64), *(np.zeros(count, np.uint64) for _ in range(3)))
+        ends = len(self.network.end_to)
+        shapes = (ends, len(self.jobs)), (ends, len(self.jobs)), ends, ends
+        found = Ends(*(np.zeros(shape, np.uint64) for shape in shapes))
         arrays = found.bytes, found.busy, found.queued, found.most_queued
         self._lib.ibp_sim_ends(self._sim, *(self._kernels.pointer(each) for each in arrays))
         return found
 
-    def look_at_clients(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        """Give each client's completed steps, the tick of the last one, and whether it is busy or waits."""
-        steps, last = np.zeros(self.clients, np.uint64), np.zeros(self.clients, np.uint64)
-        busy = np.zeros(self.clients, np.uint8)
-        self._lib.ibp_sim_clients(self._sim, *(self._kernels.pointer(each) for each in (steps, last, busy)))
-        return steps, last, busy.astype(bool)
+    def look_at_clients(self) -> Progress:
+        """Give how far clients have come."""
+        steps, bytes_, last = np.zeros((3, self.clients), np.uint64)
+        found = Progress(steps, bytes_, last, np.zeros(self.clients, np.bool_))
+        arrays = found.steps, found.bytes, found.last, found.busy
+        self._lib.ibp_sim_clients(self._sim, *(self._kernels.pointer(each) for each in arrays))
+        return found
 
     def find_waits(self) -> npt.NDArray[np.uint32]:
         """Give which link ends' packets wait for room at which: uint32 [packet, 2], lanes left out."""
@@ -270,24 +310,40 @@ class Simulation:
     def _job_structs(self) -> tuple[Any, int]:
         structs = self._kernels.ffi.new("struct ibp_sim_job[]", len(self.jobs))
         for struct, job in zip(structs, self.jobs, strict=True):
-            struct.interval, struct.window, struct.jitter = job.interval, job.window, round(job.jitter * 65536)
-            struct.warm_up, struct.limit = job.warm_up, job.limit
+            struct.jitter, struct.warm_up, struct.limit = round(job.jitter * 65536), job.warm_up, job.limit
             struct.sampled, struct.reads = job.sampled, job.reads
         return structs, len(self.jobs)
 
     def _client_structs(self, clients: Sequence[Client]) -> tuple[Any, int, Any, int]:
         structs = self._kernels.ffi.new("struct ibp_sim_client[]", max(len(clients), 1))
-        rounds: dict[int, int] = {}
-        steps: list[Step] = []
+        first: dict[tuple[int, int], int] = {}
+        rounds: list[npt.NDArray[Any]] = [np.zeros(0, STEP)]
+        count = 0
         for struct, client in zip(structs, clients, strict=False):
-            # Clients that share a list of steps (of I/O servers, say) share its copy.
-            if id(client.steps) not in rounds:
-                rounds[id(client.steps)] = len(steps)
-                steps.extend(client.steps)
+            # Clients that share their steps (to I/O servers, say) share the copy of them.
+            shared = id(client.steps), client.job
+            if shared not in first:
+                first[shared] = count
+                rounds.append(_as_array(client.steps, self.jobs[client.job]))
+                count += len(client.steps)
             struct.host, struct.job, struct.start = client.host, client.job, client.start
-            struct.first_step, struct.steps = rounds[id(client.steps)], len(client.steps)
+            struct.first_step, struct.steps = first[shared], len(client.steps)
             struct.next, struct.arrivals = client.next, client.arrivals
-        table = self._kernels.ffi.new("struct ibp_sim_step[]", max(len(steps), 1))
-        for entry, step in zip(table, steps, strict=False):
-            entry.host, entry.client, entry.awaits, entry.bytes = step.host, step.client, step.awaits, step.bytes
-        return structs, len(clients), table, len(steps)
+        steps = np.concatenate(rounds)
+        pointer = self._kernels.ffi.cast("struct ibp_sim_step *", steps.ctypes.data)
+        self._kept.append(steps)
+        return structs, len(clients), pointer, count
+
+
+def _as_array(steps: Sequence[Step] | npt.NDArray[Any], job: Job) -> npt.NDArray[Any]:
+    if isinstance(steps, np.ndarray):
+        return steps.astype(STEP, copy=False)
+    rows = (
+        (
+            *(step.host, step.client, step.slot, step.awaits, step.bytes),
+            job.interval if step.pause is None else step.pause,
+            job.window if step.window is None else step.window,
+        )
+        for step in steps
+    )
+    return np.fromiter(rows, STEP, len(steps))

@@ -11,8 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.watch import Watch, bin_values, list_bins
 
 _BATCHES = 20
+_SLICES = 40
+"""Of the measured time, for means over time."""
+
 _CHUNKS = 40
 """Parts in which simulated time is extended at first."""
 
@@ -54,6 +58,9 @@ class Latency:
         measured_ns: simulated time of the measurement.
         is_settled: whether it fulfils what was asked of it.
         note: why not, or which rule ended it.
+        histogram: lower edge, upper edge in ns, messages, of each bin of `watch.bin_edges` that has any.
+        by_client: host by number, messages and their mean, of each client that had any.
+        over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
     """
 
     messages: int
@@ -68,6 +75,9 @@ class Latency:
     measured_ns: float
     is_settled: bool
     note: str
+    histogram: tuple[tuple[float, float, int], ...] = ()
+    by_client: tuple[tuple[int, int, float], ...] = ()
+    over_time: tuple[tuple[float, float, int, float], ...] = ()
 
 
 def find_warm_up(values: npt.NDArray[np.float64]) -> int:
@@ -89,22 +99,26 @@ def find_warm_up(values: npt.NDArray[np.float64]) -> int:
     return int(np.argmin(error[: count // 2 + 1]))
 
 
-def measure(simulation: Simulation, clients: npt.NDArray[np.bool_], effort: Effort) -> Latency:
-    """Run a simulation until what the clients of the sampled job see is known well enough.
+def measure(
+    simulation: Simulation, clients: npt.NDArray[np.bool_], effort: Effort, watch: Watch | None = None
+) -> Latency:
+    """Run a simulation until what the clients of one job see is known well enough.
 
     Args:
         simulation: that has not run yet.
-        clients: bool [client], which are those of the one job whose steps are sampled.
+        clients: bool [client], which are those of the job that is measured; its steps are sampled.
         effort: what is wanted.
+        watch: of the simulation, where it is to keep what happens to all jobs.
     """
+    run = watch.run if watch else simulation.run
     taken: list[npt.NDArray[Any]] = []
     others = ~clients
     chunk = max(simulation.network.ticks(50e3), 1)
     while True:
-        samples = simulation.run(simulation.state.now + chunk)
-        taken.append(samples.copy())
+        samples = run(simulation.state.now + chunk)
+        taken.append(samples[clients[samples["client"]]])
         state = simulation.state
-        steps, _, _ = simulation.look_at_clients()
+        steps = simulation.look_at_clients().steps
         count = sum(len(each) for each in taken)
         enough = count >= 4 * clients.sum()
         background = not others.any() or steps[others].min() >= effort.background
@@ -135,13 +149,13 @@ def _summarise(
     begin = float(end[kept][0]) if cut else 0.0
     values = taken[kept]
     half = _half_interval(values)
-    means = np.bincount(samples["client"][kept], values) / np.maximum(np.bincount(samples["client"][kept]), 1)
+    by_client = _average_by_client(simulation, samples["client"][kept], values)
     mean = float(values.mean())
     return Latency(
         messages=len(values),
         mean=mean,
         half=half,
-        node_mean=float(means[means > 0].mean()),
+        node_mean=float(np.mean([each for _, _, each in by_client])),
         deviation=float(values.std()),
         least=float(values.min()),
         most=float(values.max()),
@@ -150,6 +164,31 @@ def _summarise(
         measured_ns=float(end[-1]) - begin,
         is_settled=background and points - cut >= 2 and half <= effort.precision * mean,
         note="the interval is narrow enough",
+        histogram=list_bins(bin_values(values)),
+        by_client=by_client,
+        over_time=_average_over_time(end[kept], values, begin),
+    )
+
+
+def _average_by_client(
+    simulation: Simulation, client: npt.NDArray[Any], values: npt.NDArray[np.float64]
+) -> tuple[tuple[int, int, float], ...]:
+    messages, total = np.bincount(client), np.bincount(client, values)
+    return tuple(
+        (int(simulation.host_of_client[each]), int(messages[each]), float(total[each] / messages[each]))
+        for each in np.flatnonzero(messages)
+    )
+
+
+def _average_over_time(
+    end: npt.NDArray[np.float64], values: npt.NDArray[np.float64], begin: float
+) -> tuple[tuple[float, float, int, float], ...]:
+    edges = np.linspace(begin, float(end[-1]), _SLICES + 1)
+    which = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, _SLICES - 1)
+    messages, total = np.bincount(which, minlength=_SLICES), np.bincount(which, values, _SLICES)
+    return tuple(
+        (float(edges[at]), float(edges[at + 1]), int(messages[at]), float(total[at] / messages[at]))
+        for at in np.flatnonzero(messages)
     )
 
 

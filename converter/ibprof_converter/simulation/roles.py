@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,10 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.network import NONE
-from ibprof_converter.simulation.engine import Client, Job, Step
+from ibprof_converter.simulation import collectives
+from ibprof_converter.simulation.engine import NOBODY, Client, Job, Step
 from ibprof_converter.simulation.network import SimulatedNetwork
+from ibprof_converter.simulation.replay import Recorded, load_messages, steps_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,14 +45,29 @@ class Role(str, Enum):
     """What the clients of a job do.
 
     PAIRS: each exchanges messages with a partner drawn at random. IO: each writes to (or reads from) all servers in
-    turn, beginning with one drawn at random. RING: each sends to its neighbour. ALL_TO_ALL: each sends to all others in
-    turn, pairwise, and waits for theirs.
+    turn, beginning with one drawn at random. PROFILE: each rank of a recorded run sends what it sent. RING: each sends
+    to its neighbour. The others are collectives, message by message.
     """
 
     PAIRS = "pairs"
     IO = "io"
+    PROFILE = "profile"
     RING = "ring"
     ALL_TO_ALL = "all-to-all"
+    ALL_GATHER = "allgather"
+    ALL_REDUCE = "allreduce"
+    BROADCAST = "bcast"
+    BARRIER = "barrier"
+
+
+SCHEDULES: dict[Role, collectives.Schedule] = {
+    Role.RING: collectives.send_to_neighbour,
+    Role.ALL_TO_ALL: collectives.all_to_all,
+    Role.ALL_GATHER: collectives.all_gather,
+    Role.ALL_REDUCE: collectives.all_reduce,
+    Role.BROADCAST: collectives.broadcast,
+    Role.BARRIER: collectives.barrier,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +77,15 @@ class Workload:
     Attributes:
         name: of the job.
         role: what its clients do.
-        bytes: of a message or request.
-        interval_ns: from completion to the next start.
+        bytes: of a message or request; not of a profile's, which has its own.
+        interval_ns: from completion to the next start; of a collective from its end to the next. A profile without one
+            goes by its time line.
         window_ns: from start to start at least (a throttle); 0 for none.
         jitter: part by which both vary, evenly.
         share: of the compute hosts.
         limit: messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
+        profile: a profile or recording, for the role of that name.
     """
 
     name: str
@@ -77,6 +97,7 @@ class Workload:
     share: float = 0.5
     limit: int = 0
     reads: int = 0
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +132,10 @@ def order_leaves(network: SimulatedNetwork) -> list[Ints]:
     ]
 
 
+_NEEDED = dict.fromkeys((Role.PAIRS, *SCHEDULES), 2)
+"""Hosts that a role takes at least, where it is not one."""
+
+
 def seat(
     network: SimulatedNetwork,
     workloads: Sequence[Workload],
@@ -137,11 +162,17 @@ def seat(
         order = random.permutation(np.concatenate(free))
     seats, begin = [], 0
     for workload in workloads:
-        count = round(workload.share * len(order))
+        count, needed = round(workload.share * len(order)), _NEEDED.get(workload.role, 1)
         if workload.role is Role.PAIRS:
             count -= count % 2
-        if count < (2 if workload.role is Role.PAIRS else 1):
-            raise InconsistentError(f"job {workload.name}: its share of {len(order)} hosts is too small for its role")
+        elif workload.role is Role.PROFILE:
+            needed = int(_load_messages(workload).host.max()) + 1
+        if count < needed:
+            raise InconsistentError(
+                f"job {workload.name}: its share of {len(order)} hosts is too small for its role: {count} of {needed}"
+            )
+        if workload.role is Role.PROFILE:
+            count = needed
         seats.append(order[begin : begin + count].astype(np.int64))
         begin += count
     return Seats(at_servers, tuple(seats))
@@ -197,12 +228,19 @@ def make_clients(
         gbps = 8 / (float(network.end_byte_ticks.min()) / 2**32 * network.tick_ns)
         spread_ns = max(workload.interval_ns, workload.window_ns) + workload.bytes * 8 / gbps + 1000
         starts = random.integers(network.ticks(spread_ns), size=len(hosts))
-        clients += _clients_of(workload, number, hosts, starts, seats.servers, len(clients), random)
+        clients += _clients_of(network, workload, number, hosts, starts, seats.servers, len(clients), random)
     return jobs, clients
 
 
 def _clients_of(
-    workload: Workload, job: int, hosts: Ints, starts: Ints, servers: Ints, first: int, random: np.random.Generator
+    network: SimulatedNetwork,
+    workload: Workload,
+    job: int,
+    hosts: Ints,
+    starts: Ints,
+    servers: Ints,
+    first: int,
+    random: np.random.Generator,
 ) -> list[Client]:
     count = len(hosts)
     if workload.role is Role.IO:
@@ -222,17 +260,44 @@ def _clients_of(
             Client(int(hosts[i]), job, [Step(int(hosts[partner[i]]), workload.bytes)], start=int(starts[i]))
             for i in range(count)
         ]
-    distances = range(1, 2) if workload.role is Role.RING else range(1, count)
-    return [
-        Client(
-            int(hosts[i]),
-            job,
-            [
-                Step(int(hosts[(i + k) % count]), workload.bytes, client=first + (i + k) % count, awaits=turn)
-                for turn, k in enumerate(distances)
-            ],
-            arrivals=len(distances),
-            start=int(starts[i]),
-        )
-        for i in range(count)
-    ]
+    if workload.role is Role.PROFILE:
+        return _replay(network, workload, job, hosts, starts)
+    return _clients_of_collective(workload, job, hosts, starts, first, network.ticks(workload.interval_ns))
+
+
+def _clients_of_collective(
+    workload: Workload, job: int, hosts: Ints, starts: Ints, first: int, interval: int
+) -> list[Client]:
+    count = len(hosts)
+    parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
+    # Who sends nothing is no client: the leaves of a broadcast's tree.
+    acts = np.array([len(part.steps) > 0 for part in parts])
+    client = np.where(acts, first + np.cumsum(acts) - 1, NOBODY)
+    clients = []
+    for rank in np.flatnonzero(acts):
+        steps = parts[rank].steps
+        to = steps["client"]
+        steps["host"], steps["client"] = hosts[to], client[to]
+        steps["pause"][0] = interval
+        clients.append(Client(int(hosts[rank]), job, steps, arrivals=parts[rank].arrivals, start=int(starts[rank])))
+    return clients
+
+
+def _load_messages(workload: Workload) -> Recorded:
+    if not workload.profile:
+        raise InconsistentError(f"job {workload.name}: a profile is needed")
+    return load_messages(Path(workload.profile), with_times=not workload.interval_ns)
+
+
+def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, starts: Ints) -> list[Client]:
+    recorded = _load_messages(workload)
+    host = hosts[recorded.host]
+    clients = []
+    for rank in range(len(host)):
+        steps, start = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
+        if not len(steps):
+            continue
+        steps["host"] = host[steps["host"]]
+        drawn = 0 if len(recorded.begin_ns) else int(starts[recorded.host[rank]])
+        clients.append(Client(int(host[rank]), job, steps, start=start + drawn))
+    return clients

@@ -40,7 +40,10 @@ _UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 
 _KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
          "jobs")  # fmt: skip
-_JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads")
+_JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile")
+
+_NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
+"""What a job of a role must have, where it is not bytes."""
 
 Made = TypeVar("Made", Hardware, Effort)
 
@@ -146,9 +149,10 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
     for number, value in enumerate(jobs, start=1):
         where = f"job {number}"
         job = reader.mapping(where, value, _JOB_KEYS)
-        for key in ("name", "role", "bytes"):
+        needed = _NEEDS.get(str(job.get("role")), "bytes")
+        for key in ("name", "role", needed):
             if key not in job:
-                raise reader.fail(where, "with name, role and bytes", f"no {key}")
+                raise reader.fail(where, f"with name, role and {needed}", f"no {key}")
         name = str(job["name"])
         if name in {each.name for each in made}:
             raise reader.fail(f"{where}'s name", "of its own", name)
@@ -156,12 +160,13 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
             Workload(
                 name=name,
                 role=Role(reader.choice(f"{where}'s role", job["role"], tuple(each.value for each in Role))),
-                bytes=int(reader.quantity(f"{where}'s bytes", job["bytes"], _UNITS_OF_SIZE, 1)),
+                bytes=int(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), _UNITS_OF_SIZE, 1)),
                 interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), _UNITS_OF_TIME, 0),
                 window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), _UNITS_OF_TIME, 0),
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
+                profile=str(reader.path.parent / str(job["profile"])) if "profile" in job else "",
                 reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), _UNITS_OF_SIZE, 0)),
             )
         )

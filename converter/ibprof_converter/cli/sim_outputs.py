@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ibprof-sim` writes of one run of all jobs together: tables, and the view of the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.outputs.csv_file import write_csv
+from ibprof_converter.outputs.picture import write_picture
+from ibprof_converter.outputs.rows import Row, link_columns, link_rows
+from ibprof_converter.simulation import rows
+from ibprof_converter.simulation.cell import Cell, load_network, set_up
+from ibprof_converter.simulation.measure import measure
+from ibprof_converter.simulation.watch import Watch
+from ibprof_converter.traffic.model import PortCounters
+from ibprof_converter.viewer.document import encode_document
+from ibprof_converter.viewer.page import write_page
+
+FILES = (
+    "links.csv",
+    "latencies.csv",
+    "clients.csv",
+    "over_time.csv",
+    "queues.csv",
+    "links.png",
+    "view.html",
+)
+"""What `write_run` leaves in a folder."""
+
+_HOPS_MOST = 5e7
+"""Packet hops after which a run that is only looked at is cut short."""
+
+
+def write_run(folder: Path, cell: Cell) -> None:
+    """Simulate a cell once more, this time with all jobs' messages noted, and write `FILES`."""
+    subnet, _, _ = load_network(cell.setting.fabric, cell.setting.hardware)
+    simulation, measured = set_up(cell, sampled=cell.running)
+    watch = Watch(simulation)
+    measure(simulation, measured, replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST)), watch)
+    loads, layouts = rows.load_ends(simulation), lay_out([subnet.fabric])
+    columns = (*link_columns(loads), *rows.BUSY_COLUMNS)
+    links = rows.add_busy(simulation, link_rows([subnet.fabric], layouts, loads))
+    _write(folder / "links.csv", columns, links)
+    _write(folder / "latencies.csv", rows.LATENCY_COLUMNS, rows.latency_rows(watch))
+    _write(folder / "clients.csv", rows.CLIENT_COLUMNS, rows.client_rows(watch))
+    _write(folder / "over_time.csv", rows.TIME_COLUMNS, rows.time_rows(watch))
+    _write(folder / "queues.csv", rows.QUEUE_COLUMNS, rows.queue_rows(watch))
+    told = f"{', '.join(cell.running)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
+    title = f"Simulated jobs on {subnet.fabric.name}"
+    write_picture(folder / "links.png", title, told, [subnet.fabric], layouts, loads, panels="job")
+    coverage = Coverage(
+        origin="packet simulation",
+        rails=None,
+        world_size=None,
+        ranks_recorded=None,
+        hosts=(),
+        not_seen=(),
+        modelled=(f"all traffic is simulated, of {told}",),
+        notes=(),
+    )
+    nothing = PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), "simulated")
+    write_page(folder / "view.html", encode_document(title, [subnet], layouts, nothing, loads, coverage))
+
+
+def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_csv(file, columns, lines)

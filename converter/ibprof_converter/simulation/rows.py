@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation gave, as rows of plain values for tables. Times in microseconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ibprof_converter.simulation.engine import Simulation
+from ibprof_converter.simulation.watch import Watch, list_bins
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import ALL
+
+Row = dict[str, Any]
+
+LATENCY_COLUMNS = ("job", "from_us", "to_us", "messages")
+CLIENT_COLUMNS = ("job", "guid", "name", "messages", "mean_us", "steps", "bytes", "last_us")
+TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
+QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
+BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
+"""Beside the columns of links.csv: for how long a job's bytes kept each end sending."""
+
+_FULLEST = 32
+"""Link ends whose queues are listed."""
+
+
+def load_ends(simulation: Simulation) -> Loads:
+    """Give what each job has put on the links, as a traffic's loads are given."""
+    carried = simulation.look_at_ends().bytes
+    jobs = tuple(job.name for job in simulation.jobs)
+    state = simulation.state
+    return Loads(
+        by_rail=(carried.reshape(-1, 2, len(jobs)),),
+        groups=((ALL, ALL),) * len(jobs),
+        bytes_total=state.bytes_sent,
+        bytes_routed=state.bytes_arrived,
+        bytes_on_host=0,
+        bytes_unrouted={"still on the way": state.bytes_sent - state.bytes_arrived},
+        jobs=jobs,
+    )
+
+
+def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
+    """Add `BUSY_COLUMNS` to rows of links.csv."""
+    fabric, busy = simulation.network.subnet.fabric, simulation.look_at_ends().busy
+    end_of = {
+        (f"0x{int(fabric.node_guid[node]):016x}", int(port)): end
+        for end, (node, port) in enumerate(zip(fabric.link_node.ravel(), fabric.link_port.ravel(), strict=True))
+    }
+    jobs = {job.name: number for number, job in enumerate(simulation.jobs)}
+    for row in rows:
+        ticks = (
+            int(busy[end_of[row[f"{end}_guid"], row[f"{end}_port"]], jobs[row["job"]]]) if row["job"] in jobs else 0
+            for end in "ab"
+        )
+        yield row | {
+            column: _us(simulation.network.to_ns(each)) for column, each in zip(BUSY_COLUMNS, ticks, strict=True)
+        }
+
+
+def latency_rows(watch: Watch) -> Iterator[Row]:
+    """Yield how many messages of each job took how long: `LATENCY_COLUMNS`, bins without messages left out."""
+    for number, job in enumerate(watch.simulation.jobs):
+        for lower, upper, messages in list_bins(watch.histogram(number)):
+            yield {"job": job.name, "from_us": _us(lower), "to_us": _us(upper), "messages": messages}
+
+
+def client_rows(watch: Watch) -> Iterator[Row]:
+    """Yield a row a client: `CLIENT_COLUMNS`.
+
+    `messages` and `mean_us` are of those sampled, `last_us` is the time at which its last step was complete: where a
+    job has a limit, the time that the client took for all of its bytes, from the simulation's start.
+    """
+    simulation = watch.simulation
+    network, fabric = simulation.network, simulation.network.subnet.fabric
+    messages, mean = watch.by_client()
+    progress = simulation.look_at_clients()
+    for client, (job, host) in enumerate(zip(simulation.job_of_client, simulation.host_of_client, strict=True)):
+        node = int(fabric.port_node[network.host_port[host]])
+        yield {
+            "job": simulation.jobs[job].name,
+            "guid": f"0x{int(fabric.node_guid[node]):016x}",
+            "name": fabric.node_name[node],
+            "messages": int(messages[client]),
+            "mean_us": _us(float(mean[client])),
+            "steps": int(progress.steps[client]),
+            "bytes": int(progress.bytes[client]),
+            "last_us": _us(network.to_ns(int(progress.last[client]))) if progress.steps[client] else None,
+        }
+
+
+def time_rows(watch: Watch) -> Iterator[Row]:
+    """Yield a row a job and slice of time: `TIME_COLUMNS`."""
+    for number, job in enumerate(watch.simulation.jobs):
+        over = watch.over_time(number)
+        for begin, messages, mean in zip(over.begin_ns.tolist(), over.messages.tolist(), over.mean_ns, strict=True):
+            yield {
+                "job": job.name,
+                "from_us": _us(begin),
+                "to_us": _us(begin + over.width_ns),
+                "messages": messages,
+                "mean_us": _us(float(mean)),
+            }
+
+
+def queue_rows(watch: Watch) -> Iterator[Row]:
+    """Yield the bytes at the fullest link ends each time they were looked at: `QUEUE_COLUMNS`."""
+    fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
+    if not len(queues.time_ns):
+        return
+    mean = queues.bytes.mean(axis=0)
+    fullest = np.argsort(-mean, kind="stable")[:_FULLEST]
+    for end in fullest[mean[fullest] > 0].tolist():
+        node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
+        where = {"guid": f"0x{int(fabric.node_guid[node]):016x}", "name": fabric.node_name[node], "port": port}
+        for time, size in zip(queues.time_ns.tolist(), queues.bytes[:, end].tolist(), strict=True):
+            yield {"time_us": _us(time), **where, "bytes": size}
+
+
+def _us(ns: float) -> float | None:
+    return None if math.isnan(ns) else round(ns / 1000, 4)

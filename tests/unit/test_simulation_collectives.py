@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives message by message: what data is where when each ends, and what the engine makes of their order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.collectives import (
+    Part,
+    Schedule,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    barrier,
+    broadcast,
+)
+from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.network import Hardware, index_network
+from ibprof_converter.simulation.roles import SCHEDULES, Role, Seats, Workload, make_clients
+
+SIZES = range(2, 18)
+Message = tuple[int, int, int]
+"""Sender, receiver, and slot at the receiver."""
+
+
+def play(parts: list[Part]) -> Iterator[Message]:
+    """Carry a collective out, each step as soon as the slots that it awaits have come; fails where it cannot end."""
+    came: list[set[int]] = [set() for _ in parts]
+    position = [0] * len(parts)
+    while any(at < len(part.steps) for at, part in zip(position, parts, strict=True)):
+        before = sum(position)
+        for rank, part in enumerate(parts):
+            if position[rank] == len(part.steps):
+                continue
+            step = part.steps[position[rank]]
+            if set(range(step["awaits"])) <= came[rank]:
+                position[rank] += 1
+                to, slot = int(step["client"]), int(step["slot"])
+                assert slot not in came[to]
+                came[to].add(slot)
+                yield rank, to, slot
+        assert sum(position) > before, "nobody can go on"
+    assert [sorted(each) for each in came] == [list(range(part.arrivals)) for part in parts]
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+@pytest.mark.parametrize("schedule", [all_reduce, barrier])
+def test_everyone_hears_of_everyone(schedule: Schedule, ranks: int) -> None:
+    """What a reduction needs, and a barrier: at the end each rank has got something from each, through whomever."""
+    heard = [{rank} for rank in range(ranks)]
+    for sender, receiver, _ in play([schedule(rank, ranks, 8) for rank in range(ranks)]):
+        heard[receiver] |= heard[sender]
+    assert heard == [set(range(ranks))] * ranks
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+def test_a_broadcast_reaches_everyone_once_from_those_who_have_it(ranks: int) -> None:
+    has = {0}
+    for sender, receiver, _ in play([broadcast(rank, ranks, 8) for rank in range(ranks)]):
+        assert sender in has
+        assert receiver not in has
+        has.add(receiver)
+    assert has == set(range(ranks))
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+def test_an_allgather_hands_on_each_share(ranks: int) -> None:
+    has = [[rank] for rank in range(ranks)]
+    for sender, receiver, slot in play([all_gather(rank, ranks, 8) for rank in range(ranks)]):
+        has[receiver].append(has[sender][slot])
+    assert all(sorted(each) == list(range(ranks)) for each in has)
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+def test_an_all_to_all_joins_every_pair(ranks: int) -> None:
+    pairs = Counter((sender, to) for sender, to, _ in play([all_to_all(rank, ranks, 8) for rank in range(ranks)]))
+    assert pairs == Counter((a, b) for a in range(ranks) for b in range(ranks) if a != b)
+
+
+@pytest.mark.parametrize("role", SCHEDULES)
+@pytest.mark.parametrize("ranks", [2, 7, 16])
+def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
+    """Two rounds end; no message begins before those that it awaits came, nor a round before the last one ended."""
+    network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
+    workload = Workload("job", role, 3000, interval_ns=2000, jitter=0)
+    seats = Seats(np.zeros(0, np.int64), (np.random.default_rng(3).permutation(16)[:ranks],))
+    jobs, clients = make_clients(network, [workload], seats, ["job"], seed=1)
+    simulation = Simulation(network, jobs, clients)
+    samples = []
+    while simulation.look_at_clients().steps.min() < 2 * max(len(client.steps) for client in clients):
+        samples.append(simulation.run(simulation.state.now + 10_000).copy())
+        assert simulation.state.stop == Stop.TIME
+    done = np.concatenate(samples)
+    came: dict[int, list[tuple[int, int]]] = {client: [] for client in range(len(clients))}
+    begun: dict[int, list[int]] = {client: [] for client in range(len(clients))}
+    position = [0] * len(clients)
+    for sample in done:
+        number = int(sample["client"])
+        step = clients[number].steps[position[number] % len(clients[number].steps)]
+        position[number] += 1
+        begun[number].append(int(sample["start"]))
+        if int(step["client"]) in came:
+            came[int(step["client"])].append((int(step["slot"]), int(sample["start"] + sample["ticks"])))
+    for number, client in enumerate(clients):
+        arrived = {slot: [at for each, at in came[number] if each == slot] for slot in range(client.arrivals)}
+        for turn, start in enumerate(begun[number]):
+            turn_of_round = turn // len(client.steps)
+            step = client.steps[turn % len(client.steps)]
+            assert all(arrived[slot][turn_of_round] < start for slot in range(step["awaits"]))
+            if turn_of_round and turn % len(client.steps) == 0:
+                ended = max((arrived[slot][turn_of_round - 1] for slot in range(client.arrivals)), default=0)
+                assert start >= ended + network.ticks(2000)

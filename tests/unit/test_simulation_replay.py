@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded run as the workload of a simulation: the same partners, bytes and times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from profile_samples import Count, make_host, make_profile, make_rank
+
+from ibprof.archive import write_archive
+from ibprof.errors import InconsistentError
+from ibprof.profile import Intervals, Profile
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation import replay
+from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.replay import lay_out_messages
+from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+
+COUNTS = [
+    Count(0, 1, 1003, messages=10),
+    Count(0, 2, 4096, messages=1, operation=0),
+    Count(1, 0, 7_000_000, messages=7),
+    Count(2, 3, 64, messages=2),  # on one host
+    Count(3, 0, 50, messages=50),
+]
+RANKS = [make_rank(0, 0), make_rank(1, 1), make_rank(2, 2), make_rank(3, 2)]
+HOSTS = [make_host(name) for name in ("a", "b", "c")]
+
+
+def make_line(rows: list[tuple[int, int, int, int, int, int, int]]) -> Intervals:
+    """Rank, begin, end, first peer, last peer, bytes, messages."""
+    columns = np.array(rows, np.int64).T
+    types = ("i4", "u8", "u8", "u4", "u4", "u8", "u8")
+    return Intervals(*(column.astype(kind) for column, kind in zip(columns, types, strict=True)))
+
+
+LINE = make_line(
+    [
+        (0, 1_000_000, 1_100_000, 1, 1, 303, 3),
+        (0, 5_000_000, 5_200_000, 1, 2, 4796, 8),
+        (1, 2_000_000, 3_000_000, 0, 0, 7_000_000, 7),
+        (2, 1_000_000, 9_000_000, 0, 3, 64, 2),
+        (3, 4_000_000, 4_100_000, 0, 3, 50, 50),
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def network() -> SimulatedNetwork:
+    return index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
+
+
+def make_run(line: Intervals | None = None) -> Profile:
+    run = make_profile(COUNTS, RANKS, HOSTS)
+    return replace(run, intervals=line) if line else run
+
+
+def sent(messages: replay.Recorded) -> Counter[tuple[int, int]]:
+    total: Counter[tuple[int, int]] = Counter()
+    for source, destination, size in zip(messages.source, messages.destination, messages.bytes, strict=True):
+        total[int(source), int(destination)] += int(size)
+    return total
+
+
+@pytest.mark.parametrize("with_times", [False, True])
+def test_partners_bytes_and_messages_are_those_of_the_run(with_times: bool) -> None:
+    messages = lay_out_messages(make_run(LINE), "run", with_times)
+    assert sent(messages) == {(count.rank, count.peer): count.bytes for count in COUNTS}
+    pairs = Counter(zip(messages.source.tolist(), messages.destination.tolist(), strict=True))
+    assert pairs == {(count.rank, count.peer): count.messages for count in COUNTS}
+    assert messages.host.tolist() == [0, 1, 2, 2]
+    assert messages.one_of == 1
+
+
+def test_messages_begin_within_their_intervals() -> None:
+    messages = lay_out_messages(make_run(LINE), "run", with_times=True)
+    begin, source, destination = messages.begin_ns + 1_000_000, messages.source, messages.destination
+    of_first = begin[(source == 0) & (destination == 1)]
+    # 3 of the 11 messages that rank 0 had in all its intervals with rank 1 were in the first: so are 3 of these 10.
+    assert ((of_first >= 1_000_000) & (of_first <= 1_100_000)).sum() == 3
+    assert ((of_first >= 5_000_000) & (of_first <= 5_200_000)).sum() == 7
+    (alone,) = begin[(source == 0) & (destination == 2)]
+    assert 5_000_000 <= alone <= 5_200_000
+    assert np.diff(begin[source == 1]) == pytest.approx(np.full(6, 1_000_000 / 7))
+    assert messages.duration_ns == 8_000_000
+
+
+def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MESSAGES_MOST", 10)
+    messages = lay_out_messages(make_run(), "run", with_times=False)
+    assert messages.one_of == 7
+    pairs = Counter(zip(messages.source.tolist(), messages.destination.tolist(), strict=True))
+    assert pairs == {(0, 1): 2, (0, 2): 1, (1, 0): 1, (2, 3): 1, (3, 0): 8}
+    with pytest.raises(InconsistentError, match="too many"):
+        lay_out_messages(make_run(LINE), "run", with_times=True)
+
+
+def test_what_cannot_be_replayed() -> None:
+    with pytest.raises(InconsistentError, match="has no time line: record with IBPROF_INTERVAL"):
+        lay_out_messages(make_run(), "run", with_times=True)
+    with pytest.raises(InconsistentError, match="no rank sent anything"):
+        lay_out_messages(make_profile([], RANKS, HOSTS), "run", with_times=False)
+
+
+def simulate(network: SimulatedNetwork, path: Path, interval_ns: float, share: float = 1) -> np.ndarray:
+    workload = Workload("run", Role.PROFILE, 0, interval_ns=interval_ns, jitter=0, share=share, profile=str(path))
+    random = np.random.default_rng(1)
+    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
+    assert len(seats.jobs[0]) == 3
+    jobs, clients = make_clients(network, [workload], seats, ["run"], seed=1)
+    simulation = Simulation(network, jobs, clients)
+    samples = simulation.run(network.ticks(7_990_000)).copy()
+    assert simulation.state.stop == Stop.TIME
+    return samples
+
+
+def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Path) -> None:
+    """Every message is sent once while the run lasts, at its time but for what the one before it held up."""
+    write_archive(make_run(LINE), tmp_path / "profile.otf2")
+    samples = simulate(network, tmp_path / "profile.otf2", 0)
+    assert sorted(samples["bytes"].tolist()) == sorted(
+        [101] * 3 + [100] * 7 + [4096] + [1_000_000] * 7 + [32] * 2 + [1] * 50
+    )
+    start_ms = samples["start"] * network.tick_ns / 1e6
+    assert start_ms[samples["bytes"] == 1_000_000] == pytest.approx(1 + (np.arange(7) + 0.5) / 7, abs=1e-3)
+
+
+def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path) -> None:
+    write_archive(make_run(), tmp_path / "profile.otf2")
+    samples = simulate(network, tmp_path / "profile.otf2", 100_000)
+    for client in range(4):
+        own = samples[samples["client"] == client]
+        gaps = own["start"][1:] - (own["start"] + own["ticks"])[:-1]
+        assert gaps.tolist() == [network.ticks(100_000)] * len(gaps)
+        assert len(gaps) > 20
+    with pytest.raises(InconsistentError, match="1 of 3"):
+        simulate(network, tmp_path / "profile.otf2", 100_000, share=1 / 16)

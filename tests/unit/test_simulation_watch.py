@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is kept of a simulation: all messages, whatever it is looked at by; and looking changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.rows import (
+    BUSY_COLUMNS,
+    CLIENT_COLUMNS,
+    LATENCY_COLUMNS,
+    QUEUE_COLUMNS,
+    TIME_COLUMNS,
+    add_busy,
+    client_rows,
+    latency_rows,
+    queue_rows,
+    time_rows,
+)
+from ibprof_converter.simulation.watch import Watch, bin_edges, bin_values, find_quantile
+
+
+@pytest.fixture(scope="module")
+def network() -> SimulatedNetwork:
+    return index_network(read_subnet("xgft:2:4,4:1,2@100"), Hardware(wire_ns=6.4))
+
+
+def make(network: SimulatedNetwork) -> Simulation:
+    jobs = [Job("short", interval=3000, jitter=0.2, limit=200), Job("long", limit=30)]
+    clients = [Client(host, 0, [Step((host + 5) % 16, 700)]) for host in range(16)]
+    clients += [Client(host, 1, [Step((host + 3) % 16, 60_000)]) for host in range(0, 16, 2)]
+    return Simulation(network, jobs, clients, seed=4)
+
+
+def test_a_histogram_holds_each_value_in_a_narrow_bin() -> None:
+    values = np.exp(np.random.default_rng(1).uniform(0, 30, 10_000))
+    edges, counts = bin_edges(), bin_values(values)
+    assert counts.sum() == len(values)
+    assert (counts == np.histogram(values, edges)[0]).all()
+    assert (np.diff(edges) <= edges[:-1] / 64 + 1e-12).all()
+    for part in (0.1, 0.5, 0.95, 0.999):
+        assert find_quantile(counts, part) == pytest.approx(np.quantile(values, part), rel=1 / 64)
+
+
+def test_looking_changes_nothing_and_nothing_is_lost(network: SimulatedNetwork) -> None:
+    plain = make(network)
+    samples = plain.run().copy()
+    assert plain.state.stop == Stop.DONE
+    watch = Watch(make(network), every_ns=50)
+    watched = []
+    while watch.simulation.state.stop != Stop.DONE:
+        watched.append(watch.run(watch.simulation.state.now + 20_011))
+    assert (np.concatenate(watched) == samples).all()
+    assert watch.simulation.state == plain.state
+    ns = samples["ticks"] * network.tick_ns
+    job = plain.job_of_client[samples["client"]]
+    end = (samples["start"] + samples["ticks"]) * network.tick_ns
+    for number in range(2):
+        assert (watch.histogram(number) == bin_values(ns[job == number])).all()
+        over = watch.over_time(number)
+        assert over.messages.sum() == (job == number).sum()
+        assert np.nansum(over.messages * over.mean_ns) == pytest.approx(ns[job == number].sum())
+        third = (job == number) & (end >= over.begin_ns[2]) & (end < over.begin_ns[2] + over.width_ns)
+        assert over.messages[2] == third.sum()
+    messages, mean = watch.by_client()
+    assert messages.tolist() == [200] * 16 + [30] * 8
+    assert mean[3] == pytest.approx(ns[samples["client"] == 3].mean())
+
+
+def test_queues_over_time_are_what_lies_there(network: SimulatedNetwork) -> None:
+    watch = Watch(make(network), every_ns=500)
+    watch.run(network.ticks(60_000))
+    queues = watch.queues()
+    assert 100 < len(queues.time_ns) < 256
+    other = make(network)
+    for look in (0, 7, 50):
+        other.run(network.ticks(float(queues.time_ns[look])))
+        assert (other.look_at_ends().queued == queues.bytes[look]).all()
+    assert queues.bytes.max() > 0
+
+
+def test_rows_say_what_happened(network: SimulatedNetwork) -> None:
+    watch = Watch(make(network))
+    watch.run(1 << 60)
+    simulation = watch.simulation
+    latencies, clients = list(latency_rows(watch)), list(client_rows(watch))
+    assert sum(row["messages"] for row in latencies) == 16 * 200 + 8 * 30
+    assert [row["bytes"] for row in clients] == [200 * 700] * 16 + [30 * 60_000] * 8
+    last = simulation.look_at_clients().last
+    assert max(row["last_us"] for row in clients) == pytest.approx(network.to_ns(int(last.max())) / 1000, abs=1e-3)
+    for rows, columns in (
+        (latencies, LATENCY_COLUMNS),
+        (clients, CLIENT_COLUMNS),
+        (list(time_rows(watch)), TIME_COLUMNS),
+        (list(queue_rows(watch)), QUEUE_COLUMNS),
+    ):
+        assert rows
+        assert all(tuple(row) == columns for row in rows)
+    fabric = network.subnet.fabric
+    (row,) = add_busy(
+        simulation,
+        [
+            {
+                "job": "long",
+                **{
+                    f"{end}_guid": f"0x{int(fabric.node_guid[fabric.link_node[0, at]]):016x}"
+                    for at, end in enumerate("ab")
+                },
+                **{f"{end}_port": int(fabric.link_port[0, at]) for at, end in enumerate("ab")},
+            }
+        ],
+    )
+    ends = simulation.look_at_ends()
+    # A link sends 12.5 bytes in a ns, and packets take whole ticks.
+    for end, column in enumerate(BUSY_COLUMNS):
+        assert row[column] == pytest.approx(float(ends.bytes[end, 1]) / 12.5 / 1000, rel=2e-3)
