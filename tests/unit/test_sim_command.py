@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.cell import STORE
-from ibprof_converter.simulation.studies import STUDIES, TABLE_5_1
+from ibprof_converter.simulation.patterns import TABLE_5_1
+from ibprof_converter.simulation.runs import STORE
+from ibprof_converter.simulation.studies import STUDIES
 from ibprof_converter.simulation.study_file import EXAMPLE
 
 SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}

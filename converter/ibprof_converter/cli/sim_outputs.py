@@ -40,9 +40,11 @@ _HOPS_MOST = 5e7
 def write_run(folder: Path, cell: Cell) -> None:
     """Simulate a cell once more, this time with all jobs' messages noted, and write `FILES`."""
     subnet, _, _ = load_network(cell.setting.fabric, cell.setting.hardware)
-    simulation, measured = set_up(cell, sampled=cell.running)
+    prepared = set_up(cell, sampled=cell.running)
+    simulation = prepared.simulation
     watch = Watch(simulation)
-    measure(simulation, measured, replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST)), watch)
+    effort = replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST))
+    measure(simulation, prepared.measured, effort, watch)
     loads, layouts = rows.load_ends(simulation), lay_out([subnet.fabric])
     columns = (*link_columns(loads), *rows.BUSY_COLUMNS)
     links = rows.add_busy(simulation, link_rows([subnet.fabric], layouts, loads))

@@ -5,16 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from functools import lru_cache
-from multiprocessing import get_context
-from os import environ
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +17,23 @@ import numpy.typing as npt
 
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes
-from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.measure import QUANTILES, Effort, Latency, measure
+from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.measure import Effort, Latency, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.roles import JobPlacement, Seats, ServerPlacement, Workload, make_clients, seat
+from ibprof_converter.simulation.roles import (
+    JobPlacement,
+    Seats,
+    ServerPlacement,
+    Workload,
+    digest_messages,
+    make_clients,
+    seat,
+)
 
-STORE = "results.jsonl"
-"""In a study's folder: a line for each simulation that is done, so that it can be gone on with."""
+MODEL = 2
+"""Of the engine, the roles and the way of measuring: raised where the same cell gives other figures than before."""
+
+_CHUNK_NS = 5e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,51 @@ class Cell:
     labels: tuple[tuple[str, str], ...] = ()
 
     @property
+    def is_alone(self) -> bool:
+        """Whether the measured job runs alone: a baseline."""
+        return self.running == (self.measured,)
+
+    def describe(self) -> dict[str, Any]:
+        """Give all that the outcome depends on, as JSON has it; what is 0 or nothing is left out.
+
+        Of a job that does not run, that is who it is and how many seats it holds: so baselines are shared.
+        """
+        jobs = [_describe_workload(each, each.name in self.running) for each in self.workloads]
+        setting = asdict(self.setting)
+        del setting["fabric"]  # a path, which says nothing of what is there
+        whole = {
+            "model": MODEL,
+            **setting,
+            "network": digest_network(self.setting.fabric),
+            "jobs": jobs,
+            "running": self.running,
+            "measured": self.measured,
+            "seed": self.seed,
+        }
+        described: dict[str, Any] = _leave_out_nothing(whole)
+        return described
+
+    @property
     def key(self) -> str:
         """A name that is the same for the same simulation."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:24]
+        text = json.dumps(self.describe(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
+    described = asdict(workload)
+    if workload.profile:
+        described["profile"] = digest_messages(workload)  # as with the fabric, what is there counts
+    return described if runs else {name: described[name] for name in ("name", "role", "share", "profile")}
+
+
+def _leave_out_nothing(value: Any) -> Any:
+    """So a description stays what it was when a new property is off."""
+    if isinstance(value, dict):
+        return {name: _leave_out_nothing(each) for name, each in value.items() if each}
+    if isinstance(value, (list, tuple)):
+        return [_leave_out_nothing(each) for each in value]
+    return value.value if isinstance(value, Enum) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +133,61 @@ class Outcome:
         key: of the cell.
         latency: of the measured job.
         packet_hops, cpu_seconds: what it took.
-        last_ns: tick at which each running job's last client ended; nan where clients do not end.
+        whole_ns: for each running job whose clients end, how long each client took for all of its messages.
     """
 
     key: str
     latency: Latency
     packet_hops: int
     cpu_seconds: float
-    last_ns: dict[str, float]
+    whole_ns: dict[str, list[float]]
+
+
+@lru_cache(maxsize=4)
+def _read_network(fabric: str) -> tuple[Subnet, npt.NDArray[np.uint8] | None, str]:
+    """Read a fabric, the virtual lanes that its routes need, and a digest of what packets depend on."""
+    subnet = read_subnet(fabric)
+    network = index_network(subnet, Hardware(gbps=1.0))  # lanes depend on routes alone
+    digest = hashlib.sha256()
+    for array in (network.end_to, network.port_end, network.egress, network.host_end, subnet.fabric.link_gbps):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return subnet, assign_lanes(network), digest.hexdigest()[:16]
+
+
+def digest_network(fabric: str) -> str:
+    """Give a name for how a fabric is wired and routed, so that a dump that was changed is another fabric."""
+    return _read_network(fabric)[2]
 
 
 @lru_cache(maxsize=4)
 def load_network(fabric: str, hardware: Hardware) -> tuple[Subnet, SimulatedNetwork, npt.NDArray[np.uint8] | None]:
     """Read a fabric, and find the virtual lanes that it needs; kept for the next simulations of this process."""
-    subnet = read_subnet(fabric)
-    network = index_network(subnet, hardware)
-    return subnet, network, assign_lanes(network)
+    subnet, lanes, _ = _read_network(fabric)
+    return subnet, index_network(subnet, hardware), lanes
 
 
-def set_up(cell: Cell, sampled: Sequence[str] = ()) -> tuple[Simulation, npt.NDArray[np.bool_]]:
-    """Make a cell's simulation, and say which clients are measured; `sampled` names jobs to sample besides."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A cell's simulation before its first tick.
+
+    Attributes:
+        simulation: of its running jobs.
+        measured: bool [client], those of the measured job.
+        starts: int64 [client], ticks.
+    """
+
+    simulation: Simulation
+    measured: npt.NDArray[np.bool_]
+    starts: npt.NDArray[np.int64]
+
+
+def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
+    """Make a cell's simulation; `sampled` names jobs whose messages are looked at besides those of the measured one.
+
+    Raises:
+        InputError: the fabric cannot be read.
+        InconsistentError: the jobs do not fit on it, or its routes deadlock.
+    """
     setting = cell.setting
     _, network, lanes = load_network(setting.fabric, setting.hardware)
     seats = seat(
@@ -120,119 +202,44 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> tuple[Simulation, npt.NDA
     kept = Seats(seats.servers, tuple(seats.jobs[number] for number in chosen))
     workloads = [cell.workloads[number] for number in chosen]
     jobs, clients = make_clients(network, workloads, kept, (cell.measured, *sampled), cell.seed)
-    simulation = Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes)
-    return simulation, np.array([jobs[client.job].name == cell.measured for client in clients])
+    return Prepared(
+        simulation=Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes),
+        measured=np.array([jobs[client.job].name == cell.measured for client in clients]),
+        starts=np.array([client.start for client in clients], np.int64),
+    )
 
 
 def run_cell(cell: Cell) -> Outcome:
-    """Simulate."""
+    """Simulate: until the latency is known, and on until the clients that are to end have ended."""
     begin = time.process_time()
-    simulation, measured = set_up(cell)
-    latency = measure(simulation, measured, cell.setting.effort)
-    last = simulation.look_at_clients().last
-    limited = {each.name for each in cell.workloads if each.limit}
-    job_of = simulation.job_of_client
+    prepared = set_up(cell)
+    simulation = prepared.simulation
+    latency = measure(simulation, prepared.measured, cell.setting.effort)
+    limits = {each.name: each.limit for each in cell.workloads if each.limit and each.name in cell.running}
+    limit = np.array([limits.get(simulation.jobs[job].name, 0) for job in simulation.job_of_client], np.uint64)
+    chunk = simulation.network.ticks(_CHUNK_NS)
+    while (simulation.look_at_clients().steps < limit).any():
+        state = simulation.state
+        if state.stop in {Stop.DONE, Stop.DEADLOCK} or state.packet_hops > cell.setting.effort.hops:
+            break
+        simulation.run(state.now + chunk)
     return Outcome(
         key=cell.key,
         latency=latency,
         packet_hops=simulation.state.packet_hops,
         cpu_seconds=time.process_time() - begin,
-        last_ns={
-            job.name: simulation.network.to_ns(int(last[job_of == number].max())) if job.name in limited else math.nan
-            for number, job in enumerate(simulation.jobs)
-        },
+        whole_ns=_find_whole_times(prepared, limit),
     )
 
 
-def run_cells(
-    cells: Sequence[Cell], folder: Path, workers: int, tell: Callable[[int, int], None] = lambda _done, _all: None
-) -> dict[str, Outcome]:
-    """Simulate what has not been yet, several at once, and keep each outcome as soon as it is there.
-
-    Args:
-        cells: of the study.
-        folder: of the study; outcomes in it are taken over.
-        workers: processes; under `mpirun -n K`, mpi4py's other ranks are taken instead.
-        tell: is told how many are done, of how many.
-
-    Returns:
-        Outcomes by key.
-    """
-    store = folder / STORE
-    outcomes = {each.key: each for each in _read_store(store)}
-    wanted = {cell.key: cell for cell in cells}
-    missing = [cell for key, cell in wanted.items() if key not in outcomes]
-    tell(len(wanted) - len(missing), len(wanted))
-    if missing:
-        with _open_pool(min(workers, len(missing))) as pool, store.open("a", encoding="ascii") as file:
-            futures = [pool.submit(run_cell, cell) for cell in missing]
-            for done, future in enumerate(as_completed(futures), start=len(wanted) - len(missing) + 1):
-                outcome = future.result()
-                outcomes[outcome.key] = outcome
-                file.write(json.dumps(_plain(outcome)) + "\n")
-                file.flush()
-                tell(done, len(wanted))
-    return {key: outcomes[key] for key in wanted}
-
-
-@contextmanager
-def _open_pool(workers: int) -> Iterator[Executor]:
-    if any(int(environ.get(name, "1")) > 1 for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")):
-        from mpi4py.futures import MPIPoolExecutor  # noqa: PLC0415  (only where there is MPI)
-
-        with MPIPoolExecutor() as pool:
-            yield pool
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield pool
-
-
-def _plain(outcome: Outcome) -> dict[str, Any]:
-    """As JSON can hold it: nan, which it cannot, as null."""
-    document = asdict(outcome)
-    latency = document["latency"]
-    for name, value in latency.items():
-        if isinstance(value, float) and math.isnan(value):
-            latency[name] = None
-    latency["quantiles"] = [None if math.isnan(each) else each for each in latency["quantiles"]]
-    document["last_ns"] = {name: None if math.isnan(each) else each for name, each in document["last_ns"].items()}
-    return document
-
-
-def _read_store(store: Path) -> Iterator[Outcome]:
-    if not store.exists():
-        return
-    for line in store.read_text(encoding="ascii").splitlines():
-        try:
-            document = json.loads(line)
-        except ValueError:
-            continue  # the run that wrote it was killed in the middle of the line
-        latency: dict[str, Any] = {
-            name: math.nan if value is None else value for name, value in document["latency"].items()
-        }
-        latency["quantiles"] = tuple(math.nan if each is None else each for each in latency["quantiles"])
-        last = {name: math.nan if each is None else each for name, each in document["last_ns"].items()}
-        yield Outcome(**{**document, "latency": Latency(**latency), "last_ns": last})
-
-
-def describe_latency(latency: Latency) -> dict[str, Any]:
-    """Give a latency for programs, in microseconds; a mean that is not settled is null."""
-    settled = latency.is_settled
-
-    def us(value: float) -> float | None:
-        return round(value / 1000, 4) if settled and not math.isnan(value) else None
-
-    return {
-        "mean_us": us(latency.mean),
-        "half_interval_us": us(latency.half),
-        "node_mean_us": us(latency.node_mean),
-        "deviation_us": us(latency.deviation),
-        "least_us": us(latency.least),
-        "most_us": us(latency.most),
-        "quantiles_us": {f"{q:g}": us(value) for q, value in zip(QUANTILES, latency.quantiles, strict=True)},
-        "messages": latency.messages,
-        "left_out_us": round(latency.left_out_ns / 1000, 3),
-        "measured_us": round(latency.measured_ns / 1000, 3),
-        "is_settled": settled,
-        "note": latency.note,
-    }
+def _find_whole_times(prepared: Prepared, limit: npt.NDArray[np.uint64]) -> dict[str, list[float]]:
+    """Give how long each client of a job took from its first start; none where one of them has not come to its end."""
+    simulation = prepared.simulation
+    progress = simulation.look_at_clients()
+    whole = {}
+    for number, job in enumerate(simulation.jobs):
+        of_job = simulation.job_of_client == number
+        if limit[of_job].any() and (progress.steps[of_job] >= limit[of_job]).all():
+            ticks = progress.last[of_job].astype(np.int64) - prepared.starts[of_job]
+            whole[job.name] = [round(simulation.network.to_ns(each), 1) for each in ticks.tolist()]
+    return whole

@@ -28,10 +28,11 @@ class Effort:
     """When a measurement is good enough.
 
     Attributes:
-        precision: half of the 95 % confidence interval, as a part of the mean.
+        precision: half of the 95 % confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
+            as they are.
         warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
         messages: of a client, after which it ends whatever the interval is.
-        background: requests of each client of other jobs that must have passed.
+        background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
     """
 
@@ -80,6 +81,9 @@ class Latency:
     over_time: tuple[tuple[float, float, int, float], ...] = ()
 
 
+NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")
+
+
 def find_warm_up(values: npt.NDArray[np.float64]) -> int:
     """Give the number of leading values to leave out: MSER, the cut that makes the standard error of the rest least.
 
@@ -113,41 +117,48 @@ def measure(
     run = watch.run if watch else simulation.run
     taken: list[npt.NDArray[Any]] = []
     others = ~clients
+    limit = np.array([job.limit or effort.background for job in simulation.jobs])[simulation.job_of_client]
+    passed = np.minimum(limit, effort.background)[others]
+    background, first, begin = not others.any(), np.zeros(len(clients), np.uint64), 0.0
     chunk = max(simulation.network.ticks(50e3), 1)
     while True:
         samples = run(simulation.state.now + chunk)
-        taken.append(samples[clients[samples["client"]]])
         state = simulation.state
         steps = simulation.look_at_clients().steps
-        count = sum(len(each) for each in taken)
-        enough = count >= 4 * clients.sum()
-        background = not others.any() or steps[others].min() >= effort.background
+        if background:
+            taken.append(samples[clients[samples["client"]]])
+        else:
+            background = bool((steps[others] >= passed).all())
+            first, begin = steps, simulation.network.to_ns(state.now)
+        enough = background and sum(len(each) for each in taken) >= 4 * clients.sum()
         ended = state.stop in {Stop.DONE, Stop.DEADLOCK}
-        all_of = steps[clients].min() >= effort.warm_up + effort.messages
-        if (enough and background) or ended or state.packet_hops > effort.hops:
-            latency = _summarise(simulation, np.concatenate(taken), int(clients.sum()), effort, background)
-            if ended or latency.is_settled or (all_of and background) or state.packet_hops > effort.hops:
-                return _judge(latency, simulation, all_of and background, effort)
+        all_of = background and (steps - first)[clients].min() >= effort.warm_up + effort.messages
+        if enough or ended or state.packet_hops > effort.hops:
+            samples = np.concatenate(taken) if taken else samples[:0]
+            latency = _summarise(simulation, samples, int(clients.sum()), effort, begin)
+            if ended or latency.is_settled or all_of or state.packet_hops > effort.hops:
+                return _judge(latency, simulation, all_of, effort)
         if state.stop == Stop.TIME and state.now > _CHUNKS * chunk:
             chunk *= 2
 
 
 def _summarise(
-    simulation: Simulation, samples: npt.NDArray[Any], clients: int, effort: Effort, background: bool
+    simulation: Simulation, samples: npt.NDArray[Any], clients: int, effort: Effort, begin: float
 ) -> Latency:
     to_ns = simulation.network.to_ns(1)
     end = (samples["start"] + samples["ticks"]) * to_ns
     taken = samples["ticks"] * to_ns
     if not len(taken):
-        nothing = (math.nan,) * len(QUANTILES)
-        return Latency(0, *(math.nan,) * 6, nothing, 0.0, 0.0, False, "no message arrived")
+        return NOTHING
     # A message of each client makes a point of the series that is looked at for its warm-up.
     points = max(len(taken) // max(clients, 1), 1)
     series = np.array([part.mean() for part in np.array_split(taken, points)])
-    cut = min(find_warm_up(series), effort.warm_up)
+    cut = min(find_warm_up(series), effort.warm_up) if effort.precision else min(effort.warm_up, points)
     kept = slice(sum(len(part) for part in np.array_split(taken, points)[:cut]), None)
-    begin = float(end[kept][0]) if cut else 0.0
     values = taken[kept]
+    if not len(values):
+        return NOTHING
+    begin = float(end[kept][0]) if cut else begin
     half = _half_interval(values)
     by_client = _average_by_client(simulation, samples["client"][kept], values)
     mean = float(values.mean())
@@ -162,7 +173,7 @@ def _summarise(
         quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
         left_out_ns=begin,
         measured_ns=float(end[-1]) - begin,
-        is_settled=background and points - cut >= 2 and half <= effort.precision * mean,
+        is_settled=points - cut >= 2 and half <= effort.precision * mean,
         note="the interval is narrow enough",
         histogram=list_bins(bin_values(values)),
         by_client=by_client,

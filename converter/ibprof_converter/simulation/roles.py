@@ -6,6 +6,7 @@ Source: chapters 5 and 6 of the thesis on whose method ibprof stands (docs/how-t
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -287,6 +288,15 @@ def _load_messages(workload: Workload) -> Recorded:
     if not workload.profile:
         raise InconsistentError(f"job {workload.name}: a profile is needed")
     return load_messages(Path(workload.profile), with_times=not workload.interval_ns)
+
+
+def digest_messages(workload: Workload) -> str:
+    """Give a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
+    recorded = _load_messages(workload)
+    digest = hashlib.sha256(repr((recorded.duration_ns, recorded.one_of)).encode())
+    for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, starts: Ints) -> list[Client]:

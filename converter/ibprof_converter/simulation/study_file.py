@@ -15,8 +15,8 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.simulation.cell import Cell, Setting
 from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import Hardware
+from ibprof_converter.simulation.patterns import cells_of
 from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload
-from ibprof_converter.simulation.studies import cells_of
 
 EXAMPLE = """\
 fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a simulation will take, before it is run: packet hops, by the bounds of a closed network.
+
+A client's next message waits for the one before, so that its cycle is at least its interval and the message's own time,
+and at least the time that the servers' links need for a message of every client.
+
+Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
+10(3), 1978.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ibprof_converter.routing.network import NONE
+from ibprof_converter.simulation.cell import Cell, load_network
+from ibprof_converter.simulation.network import Hardware, SimulatedNetwork
+from ibprof_converter.simulation.roles import Role, Workload
+
+_MESSAGES = 8
+"""Of a client, after which most means are settled."""
+
+
+@lru_cache(maxsize=8)
+def find_mean_hops(fabric: str, hardware: Hardware) -> float:
+    """Give the links on the way between two hosts, on average over all leaves and some hosts."""
+    _, network, _ = load_network(fabric, hardware)
+    chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
+    leaf = np.unique(network.host_leaf).astype(np.int64)
+    return float(np.mean([_count_links(network, leaf, int(host)) for host in chosen]))
+
+
+def _count_links(network: SimulatedNetwork, leaf: np.ndarray[tuple[int], np.dtype[np.int64]], host: int) -> float:
+    at, links, width = leaf, np.full(len(leaf), 2.0), network.port_end.shape[1]
+    for _ in range(network.switches):
+        port = network.egress[at, host].astype(np.int64)
+        end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)
+        on = (end != NONE) & (network.end_to[np.maximum(end, 0)] >= network.hosts)
+        if not on.any():
+            break
+        links += on
+        at = np.where(on, network.end_to[np.maximum(end, 0)].astype(np.int64) - network.hosts, at)
+    return float(links.mean())
+
+
+def find_transfer_ns(cell: Cell, workload: Workload) -> float:
+    """Give the time of one message with nothing in its way."""
+    setting = cell.setting
+    _, network, _ = load_network(setting.fabric, setting.hardware)
+    byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
+    hops = find_mean_hops(setting.fabric, setting.hardware)
+    packet = min(workload.bytes, setting.hardware.packet_bytes)
+    each = packet * byte_ns + setting.hardware.switch_ns + setting.hardware.wire_ns
+    return workload.bytes * byte_ns + (hops - 1) * each
+
+
+def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
+    """Give the least time in which the servers' links can take a message of every client; 0 for other jobs."""
+    setting = cell.setting
+    if workload.role is not Role.IO or not setting.servers:
+        return 0.0
+    _, network, _ = load_network(setting.fabric, setting.hardware)
+    byte_ns = network.to_ns(float(np.median(network.end_byte_ticks[network.host_end])) / 2**32)
+    clients = round(workload.share * (network.hosts - setting.servers))
+    return clients * workload.bytes * byte_ns / setting.servers
+
+
+def find_cycle_ns(cell: Cell, workload: Workload) -> float:
+    """Give the least time from one message of a client to its next."""
+    own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
+    return max(own, find_bottleneck_ns(cell, workload))
+
+
+def estimate_hops(cell: Cell) -> float:
+    """Give about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
+    setting, effort = cell.setting, cell.setting.effort
+    _, network, _ = load_network(setting.fabric, setting.hardware)
+    mean_hops = find_mean_hops(setting.fabric, setting.hardware)
+    running = [each for each in cell.workloads if each.name in cell.running]
+    cycle = {each.name: find_cycle_ns(cell, each) for each in running}
+    simulated = max(
+        cycle[each.name] * max(each.limit, _MESSAGES if each.name == cell.measured else effort.background)
+        for each in running
+    )
+    hops = 0.0
+    for each in running:
+        clients = each.share * (network.hosts - setting.servers)
+        packets = -(-each.bytes // setting.hardware.packet_bytes)
+        hops += clients * simulated / cycle[each.name] * packets * mean_hops
+    return min(hops, effort.hops)

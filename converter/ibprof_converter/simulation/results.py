@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulations gave, as tables: one row each, and one row for all seeds of the same."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from ibprof.errors import InputError, MissingToolError
+from ibprof_converter.simulation.cell import Cell, Outcome
+from ibprof_converter.simulation.measure import QUANTILES, Latency
+
+Row = dict[str, Any]
+Mean = Mapping[str, Any]
+"""A row of the table of means."""
+
+RESULTS, MEANS, WHOLE = "results.csv", "means.csv", "whole.csv"
+
+_SETTING = ("fabric", "routing", "servers", "server_placement", "job_placement", "packet_bytes", "lane_bytes",
+            "switch_ns", "wire_ns", "gbps")  # fmt: skip
+_PATTERN = ("role", "bytes", "interval_us", "window_us", "limit")
+_QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
+_VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us")
+
+
+def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
+    """Give a row a cell. Times of a mean that is not settled are empty, and `note` says why."""
+    jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
+    return [_describe_cell(cell, jobs) | _describe_outcome(outcomes[cell.key], jobs) for cell in cells]
+
+
+def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
+    setting, hardware = cell.setting, cell.setting.hardware
+    row: Row = {
+        "measured": cell.measured,
+        "run": "baseline" if cell.is_alone else "interference",
+        "fabric": setting.fabric,
+        "routing": "adaptive" if setting.adaptive else "static",
+        "servers": setting.servers,
+        "server_placement": setting.server_placement.value,
+        "job_placement": setting.job_placement.value,
+        "packet_bytes": hardware.packet_bytes,
+        "lane_bytes": hardware.lane_bytes,
+        "switch_ns": hardware.switch_ns,
+        "wire_ns": hardware.wire_ns,
+        "gbps": hardware.gbps,
+    }
+    by_name = {each.name: each for each in cell.workloads}
+    for job in jobs:
+        workload = by_name.get(job)
+        row[f"{job}_share"] = workload.share if workload else None
+        runs = job in cell.running
+        pattern = (
+            (
+                workload.role.value,
+                workload.bytes,
+                workload.interval_ns / 1e3,
+                workload.window_ns / 1e3,
+                workload.limit,
+            )
+            if workload and runs
+            else (None,) * len(_PATTERN)
+        )
+        row |= {f"{job}_{name}": value for name, value in zip(_PATTERN, pattern, strict=True)}
+    return row | {"seed": cell.seed}
+
+
+def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
+    row = describe_latency(outcome.latency)
+    for job in jobs:
+        whole = outcome.whole_ns.get(job)
+        row[f"{job}_whole_ms"] = round(fmean(whole) / 1e6, 4) if whole else None
+        row[f"{job}_whole_most_ms"] = round(max(whole) / 1e6, 4) if whole else None
+    return row | {"packet_hops": outcome.packet_hops, "cpu_seconds": round(outcome.cpu_seconds, 3)}
+
+
+def describe_latency(latency: Latency) -> Row:
+    """Give a latency in microseconds; what is not settled is None."""
+
+    def us(value: float) -> float | None:
+        return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None
+
+    return {
+        "mean_us": us(latency.mean),
+        "half_interval_us": us(latency.half),
+        "node_mean_us": us(latency.node_mean),
+        "deviation_us": us(latency.deviation),
+        "least_us": us(latency.least),
+        **{name: us(value) for name, value in zip(_QUANTILES, latency.quantiles, strict=True)},
+        "most_us": us(latency.most),
+        "messages": latency.messages,
+        "left_out_us": round(latency.left_out_ns / 1000, 3),
+        "span_us": round(latency.measured_ns / 1000, 3),
+        "is_settled": latency.is_settled,
+        "note": latency.note,
+    }
+
+
+def average_seeds(results: Sequence[Row]) -> list[Row]:
+    """Give a row for all seeds of the same simulation, and its slow-down.
+
+    A slow-down is the mean over seeds of each seed's mean latency over that of its own baseline (same hosts, partners
+    and starts); `_half` is half of a 95 % interval over seeds by Student's t, empty with fewer than two.
+    """
+    groups: dict[tuple[Any, ...], dict[int, Row]] = {}
+    for row in results:
+        groups.setdefault(_identify(row), {})[row["seed"]] = row
+    return [
+        _average(rows, groups.get(_identify(_baseline_of(next(iter(rows.values())))), {})) for rows in groups.values()
+    ]
+
+
+def _columns_of_cell(row: Mapping[str, Any]) -> list[str]:
+    return list(row)[: list(row).index("seed")]
+
+
+def _identify(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[column] for column in _columns_of_cell(row))
+
+
+def _baseline_of(row: Row) -> Row:
+    others = {
+        column
+        for column in row
+        for name in _PATTERN
+        if column.endswith(f"_{name}")
+        and column != f"{row['measured']}_{name}"
+        and f"{column[: -len(name)]}share" in row
+    }
+    return {**row, **dict.fromkeys(others), "run": "baseline"}
+
+
+def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
+    first = next(iter(rows.values()))
+    settled = {seed: row for seed, row in rows.items() if row["mean_us"] is not None}
+    mean: Row = {column: first[column] for column in _columns_of_cell(first)}
+    mean |= {"seeds": len(settled), "mean_us": None, "mean_half_us": None}
+    for column in _VALUES:
+        values = [row[column] for row in settled.values() if row[column] is not None]
+        mean[column] = round(fmean(values), 4) if values else None
+    mean["mean_half_us"] = _half_interval([row["mean_us"] for row in settled.values()])
+    ratios = [
+        row["mean_us"] / baseline[seed]["mean_us"]
+        for seed, row in settled.items()
+        if first["run"] != "baseline" and seed in baseline and baseline[seed]["mean_us"]
+    ]
+    mean["slowdown"] = round(fmean(ratios), 4) if ratios else None
+    mean["slowdown_half"] = _half_interval(ratios)
+    for column in first:
+        if column.endswith(("_whole_ms", "_whole_most_ms")):
+            whole = [row[column] for row in rows.values() if row[column] is not None]
+            mean[column] = round(fmean(whole), 4) if whole else None
+    open_ones = sorted({row["note"] for row in rows.values() if row["mean_us"] is None})
+    mean["note"] = f"{len(rows) - len(settled)} of {len(rows)} not settled: {'; '.join(open_ones)}" if open_ones else ""
+    return mean
+
+
+def _half_interval(values: Sequence[float]) -> float | None:
+    from scipy.stats import t  # noqa: PLC0415  (slow to import)
+
+    count = len(values)
+    return round(float(t.ppf(0.975, count - 1)) * stdev(values) / math.sqrt(count), 4) if count > 1 else None
+
+
+def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
+    """Give a row for each client that had an end: what it took for all of its messages."""
+    return [
+        {
+            "job": workload.name,
+            "bytes": workload.bytes * workload.limit,
+            "window_us": workload.window_ns / 1e3,
+            "run": "baseline" if cell.is_alone else "interference",
+            "seed": cell.seed,
+            "client": client,
+            "whole_ms": round(whole / 1e6, 4),
+        }
+        for cell in cells
+        for workload in cell.workloads
+        for client, whole in enumerate(outcomes[cell.key].whole_ns.get(workload.name, ()))
+    ]
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows as CSV, or as Parquet where the name says so; None is an empty cell.
+
+    Raises:
+        MissingToolError: pyarrow is not installed.
+    """
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow as pa  # noqa: PLC0415  (an extra)
+            import pyarrow.parquet as pq  # noqa: PLC0415
+        except ImportError:
+            raise MissingToolError("Parquet needs pyarrow: pip install 'ibprof[parquet]'") from None
+        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), str(path))
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+_TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
+
+
+def read_means(paths: Iterable[Path]) -> list[Row]:
+    """Read tables of means; those of a folder are all in it whose columns are such a table's.
+
+    Raises:
+        InputError: a file is none.
+    """
+    means: list[Row] = []
+    for path in paths:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            needed = {"measured", "run", "mean_us", "slowdown"}
+            if not needed <= set(reader.fieldnames or ()):
+                raise InputError(
+                    path, 1, f"columns {', '.join(sorted(needed))}", ", ".join(reader.fieldnames or ("none",))
+                )
+            means += [_parse(path, reader.line_num, row) for row in reader]
+    return means
+
+
+def _parse(path: Path, line: int, row: Mapping[str, str | None]) -> Row:
+    parsed: Row = {}
+    for column, value in row.items():
+        if not value:
+            parsed[column] = "" if column in _TEXTS else None
+        elif column in _TEXTS or column.endswith("_role"):
+            parsed[column] = value
+        else:
+            try:
+                parsed[column] = float(value)
+            except ValueError:
+                raise InputError(path, line, f"a number in {column}", repr(value)) from None
+    return parsed

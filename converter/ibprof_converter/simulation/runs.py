@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many simulations: several at once, on this machine or over MPI; kept as they are done, gone on with after a stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict
+from multiprocessing import active_children, connection, get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from ibprof.errors import InconsistentError, MissingToolError
+from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
+from ibprof_converter.simulation.cost import estimate_hops
+from ibprof_converter.simulation.measure import Latency
+
+STORE = "results.jsonl"
+"""In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
+
+_WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+_HOPS = 1e6
+"""Packet hops in a unit of progress."""
+
+
+@contextmanager
+def open_pool(workers: int) -> Iterator[Executor | None]:
+    """Open what simulations are given to: processes of this machine, or the other ranks under `mpirun -n K`.
+
+    Args:
+        workers: processes.
+
+    Yields:
+        The pool; None in a rank that has served another's pool and has nothing left to do.
+
+    Raises:
+        MissingToolError: it was started by mpirun and there is no mpi4py.
+        InconsistentError: mpi4py is not of the MPI whose mpirun started it.
+    """
+    if any(int(os.environ.get(name, "1")) > 1 for name in _WORLD_SIZES):
+        with _open_ranks() as pool:
+            yield pool
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown()
+
+
+@contextmanager
+def _open_ranks() -> Iterator[Executor | None]:
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (only where there is MPI)
+        from mpi4py.futures import MPICommExecutor  # noqa: PLC0415
+    except ImportError:
+        raise MissingToolError("under mpirun, mpi4py is needed: pip install 'ibprof[mpi]'") from None
+    if MPI.COMM_WORLD.Get_size() == 1:
+        raise InconsistentError("mpirun started several ranks, but mpi4py sees one: it is not of the same MPI")
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as pool:
+        try:
+            yield pool
+        except BaseException:
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _end_with_parent() -> None:
+    """Leave interrupts to the parent, and do not outlive it, whatever ended it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
+
+
+def run_cells(
+    cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
+) -> dict[str, Outcome]:
+    """Simulate what has not been yet, in the order given, and keep each outcome as soon as it is there.
+
+    Args:
+        cells: of the study.
+        folder: of the study; outcomes in it are taken over.
+        pool: where to simulate.
+        tell: is told how much is done, of how much, in millions of packet hops as they were estimated.
+
+    Returns:
+        Outcomes by key.
+
+    Raises:
+        MemoryError: a process was killed.
+    """
+    store = folder / STORE
+    outcomes = {each.key: each for each in _read_store(store)}
+    wanted = {cell.key: cell for cell in cells}
+    missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
+    cost = {key: max(round(estimate_hops(cell) / _HOPS), 1) for key, cell in wanted.items()}
+    done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
+    tell(done, all_of)
+    with store.open("a", encoding="ascii") as file:
+        _end_line(store, file.write)
+        futures = [pool.submit(run_cell, cell) for cell in missing.values()]
+        try:
+            for future in as_completed(futures):
+                outcome = future.result()
+                outcomes[outcome.key] = outcome
+                file.write(_write_line(missing[outcome.key], outcome))
+                file.flush()
+                done += cost[outcome.key]
+                tell(done, all_of)
+        except BrokenExecutor:
+            raise MemoryError("a simulation's process was killed") from None
+    return {key: outcomes[key] for key in wanted}
+
+
+def _end_line(store: Path, write: Callable[[str], int]) -> None:
+    """A line that was cut when its writer was killed is no part of the next one."""
+    if store.stat().st_size and not store.read_bytes().endswith(b"\n"):
+        write("\n")
+
+
+def _write_line(cell: Cell, outcome: Outcome) -> str:
+    return json.dumps(_replace_nan({**asdict(outcome), "cell": cell.describe()})) + "\n"
+
+
+def _replace_nan(value: Any) -> Any:
+    """JSON has no nan: null."""
+    if isinstance(value, Mapping):
+        return {name: _replace_nan(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_replace_nan(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _read_store(store: Path) -> Iterator[Outcome]:
+    if not store.exists():
+        return
+    for line in store.read_text(encoding="ascii", errors="replace").splitlines():
+        try:
+            document: dict[str, Any] = json.loads(line)
+            document.pop("cell")
+            latency: dict[str, Any] = {name: _restore(value) for name, value in document["latency"].items()}
+            yield Outcome(**{**document, "latency": Latency(**latency)})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # cut when its writer was killed, or of another version: simulated anew
+
+
+def _restore(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_restore(each) for each in value)
+    return math.nan if value is None else value
