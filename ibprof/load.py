@@ -27,7 +27,7 @@ def load_profile(path: Path, run: str | None = None) -> Profile:
         InconsistentError: the files of a recording contradict one another.
         UsageError: there is no such run.
     """
-    path = _look_into(path)
+    path = look_into(path)
     if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
         profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
         write_archive(profile, path)
@@ -41,7 +41,7 @@ def load_profile(path: Path, run: str | None = None) -> Profile:
     raise InputError(path, None, "a profile or a recording", "something else" if path.exists() else "nothing")
 
 
-def _look_into(folder: Path) -> Path:
+def look_into(folder: Path) -> Path:
     """Give what a run left in a folder that is itself no recording; any other path as it is."""
     if folder.is_dir() and not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
         for left in (folder / f"profile{SUFFIX}", folder / f"profile{RECORDING_SUFFIX}"):

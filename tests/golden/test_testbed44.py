@@ -9,6 +9,7 @@ import pytest
 from fabric_samples import FABRICS
 
 from ibprof_converter.cli import layout, report
+from ibprof_converter.reports import provenance
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "testbed44"
@@ -23,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_bytes((FABRICS / "testbed44" / name).read_bytes())
     (tmp_path / "matrix.csv").write_bytes((HERE / "matrix.csv").read_bytes())
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(provenance, "VERSIONS", (("ibprof", "of any version"),))
     return tmp_path
 
 

@@ -17,8 +17,11 @@ from ibprof.gaps import format_ranks
 from ibprof.profile import Kind, Profile
 from ibprof_converter.hotspots.links import HOST_LINK, SWITCH_LINK
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
-from ibprof_converter.hotspots.text import print_report
 from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.job_sections import describe_report
+from ibprof_converter.reports.provenance import Provenance
+from ibprof_converter.reports.terminal import print_sections
 from ibprof_converter.routing.trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import load_links
@@ -50,7 +53,7 @@ def report_on(run: Profile, top: int = 10) -> Report:
 
 def as_text(report: Report) -> str:
     console = Console(file=io.StringIO(), width=160, markup=False, emoji=False, highlight=False)
-    print_report(console, report)
+    print_sections(console, describe_report(JobReport(report, Provenance("", (), ()))))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

@@ -243,7 +243,7 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
     ("arguments", "said"),
     [
         (["pattern:all-to-all"], "over all hosts of a fabric"),
-        (["pairs.csv"], "without a fabric"),
+        (["counters.csv"], "without a fabric"),
         (["pairs.csv", "--placement", "packed"], "need a fabric"),
         (["matrix.csv", "--strict"], "need a fabric"),
         (["matrix.csv", "--top", "3"], "need a fabric"),
@@ -254,6 +254,7 @@ def test_a_report_without_a_fabric_needs_ranks(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.csv").write_text("src_lid,dst_lid,bytes\n1,6,1\n")
+    (tmp_path / "counters.csv").write_text("guid,port,bytes\n0x1,1,1\n")
     (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n0,1,1,1\n")
     assert report.main(arguments) == 2
     assert said in capsys.readouterr().err

@@ -96,16 +96,21 @@ def check_files(arguments: argparse.Namespace, named: Mapping[str, Path | None])
     Raises:
         UsageError: two names are of one file.
     """
-    listings, traffics = split_inputs(arguments.inputs)
-    dumps = [path for rail in find_rails(listings, arguments.fdbs) for path in rail.all()]
-    read = [*traffics, *dumps, *arguments.counters, *(arguments.placement or ())]
-    taken = {_identify(Path(name)): "an input" for name in read if name}
+    taken = {_identify(name): "an input" for name in named_files(arguments)}
     for name, path in named.items():
         if path is None or (file := _identify(path)) is None:
             continue
         if file in taken:
             raise UsageError(f"{name} {path}: this is also {taken[file]}")
         taken[file] = name
+
+
+def named_files(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Give the files that the arguments of `add_input_arguments` name, and those found for them."""
+    listings, traffics = split_inputs(arguments.inputs)
+    for rail in find_rails(listings, arguments.fdbs):
+        yield from rail.all()
+    yield from map(Path, filter(None, (*traffics, *arguments.counters, *(arguments.placement or ()))))
 
 
 def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:
@@ -137,7 +142,7 @@ def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:
     if arguments.boxfish:
         from ibprof_converter.outputs.boxfish import write_boxfish  # noqa: PLC0415
 
-        with _naming(arguments.boxfish):
+        with naming(arguments.boxfish):
             write_boxfish(arguments.boxfish, _about(loaded), nodes(), links())
     _draw(arguments, loaded)
     if arguments.html:
@@ -150,22 +155,28 @@ def write_view(path: Path, loaded: Loaded) -> None:
     Raises:
         OSError: the file cannot be written; it names it.
     """
+    from ibprof_converter.viewer.page import write_page  # noqa: PLC0415
+
+    document = describe_view(loaded)
+    with naming(path):
+        write_page(path, document)
+
+
+def describe_view(loaded: Loaded) -> bytes:
+    """Give all that the web view shows, as its page reads it."""
     from ibprof_converter.hotspots.coverage import describe_coverage  # noqa: PLC0415
     from ibprof_converter.viewer.document import encode_document  # noqa: PLC0415
-    from ibprof_converter.viewer.page import write_page  # noqa: PLC0415
 
     coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
     title, _ = _titles(loaded)
-    document = encode_document(title, loaded.subnets, loaded.layouts, loaded.placed, loaded.loads, coverage)
-    with _naming(path):
-        write_page(path, document)
+    return encode_document(title, loaded.subnets, loaded.layouts, loaded.placed, loaded.loads, coverage)
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
     if path is not None and path.suffix.lower() == _PARQUET:
         from ibprof_converter.outputs.parquet import write_parquet  # noqa: PLC0415
 
-        with _naming(path):
+        with naming(path):
             write_parquet(path, columns, rows)
         return
     with _open(path) as file:
@@ -186,7 +197,7 @@ def _write_graphs(
                 with _open(path) as file:
                     write(file, nodes(), links())
         if arguments.graphml:
-            with _naming(arguments.graphml):
+            with naming(arguments.graphml):
                 write_graphml(arguments.graphml, nodes(), links())
     if arguments.topology_conf:
         from ibprof_converter.outputs.slurm import write_topology  # noqa: PLC0415
@@ -212,7 +223,7 @@ def _draw(arguments: argparse.Namespace, loaded: Loaded) -> None:
 
         title, subtitle = _titles(loaded)
         fabrics = [subnet.fabric for subnet in loaded.subnets]
-        with _naming(path):
+        with naming(path):
             write_picture(
                 path, title, subtitle, fabrics, loaded.layouts, loaded.loads, arguments.panels, arguments.used
             )
@@ -231,12 +242,12 @@ def _open(path: Path | None) -> Iterator[TextIO]:
     if path is None or path == _STDOUT:
         yield sys.stdout
         return
-    with _naming(path), path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+    with naming(path), path.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
         yield file
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Have an error of writing, such as a full disk, name its file."""
     try:
         yield

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,12 @@ import numpy.typing as npt
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
-from ibprof.show import format_seconds, printable
+from ibprof.show import format_seconds
 from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_stages, split_inputs
+from ibprof_converter.cli.printing import print_captured, print_json
 from ibprof_converter.placement import free_hosts, launchers
 from ibprof_converter.placement.bound import bound_max_seconds
-from ibprof_converter.placement.compare import LIMITS, Comparison, Judge, Row
+from ibprof_converter.placement.compare import Comparison, Judge, Row
 from ibprof_converter.placement.orders import aware_orders, packed_order, spread_order
 from ibprof_converter.placement.paths import Paths, find_paths
 from ibprof_converter.placement.problem import Problem, Seats, find_neighbours
@@ -72,10 +72,11 @@ def _place(argv: Sequence[str] | None) -> None:
     comparison = _compare(arguments, problem, subnets, _Given(given, hosts, demand), notes)
     _write_files(arguments, comparison.hosts)
     if arguments.json:
-        json.dump(comparison.as_json(), sys.stdout, indent=2)
-        print()
+        print_json(comparison.as_json())
     elif arguments.output != Path("-"):
-        _print_table(comparison)
+        from ibprof_converter.placement.text import print_comparison  # noqa: PLC0415  (rich is slow to import)
+
+        print_captured(lambda console: print_comparison(console, comparison))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -211,46 +212,6 @@ def _write_files(arguments: argparse.Namespace, hosts: tuple[str, ...]) -> None:
             sys.stdout.write(write(hosts))
         elif path is not None:
             path.write_text(write(hosts), encoding="utf-8")
-
-
-_ROW_NAMES = {
-    "best": "best found",
-    "given": "as it is",
-    "random": "random, median of 20",
-    "random_best": "random, best of 20",
-}
-
-
-def _print_table(comparison: Comparison) -> None:
-    from rich.console import Console  # noqa: PLC0415  (slow to import)
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(width=None if sys.stdout.isatty() else 140, markup=False, emoji=False, highlight=False)
-    best = comparison.rows[0].max_link_seconds
-    table = Table(box=None, pad_edge=False)
-    for column in ("placement", "busiest link between switches", "best is less by", "busiest link of a host"):
-        table.add_column(column, justify="left" if column == "placement" else "right")
-    for row in comparison.rows:
-        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f} %" if row.max_link_seconds and row.name != "best" else ""
-        table.add_row(
-            _ROW_NAMES.get(row.name, row.name),
-            format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
-            gain,
-            format_seconds(row.host_link_seconds),
-        )
-    table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
-    console.print(
-        Text(f"{len(comparison.hosts)} ranks, {comparison.seats} seats on {comparison.free_hosts} hosts to choose from")
-    )
-    console.print(table)
-    found = comparison.found
-    said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
-    if comparison.bound_seconds > 0:
-        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f} % better"
-    console.print(Text(said))
-    for note in (*comparison.notes, LIMITS):
-        console.print(Text(f"note: {printable(note)}"))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from rich.console import Console
 from ibprof.cli.command import run_command
 from ibprof.errors import InconsistentError, UsageError, quote_found
 from ibprof.load import load_profile
+from ibprof_converter.cli.printing import print_captured, print_json
 from ibprof_converter.scaling import document, text
 from ibprof_converter.scaling.formula import parse_formula
 from ibprof_converter.scaling.kernels import KERNELS, WORD
@@ -36,7 +35,6 @@ examples:
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
 
-_PIPE_WIDTH = 140
 _MOST_PREDICTED = 1 << 20
 
 
@@ -131,17 +129,9 @@ def _read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], di
 
 def _print(result: dict[str, Any], show: Callable[[Console, dict[str, Any]], None], as_json: bool) -> None:
     if as_json:
-        json.dump(result, sys.stdout, indent=2)
-        print()
+        print_json(result)
         return
-    terminal = sys.stdout.isatty()
-    console = Console(
-        width=None if terminal else _PIPE_WIDTH, force_terminal=terminal, markup=False, emoji=False, highlight=False
-    )
-    with console.capture() as captured:
-        show(console, result)
-    for line in captured.get().splitlines():
-        print(line.rstrip())  # rich fills every line of a table with blanks
+    print_captured(lambda console: show(console, result))
 
 
 def _powers_of_two(end: float) -> list[int]:

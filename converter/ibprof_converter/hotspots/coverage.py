@@ -53,7 +53,7 @@ def describe_coverage(
         raise TypeError("a coverage is of a demand or a placed traffic")
     notes = [*(placed.notes if placed else ()), *(warning for subnet in subnets for warning in subnet.warnings)]
     modelled = []
-    if isinstance(placed, Traffic):
+    if isinstance(placed, Traffic) and subnets:
         modelled.append(
             "loads are sums over the job along static routes: when they flow, and what queues, is not in them"
         )
@@ -66,7 +66,7 @@ def describe_coverage(
             )
     return Coverage(
         origin=source.origin,
-        rails=placed.rail_source if isinstance(placed, Traffic) else None,
+        rails=placed.rail_source if isinstance(placed, Traffic) and subnets else None,
         world_size=run.world_size if run else None,
         ranks_recorded=len(run.ranks) if run else None,
         hosts=tuple(host.name for host in run.hosts) if run else (),

@@ -121,6 +121,7 @@ class Hotspot:
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: None where the speed is not known.
         bytes: sent by that side.
+        share: of the bytes of the traffic that are on links.
         ratio_to_mean: `bytes` over the mean of all link ends that carry anything.
         least_time_s: in which the link could carry the bytes at its data rate; None where that is not known.
         contributors: None where the bytes were counted at the ports, which know no sender.
@@ -133,6 +134,7 @@ class Hotspot:
     kind: str
     gbps: float | None
     bytes: int
+    share: float
     ratio_to_mean: float
     least_time_s: float | None
     contributors: Contributors | None
@@ -165,6 +167,7 @@ class LinkEnds:
     ) -> None:
         self._subnets = subnets
         self._traffic = traffic
+        self._routed = max(loads.bytes_routed, 1)
         self._counter = FlowCounter(subnets, traffic) if traffic is not None else None
         self._flows: dict[int, tuple[npt.NDArray[np.intp], FlowIndex]] = {}
         self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
@@ -210,6 +213,7 @@ class LinkEnds:
             kind=SWITCH_LINK if self._between_switches[index] else HOST_LINK,
             gbps=None if math.isnan(gbps) else gbps,
             bytes=amount,
+            share=amount / self._routed,
             ratio_to_mean=amount / self._mean,
             least_time_s=None if math.isnan(gbps) else amount * 8 / (gbps * 1e9),
             contributors=self._contributors(rail, link, end, amount),

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report on a job as a page: what is hot and why before all else, the network view within."""
+
+from __future__ import annotations
+
+from ibprof.show import format_seconds
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.links import Hotspot
+from ibprof_converter.hotspots.report import LinkReport
+from ibprof_converter.reports.figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
+from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.job_sections import describe_report
+from ibprof_converter.reports.link_sections import ends_of
+from ibprof_converter.reports.page import Page, escape, show_number
+from ibprof_converter.reports.sections import Kind
+
+_FIRST = 3
+"""Link ends that are to be seen at first sight."""
+
+_HALVES = frozenset(
+    {"job", "seen", "bytes", "operations", "regions", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
+)
+
+
+_ADVICE = (
+    '<p class="cause">Which links carry them is not known without the fabric: '
+    '<a href="#ask">what to ask an administrator for</a>.</p>'
+)
+
+
+def page_of_report(report: JobReport, view: str | None) -> Page:
+    """Lay a report out.
+
+    Args:
+        report: what to show.
+        view: the network view as HTML; None without a fabric.
+    """
+    links, job = report.answer.links, report.job
+    title = job.command if job and job.command else report.answer.coverage.origin
+    subtitle = report.answer.coverage.origin
+    if job:
+        subtitle = f"{job.mpi}; {job.ranks:,} ranks on {job.hosts:,} host(s)"
+        if job.elapsed_s is not None:
+            subtitle += f"; {format_seconds(job.elapsed_s)} from MPI_Init to MPI_Finalize"
+        subtitle += f"; {report.answer.coverage.origin}"
+    figures = {
+        "pairs-ranks": draw_matrix(report.ranks) if report.ranks else "",
+        "pairs-LIDs": draw_matrix(report.lids) if report.lids else "",
+        "pairs-hosts": draw_matrix(report.hosts) if report.hosts else "",
+        "balance": "".join(draw_amounts(each.bytes, each.of) for each in report.balance if each.of != "rails"),
+        "time": draw_timeline(report.timeline),
+    }
+    return Page(
+        title=f"{title} - ibprof report",
+        subtitle=subtitle,
+        sections=describe_report(report),
+        head=_answer(links) if links else _answer_without_fabric(report),
+        figures=figures,
+        view=view,
+        halves=_HALVES,
+    )
+
+
+def _answer(links: LinkReport) -> str:
+    """Give the three hottest link ends, their cause, and what to do."""
+    if not links.heat.links_used:
+        return '<section class="answer good"><h2>No link carries anything of this job</h2></section>'
+    diagnosis = links.diagnosis
+    listed = "".join(_hot_end(spot, number, links) for number, spot in enumerate(links.hotspots[:_FIRST]))
+    tone = "" if diagnosis is None or diagnosis.causes else " good"
+    return (
+        f'<section class="answer{tone}" id="answer"><h2>The links that this job loads most</h2><ol>{listed}</ol>'
+        f"{_explain(diagnosis) if diagnosis else ''}</section>"
+    )
+
+
+def _explain(diagnosis: Diagnosis) -> str:
+    """Give the causes with what would help, or that nothing would."""
+    if not diagnosis.causes:
+        hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, Kind.SECONDS)
+        between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, Kind.SECONDS)
+        return (
+            f'<p class="cause"><strong>Nothing is at fault:</strong> hosts\' own links need {hosts}, links between '
+            f"switches {between}; no other placement or tables would gain much.</p>"
+        )
+    parts = []
+    for number, cause in enumerate(diagnosis.causes):
+        path = f"diagnosis.causes.{number}"
+        after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, Kind.SECONDS)
+        before = show_number(f"{path}.max_time_s", cause.max_time_s, Kind.SECONDS)
+        parts.append(
+            f'<p class="cause"><strong>Cause: {escape(cause.cause)}</strong> at {escape(", ".join(cause.at[:2]))}: '
+            f"{escape('; '.join(cause.evidence))}.</p>"
+            f'<p class="cause"><strong>What would help:</strong> {escape(cause.advice)}. On the model the busiest '
+            f"link then needs {after} in place of {before}.</p>"
+        )
+    return "".join(parts)
+
+
+def _hot_end(spot: Hotspot, number: int, links: LinkReport) -> str:
+    source, destination = ends_of(spot)
+    path = f"hotspots.{number}"
+    where = f"{source.name or source.guid} port {source.port} \u2192 {destination.name or destination.guid}"
+    told = [
+        f"{show_number(f'{path}.bytes', spot.bytes, Kind.BYTES)}, "
+        f"{show_number(f'{path}.share', spot.share, Kind.SHARE)} of all bytes on links, "
+        f"{show_number(f'{path}.ratio_to_mean', spot.ratio_to_mean, Kind.RATIO)} times the mean"
+    ]
+    if spot.least_time_s is not None:
+        told.append(f"at least {show_number(f'{path}.least_time_s', spot.least_time_s, Kind.SECONDS)}")
+    if spot.contributors:
+        told.append(_senders(spot, f"{path}.contributors"))
+    bar = draw_bar(spot.bytes / links.heat.max_link)
+    return f"<li><strong>{escape(where)}</strong>{bar}{'; '.join(told)}</li>"
+
+
+def _senders(spot: Hotspot, path: str) -> str:
+    causes = spot.contributors
+    if causes is None or not causes.rank_pairs:
+        return ""
+    pair = causes.rank_pairs[0]
+    who = f"{pair.source} \u2192 {pair.destination}"
+    if pair.source_rank is not None:
+        who = f"rank {pair.source_rank} \u2192 {pair.destination_rank}"
+    told = [f"most by {escape(who)} ({show_number(f'{path}.rank_pairs.0.share', pair.share, Kind.SHARE)})"]
+    for label, shares in (("region", causes.regions), ("operation", causes.operations)):
+        if shares and shares[0].name != "*":
+            share = show_number(f"{path}.{label}s.0.share", shares[0].share, Kind.SHARE)
+            told.append(f"{label} {escape(shares[0].name)} ({share})")
+    return ", ".join(told)
+
+
+def _answer_without_fabric(report: JobReport) -> str:
+    run = report.answer.run
+    if report.lids:
+        count = show_number("matrix_LIDs.pairs_in_all", report.lids.pairs_in_all, Kind.COUNT)
+        return f'<section class="answer" id="answer"><h2>{count} pairs of addresses</h2>{_ADVICE}</section>'
+    if run is None or not run.bytes_total:
+        return '<section class="answer good"><h2>Nothing was sent</h2></section>'
+    told = [f"{show_number('bytes_total', run.bytes_total, Kind.BYTES)} were sent from rank to rank"]
+    if run.hosts:
+        told.append(f"{show_number('bytes_on_host', run.bytes_on_host, Kind.BYTES)} of them within a host")
+    if run.operations and run.operations[0].name != "*":
+        most = run.operations[0]
+        told.append(f"most by {escape(most.name)} ({show_number('operations.0.share', most.share, Kind.SHARE)})")
+    if run.regions and run.regions[0].name != "*":
+        most = run.regions[0]
+        told.append(f"and in region {escape(most.name)} ({show_number('regions.0.share', most.share, Kind.SHARE)})")
+    return f'<section class="answer" id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}</section>'

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report on a job says, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+
+from ibprof.gaps import format_names, format_ranks
+from ibprof.port_sums import PortSum
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.report import Request
+from ibprof_converter.hotspots.run import HostSum, RunSummary, Sum
+from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.link_sections import (
+    describe_bytes,
+    describe_diagnosis,
+    describe_hot_ends,
+    describe_rails,
+)
+from ibprof_converter.reports.matrix import PairMatrix
+from ibprof_converter.reports.provenance import Provenance
+from ibprof_converter.reports.recorded import Job
+from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, limit_rows
+
+_MOST_ROWS = 100
+"""Rows of a table that people are shown; the JSON has all."""
+
+
+def describe_report(report: JobReport) -> list[Section]:
+    """Say all that a report says, in the order in which it is read."""
+    answer = report.answer
+    sections = [_describe_job(report.job)] if report.job else []
+    sections.append(_describe_coverage(answer.coverage))
+    if answer.links:
+        sections.append(describe_bytes(report, answer.links))
+        sections += describe_hot_ends(answer.links)
+        if answer.links.diagnosis:
+            sections.append(describe_diagnosis(answer.links.diagnosis))
+        sections.append(describe_rails(report))
+    if answer.run:
+        sections += _describe_run(report, answer.run, with_hosts=answer.links is None)
+    matrices = (report.ranks, report.hosts, report.lids)
+    sections += [_describe_pairs(matrix) for matrix in matrices if matrix and matrix.pairs]
+    sections += [_describe_balance(report), _describe_timeline(report)]
+    if report.beside_lines:
+        head, *rest = report.beside_lines
+        sections.append(Section("beside", head, sentences=tuple(("", line.strip()) for line in rest if line.strip())))
+    if answer.requests:
+        has_places = answer.coverage.world_size is not None or report.lids is not None
+        sections.append(_describe_requests(answer.requests, has_places))
+    sections.append(_describe_provenance(report.provenance))
+    return [section for section in sections if not section.is_empty()]
+
+
+def _describe_job(job: Job) -> Section:
+    started = datetime.fromtimestamp(job.started_ns // 10**9, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+    facts = [
+        Fact("job.command", "command", job.command),
+        Fact("job.mpi", "MPI", job.mpi),
+        Fact("job.job", "job", job.job),
+        Fact("", "started", started if job.started_ns else ""),
+        Fact("job.elapsed_s", "from MPI_Init to MPI_Finalize", job.elapsed_s, Kind.SECONDS),
+        Fact("job.ranks", "ranks", job.ranks, Kind.COUNT),
+        Fact("job.ranks_recorded", "ranks recorded", job.ranks_recorded, Kind.COUNT),
+        Fact("job.hosts", "hosts", job.hosts, Kind.COUNT),
+        Fact("", "bytes seen by", ", ".join(job.sources)),
+    ]
+    return Section("job", "What ran", facts=tuple(fact for fact in facts if fact.value not in ("", None)))
+
+
+def _describe_coverage(coverage: Coverage) -> Section:
+    sentences = [("traffic", coverage.origin)]
+    if coverage.world_size is not None:
+        hosts = f"on {len(coverage.hosts)} host(s): {format_names(coverage.hosts, 8)}"
+        sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
+    if coverage.rails is not None:
+        sentences.append(("rails", coverage.rails))
+    for label, told in (
+        ("not seen", coverage.not_seen),
+        ("modelled", coverage.modelled),
+        ("note", coverage.notes),
+    ):
+        sentences += [(label, sentence) for sentence in told]
+    if coverage.world_size is not None and not coverage.not_seen:
+        sentences.append(("not seen", "nothing that ibprof knows of"))
+    return Section("seen", "What was seen, and what was not", sentences=tuple(sentences))
+
+
+def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
+    for key, title, sums in (("operations", "Operations", run.operations), ("regions", "Regions", run.regions)):
+        tables = [] if [each.name for each in sums] == ["*"] else [_table_of_sums(key, sums)]
+        if key == "regions" and report.regions:
+            tables.append(_table_of_times(report))
+        yield Section(key, title, tables=tuple(tables))
+    if report.sizes:
+        yield _describe_sizes(report)
+    if with_hosts and run.hosts:
+        facts = (
+            Fact("bytes_on_host", "stay within a host", run.bytes_on_host, Kind.BYTES),
+            Fact("bytes_total", "of", run.bytes_total, Kind.BYTES),
+        )
+        yield Section("hosts", "Hosts", facts=facts, tables=(_table_of_hosts(run.hosts),))
+    if run.ports:
+        title = "Ports, as measured: bytes posted to queue pairs, and the port's own count of all its traffic"
+        yield Section("ports", title, tables=(_table_of_ports(run.ports),))
+
+
+def _table_of_sums(key: str, sums: Sequence[Sum]) -> Table:
+    columns = (
+        Column("name", "name"),
+        Column("bytes", "bytes", Kind.EXACT),
+        Column("bytes", "", Kind.BYTES),
+        Column("messages", "messages", Kind.COUNT),
+        Column("share", "share", Kind.SHARE),
+    )
+    rows = tuple((each.name, each.bytes, each.bytes, each.messages, each.share) for each in sums)
+    shown, left_out = limit_rows(rows, _MOST_ROWS)
+    return Table(key, columns, shown, left_out=left_out)
+
+
+def _table_of_times(report: JobReport) -> Table:
+    columns = (
+        Column("name", "name"),
+        Column("visits", "visits", Kind.COUNT),
+        Column("longest_s", "longest, of one rank", Kind.SECONDS),
+        Column("mean_s", "mean of its ranks", Kind.SECONDS),
+    )
+    rows = tuple((each.name, each.visits, each.longest_s, each.mean_s) for each in report.regions)
+    shown, left_out = limit_rows(rows, _MOST_ROWS)
+    return Table("region_times", columns, shown, caption="time in them", left_out=left_out)
+
+
+def _describe_sizes(report: JobReport) -> Section:
+    columns = (
+        Column("name", "size of a message"),
+        Column("messages", "messages", Kind.COUNT),
+        Column("share", "share", Kind.SHARE),
+    )
+    rows = tuple((each.name, each.messages, each.share) for each in report.sizes)
+    return Section("sizes", "Sizes of messages", tables=(Table("message_sizes", columns, rows),))
+
+
+def _table_of_hosts(hosts: Sequence[HostSum]) -> Table:
+    columns = (
+        Column("name", "host"),
+        Column("", "ranks"),
+        Column("bytes_on_host", "within", Kind.BYTES),
+        Column("bytes_sent", "to others", Kind.BYTES),
+        Column("bytes_received", "from others", Kind.BYTES),
+        Column("", "ports"),
+    )
+    rows = []
+    for host in hosts:
+        ports = ", ".join(
+            f"{port.device}:{port.port} {port.link_layer}" + (f" LID {port.lid}" if port.lid else "")
+            for port in host.ports
+        )
+        amounts = (host.bytes_on_host, host.bytes_sent, host.bytes_received)
+        rows.append((host.name, format_ranks(host.ranks), *amounts, ports or "no InfiniBand or RoCE port"))
+    shown, left_out = limit_rows(tuple(rows), _MOST_ROWS)
+    return Table("hosts", columns, shown, left_out=left_out)
+
+
+def _table_of_ports(ports: Sequence[PortSum]) -> Table:
+    columns = (
+        Column("host", "host"),
+        Column("", "port"),
+        Column("bytes_sent", "sent", Kind.EXACT),
+        Column("bytes_sent", "", Kind.BYTES),
+        Column("", "share", Kind.SHARE),
+        Column("bytes_received", "received", Kind.BYTES),
+        Column("hardware_sent", "own count sent", Kind.BYTES),
+        Column("hardware_received", "own count received", Kind.BYTES),
+    )
+    totals: dict[str, int] = {}
+    for port in ports:
+        totals[port.host] = totals.get(port.host, 0) + port.bytes_sent
+    rows = tuple(
+        (
+            *(port.host, f"{port.device}/{port.port}", port.bytes_sent, port.bytes_sent),
+            port.bytes_sent / totals[port.host] if totals[port.host] else 0.0,
+            *(port.bytes_received, port.hardware_sent, port.hardware_received),
+        )
+        for port in ports
+    )
+    shown, left_out = limit_rows(rows, _MOST_ROWS)
+    return Table("ports", columns, shown, left_out=left_out)
+
+
+def _describe_pairs(matrix: PairMatrix) -> Section:
+    key = f"matrix_{matrix.by}s"
+    columns = (
+        Column("source", f"from {matrix.by}"),
+        Column("destination", "to"),
+        Column("bytes", "bytes", Kind.BYTES),
+        Column("share", "share", Kind.SHARE),
+    )
+    rows = tuple((each.source, each.destination, each.bytes, each.share) for each in matrix.pairs)
+    facts = (Fact(f"{key}.pairs_in_all", "pairs that send", matrix.pairs_in_all, Kind.COUNT),)
+    title = f"Who sends to whom: {matrix.by}s"
+    caption = "the greatest" if matrix.pairs_in_all > len(rows) else ""
+    return Section(f"pairs-{matrix.by}s", title, facts=facts, tables=(Table(f"{key}.pairs", columns, rows, caption),))
+
+
+def _describe_balance(report: JobReport) -> Section:
+    columns = (
+        Column("of", "over"),
+        Column("count", "", Kind.COUNT),
+        Column("max_bytes", "most", Kind.BYTES),
+        Column("mean_bytes", "mean", Kind.BYTES),
+        Column("min_bytes", "least", Kind.BYTES),
+        Column("ratio", "most over mean", Kind.RATIO),
+        Column("greatest", "sends most"),
+    )
+    rows = tuple(
+        (each.of, each.count, each.max_bytes, each.mean_bytes, each.min_bytes, each.ratio, each.greatest)
+        for each in report.balance
+    )
+    return Section("balance", "Balance: bytes sent", tables=(Table("balance", columns, rows),))
+
+
+def _describe_timeline(report: JobReport) -> Section:
+    if not report.timeline:
+        return Section("time", "Over time")
+    most = max(range(len(report.timeline)), key=lambda number: report.timeline[number].bytes)
+    busiest = report.timeline[most]
+    facts = (
+        Fact(
+            f"timeline.{len(report.timeline) - 1}.end_s",
+            "from first to last byte",
+            report.timeline[-1].end_s,
+            Kind.SECONDS,
+        ),
+        Fact(f"timeline.{most}.bytes", "sent in the busiest moment", busiest.bytes, Kind.BYTES),
+        Fact(f"timeline.{most}.begin_s", "which begins after", busiest.begin_s, Kind.SECONDS),
+    )
+    sentence = ("", "the bytes of each recorded interval are taken to be spread evenly over it")
+    return Section("time", "Over time", facts=facts, sentences=(sentence,))
+
+
+def _describe_requests(requests: Sequence[Request], has_places: bool) -> Section:
+    commands: list[tuple[str, tuple[str, ...]]] = [
+        (each.command, (f"gives {', '.join(each.files)}", each.remark)) for each in requests
+    ]
+    placement = "" if has_places else " --placement HOW"
+    commands.append((f"ibprof-report ibdiagnet.lst TRAFFIC{placement}", ("then, where the profile is",)))
+    return Section(
+        "ask",
+        "For the links: what to ask an administrator for",
+        sentences=(("", "once on each subnet (rail), and soon after the job: routes change"),),
+        commands=tuple(commands),
+    )
+
+
+def _describe_provenance(provenance: Provenance) -> Section:
+    columns = (Column("path", "input"), Column("bytes", "bytes", Kind.EXACT), Column("sha256", "SHA-256"))
+    rows = tuple((each.path, each.bytes, each.sha256) for each in provenance.inputs)
+    shown, left_out = limit_rows(rows, _MOST_ROWS)
+    return Section(
+        "again",
+        "How to make this again",
+        sentences=(("made by", ", ".join(" ".join(pair) for pair in provenance.versions)),),
+        tables=(Table("reproduce.inputs", columns, shown, left_out=left_out),),
+        commands=((provenance.command, ()),),
+    )

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says of links: where the bytes went, which link ends are hot, who loads them, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ibprof.show import format_seconds
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
+from ibprof_converter.hotspots.report import LinkReport
+from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_value
+
+_SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"))
+
+
+def describe_bytes(report: JobReport, links: LinkReport) -> Section:
+    """Say where the bytes went."""
+    heat = links.heat
+    facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, Kind.COUNT)]
+    if heat.links_used:
+        ratio = "hotspots.0.ratio_to_mean" if links.hotspots else ""
+        facts += [
+            Fact("max_link", "sent by the hottest link end", heat.max_link, Kind.BYTES),
+            Fact("max_switch_link", "by the hottest between switches", heat.max_switch_link, Kind.BYTES),
+            Fact("mean_link", "mean of the link ends in use", heat.mean_link, Kind.BYTES),
+            Fact(ratio, "hottest over mean", heat.max_link / heat.mean_link, Kind.RATIO),
+        ]
+    table = Table(
+        "bytes_by_fate",
+        (
+            Column("fate", ""),
+            Column("bytes", "bytes", Kind.EXACT),
+            Column("bytes", "", Kind.BYTES),
+            Column("share", "share", Kind.SHARE),
+        ),
+        tuple((each.fate, each.bytes, each.bytes, each.share) for each in report.fates),
+    )
+    return Section("bytes", "Where the bytes went", facts=tuple(facts), tables=(table,))
+
+
+def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
+    """Name the link ends that carry most, and who loads them."""
+    rails = 1 + max((spot.rail for spot in links.hotspots), default=0)
+    sections = [
+        Section("hot", "Hot link ends, and who loads them", tables=(_table_of_ends("hotspots", links.hotspots, rails),))
+    ]
+    if links.switch_hotspots and any(spot.kind == HOST_LINK for spot in links.hotspots):
+        title = "Hot link ends between switches: the ones that another placement can relieve"
+        table = _table_of_ends("switch_hotspots", links.switch_hotspots, rails)
+        sections.append(Section("hot-switches", title, tables=(table,)))
+    return tuple(sections)
+
+
+def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
+    columns = (
+        *((Column("link.rail", "rail", Kind.COUNT),) if rails > 1 else ()),
+        Column("", "from"),
+        Column("", "to"),
+        Column("bytes", "bytes", Kind.BYTES),
+        Column("share", "share", Kind.SHARE),
+        Column("ratio_to_mean", "x mean", Kind.RATIO),
+        Column("least_time_s", "least time", Kind.SECONDS),
+        Column("", "loaded by"),
+    )
+    return Table(key, columns, tuple(_row_of_end(spot, rails) for spot in spots))
+
+
+def _row_of_end(spot: Hotspot, rails: int) -> tuple[Value, ...]:
+    source, destination = ends_of(spot)
+    row = (
+        _side(source),
+        _side(destination),
+        spot.bytes,
+        spot.share,
+        spot.ratio_to_mean,
+        spot.least_time_s,
+        _senders(spot),
+    )
+    return (spot.rail, *row) if rails > 1 else row
+
+
+def ends_of(spot: Hotspot) -> tuple[Node, Node]:
+    """Give the side that sends, and the other."""
+    return (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
+
+
+def _side(node: Node) -> tuple[str, ...]:
+    return node.name or node.guid, f"port {node.port}"
+
+
+def _percent(share: float) -> str:
+    return format_value(share, Kind.SHARE)
+
+
+def _senders(spot: Hotspot) -> tuple[str, ...]:
+    causes = spot.contributors
+    if causes is None:
+        return ("(counted at the port)",)
+    lines = []
+    for pair in causes.rank_pairs:
+        job = f"job {pair.job}, " if pair.job else ""
+        ranks = job if pair.source_rank is None else f"{job}rank {pair.source_rank} -> {pair.destination_rank}, "
+        lines.append(f"{_percent(pair.share):>7}  {ranks}{pair.source} -> {pair.destination}")
+    if causes.other_pairs.pairs:
+        lines.append(f"{_percent(causes.other_pairs.share):>7}  {causes.other_pairs.pairs} more pair(s)")
+    for label, name in _SENDERS:
+        shares: Sequence[Share] = getattr(causes, name)
+        if shares and [share.name for share in shares] != ["*"]:
+            lines.append(f"by {label}: {_shares(shares)}")
+    return tuple(lines)
+
+
+def _shares(shares: Sequence[Share]) -> str:
+    return ", ".join(f"{share.name} {_percent(share.share)}" for share in shares)
+
+
+def describe_diagnosis(diagnosis: Diagnosis) -> Section:
+    """Say why the busiest link end is as busy as it is, and what would help."""
+    facts = (
+        Fact("diagnosis.hottest", "busiest by time", diagnosis.hottest),
+        Fact("diagnosis.max_time_s", "which needs", diagnosis.max_time_s, Kind.SECONDS),
+        Fact(
+            "diagnosis.max_host_link_s",
+            "hosts' own links need, which no network can go below",
+            diagnosis.max_host_link_s,
+            Kind.SECONDS,
+        ),
+        Fact(
+            "diagnosis.ideal_routing_s",
+            "ideal routing of this placement needs, which no tables can go below",
+            diagnosis.ideal_routing_s,
+            Kind.SECONDS,
+        ),
+        Fact("diagnosis.max_switch_link_s", "links between switches need", diagnosis.max_switch_link_s, Kind.SECONDS),
+    )
+    sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "nothing is at fault")]
+    for number, cause in enumerate(diagnosis.causes, 1):
+        sentences.append((f"{number}. {cause.cause}", ", ".join(cause.at[:3])))
+        sentences += [("because", sentence) for sentence in cause.evidence]
+        sentences.append(("advice", cause.advice))
+        after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
+        sentences.append(("on the model", f"the busiest link then needs {after} in place of {before}"))
+    title = "Why: bounds, causes and what would help"
+    return Section("why", title, facts=facts, sentences=tuple(sentences))
+
+
+def describe_rails(report: JobReport) -> Section:
+    """Say what each rail and each level carries."""
+    rails = Table(
+        "rails",
+        (
+            Column("rail", "rail", Kind.COUNT),
+            Column("name", "fabric"),
+            Column("bytes_sent", "sent onto it by hosts", Kind.BYTES),
+            Column("share", "share", Kind.SHARE),
+            Column("links_used", "links used", Kind.COUNT),
+            Column("links", "of", Kind.COUNT),
+            Column("max_link", "hottest link end", Kind.BYTES),
+        ),
+        tuple(
+            (each.rail, each.name, each.bytes_sent, each.share, each.links_used, each.links, each.max_link)
+            for each in report.rails
+        ),
+    )
+    levels = Table(
+        "levels",
+        (
+            Column("rail", "rail", Kind.COUNT),
+            Column("lower", "level", Kind.COUNT),
+            Column("upper", "to level", Kind.COUNT),
+            Column("links_used", "links used", Kind.COUNT),
+            Column("links", "of", Kind.COUNT),
+            Column("bytes_up", "bytes up", Kind.BYTES),
+            Column("bytes_down", "bytes down", Kind.BYTES),
+            Column("max_link", "hottest link end", Kind.BYTES),
+            Column("max_link_seconds", "longest time", Kind.SECONDS),
+        ),
+        tuple(
+            (
+                *(each.rail, each.lower, each.upper, each.links_used, each.links),
+                *(each.bytes_up, each.bytes_down, each.max_link, each.max_link_seconds),
+            )
+            for each in report.levels
+        ),
+        caption="between levels, of which 0 are the hosts",
+    )
+    return Section("rails", "By rail and level", tables=(rails, levels))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How to make a report again: the command, the versions, the inputs by their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ibprof.load import look_into
+
+_PIECE = 1 << 20
+
+_PACKAGES = ("ibprof", "numpy", "otf2")
+
+
+def _find_versions() -> Iterator[tuple[str, str]]:
+    for package in _PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:  # run from the sources
+            yield package, "not installed"
+    yield "Python", platform.python_version()
+
+
+VERSIONS = tuple(_find_versions())
+"""Of what makes reports here."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file, or a folder with all that is in it.
+
+    Attributes:
+        path: as it was given or found.
+        bytes: in all.
+        sha256: of the file; of a folder, that of the lines `SHA256  PATH` of its files, in the order of their paths.
+    """
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How to make a report again.
+
+    Attributes:
+        command: to type.
+        versions: of what made it.
+        inputs: that it was made from.
+    """
+
+    command: str
+    versions: tuple[tuple[str, str], ...]
+    inputs: tuple[InputFile, ...]
+
+
+def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
+    """Say how a report was made.
+
+    Args:
+        command: as it was typed.
+        inputs: files and folders; what cannot be read twice, such as a pipe, is left out.
+    """
+    named = dict.fromkeys(part for path in inputs for part in _parts(path))
+    return Provenance(
+        command=command,
+        versions=VERSIONS,
+        inputs=tuple(_hash_input(path) for path in named if path.is_file() or path.is_dir()),
+    )
+
+
+def _parts(path: Path) -> Iterator[Path]:
+    """Give what belongs to an input: an OTF2 archive has a folder and definitions beside its anchor."""
+    path = look_into(path)
+    yield path
+    if path.suffix == ".otf2":
+        yield path.with_suffix(".def")
+        yield path.with_suffix("")
+
+
+def _hash_input(path: Path) -> InputFile:
+    if path.is_file():
+        return InputFile(str(path), path.stat().st_size, _hash_file(path))
+    whole, total = hashlib.sha256(), 0
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        total += file.stat().st_size
+        whole.update(f"{_hash_file(file)}  {file.relative_to(path).as_posix()}\n".encode("utf-8", "surrogateescape"))
+    return InputFile(str(path), total, whole.hexdigest())
+
+
+def _hash_file(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

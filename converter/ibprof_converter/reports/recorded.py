@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile says of its job: what ran, where, how long; time in regions; sizes of messages; traffic over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile import SIZE_BINS, Direction, Intervals, Kind, Profile, Source
+from ibprof.sums import sum_by_group
+
+_NS = 1e-9
+
+TIME_BINS = 96
+"""Columns of the time line."""
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What ran.
+
+    Attributes:
+        command, mpi, job: as the profile has them.
+        ranks, ranks_recorded, hosts: how many.
+        started_ns: Unix time of the first rank's start.
+        elapsed_s: from there to the last rank's MPI_Finalize; None where a rank did not get there.
+        sources: where bytes were seen.
+        operations_asked: empty when all were recorded.
+    """
+
+    command: str
+    mpi: str
+    job: str
+    ranks: int
+    ranks_recorded: int
+    hosts: int
+    started_ns: int
+    elapsed_s: float | None
+    sources: tuple[str, ...]
+    operations_asked: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTime:
+    """Time in a region.
+
+    Attributes:
+        name: of the region.
+        visits: of all ranks.
+        longest_s, mean_s: wall time of the rank that spent most, and the mean of those that were in it.
+    """
+
+    name: str
+    visits: int
+    longest_s: float
+    mean_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """Messages of a class of sizes.
+
+    Attributes:
+        name: the class in words.
+        from_bytes, to_bytes: the smallest and largest message in it.
+        messages: how many.
+        share: of all messages.
+    """
+
+    name: str
+    from_bytes: int
+    to_bytes: int
+    messages: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBin:
+    """Bytes sent in a span of time.
+
+    Attributes:
+        begin_s, end_s: since the first interval's begin.
+        bytes: of all ranks.
+    """
+
+    begin_s: float
+    end_s: float
+    bytes: int
+
+
+def describe_job(run: Profile) -> Job:
+    """Say what ran."""
+    starts = [rank.start_ns for rank in run.ranks]
+    stops = [rank.stop_ns for rank in run.ranks]
+    started = min(starts, default=0)
+    reached = [stop for stop in stops if stop is not None]
+    sources = {rank.source.name.lower() for rank in run.ranks if rank.source != Source.NONE}
+    return Job(
+        command=run.command,
+        mpi=" ".join(run.mpi.split()),
+        job=run.job,
+        ranks=run.world_size,
+        ranks_recorded=sum(rank.rank < run.world_size for rank in run.ranks),
+        hosts=len(run.hosts),
+        started_ns=started,
+        elapsed_s=(max(reached) - started) * _NS if stops and len(reached) == len(stops) else None,
+        sources=tuple(sorted(sources | ({Source.VERBS.name.lower()} if len(run.transfers.bytes) else set()))),
+        operations_asked=run.operations_asked,
+    )
+
+
+def measure_regions(run: Profile) -> tuple[RegionTime, ...]:
+    """Add up visits and time of each region that was visited, the one that took a rank longest first."""
+    times, count = run.region_times, len(run.regions)
+    visits = sum_by_group(times.region, count, times.visits)
+    total = sum_by_group(times.region, count, times.wall_ns)
+    ranks = np.bincount(times.region, minlength=count).tolist()
+    longest = np.zeros(count, np.uint64)
+    np.maximum.at(longest, times.region, times.wall_ns)
+    measured = [
+        RegionTime(name, visits[number], int(longest[number]) * _NS, total[number] * _NS / ranks[number])
+        for number, name in enumerate(run.regions)
+        if ranks[number]
+    ]
+    return tuple(sorted(measured, key=lambda each: -each.longest_s))
+
+
+def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
+    """Count the messages of user data that were sent or fetched, by class of size."""
+    sizes = run.sizes
+    chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
+    messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
+    total = sum(messages)
+    return tuple(
+        SizeClass(_name_class(number), *_limits(number), messages=count, share=count / total)
+        for number, count in enumerate(messages)
+        if count
+    )
+
+
+def _limits(number: int) -> tuple[int, int]:
+    return (1 << number >> 1, (1 << number) - 1)
+
+
+def _name_class(number: int) -> str:
+    """Name a class by its limits, in powers of two: 1 KiB is 1,024 bytes."""
+    first, last = _limits(number)
+    if first == last:
+        return "empty" if not last else "1 B"
+    return f"{_binary(first)} to {_binary(last + 1)}"
+
+
+def _binary(amount: int) -> str:
+    for power, unit in ((60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if amount >> power:
+            return f"{amount >> power} {unit}"
+    return f"{amount} B"
+
+
+def follow_time(intervals: Intervals) -> tuple[TimeBin, ...]:
+    """Give what was sent over time; empty where no intervals were recorded.
+
+    The bytes of an interval are taken to be spread evenly over it. The bins add up to all bytes.
+    """
+    if not len(intervals.bytes):
+        return ()
+    first, last = int(intervals.begin_ns.min()), int(intervals.end_ns.max())
+    edges = np.linspace(0, max(last - first, 1), TIME_BINS + 1)
+    sent = _sent_until(intervals, first, edges)
+    sent[-1] = total = sum(intervals.bytes.tolist())
+    whole = [min(round(amount), total) for amount in sent.tolist()]
+    whole[-1] = total
+    return tuple(
+        TimeBin(float(begin) * _NS, float(end) * _NS, after - before)
+        for begin, end, before, after in zip(edges[:-1], edges[1:], whole[:-1], whole[1:], strict=True)
+    )
+
+
+def _sent_until(intervals: Intervals, first: int, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Give the bytes sent until each moment, 0 at the first."""
+    sent = np.zeros(len(edges))
+    for begin in range(0, len(intervals.bytes), _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        starts = (intervals.begin_ns[rows] - np.uint64(first)).astype(np.float64)
+        lengths = (intervals.end_ns[rows] - intervals.begin_ns[rows]).astype(np.float64)
+        part = (edges[1:, None] - starts) / np.maximum(lengths, 1.0)
+        sent[1:] += np.clip(part, 0.0, 1.0) @ intervals.bytes[rows].astype(np.float64)
+    return sent

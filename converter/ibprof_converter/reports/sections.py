@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report says, as data: the text and the page are drawn from the same sections, so that they cannot differ.
+
+Each number carries the path under which the report's JSON holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ibprof.show import format_bytes, format_seconds, printable
+
+Value = int | float | str | tuple[str, ...] | None
+"""A number, a text of one line, or one of several."""
+
+
+class Kind(Enum):
+    """How a value is written."""
+
+    TEXT = "text"
+    BYTES = "bytes"
+    EXACT = "exact"
+    """Bytes to the last digit."""
+    COUNT = "count"
+    SHARE = "share"
+    SECONDS = "seconds"
+    RATIO = "ratio"
+    CHANGE = "change"
+    """Signed, relative: 0.1 is +10 %."""
+    BYTES_CHANGE = "bytes-change"
+    """Signed bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        key: where a row of the JSON holds it, dots between the steps; empty where it is put into words from several.
+        label: its head.
+        kind: of its values.
+    """
+
+    key: str
+    label: str
+    kind: Kind = Kind.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        key: where the JSON holds its rows as a list.
+        columns: from left to right.
+        rows: values, as many as columns.
+        caption: what it is of, where that needs words.
+        left_out: rows that the JSON has more.
+    """
+
+    key: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    caption: str = ""
+    left_out: int = 0
+
+    def path(self, row: int, column: Column) -> str:
+        """Give where the JSON holds a cell; empty for none."""
+        return f"{self.key}.{row}.{column.key}" if column.key else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A single value with its name.
+
+    Attributes:
+        key: where the JSON holds it; empty where it is put into words.
+        label: its name.
+        value, kind: as in a table.
+    """
+
+    key: str
+    label: str
+    value: Value
+    kind: Kind = Kind.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report.
+
+    Attributes:
+        name: a word for links to it.
+        title: its heading.
+        facts: single values.
+        sentences: each with a label, or none.
+        tables: after them.
+        commands: to be copied whole, each with remarks.
+    """
+
+    name: str
+    title: str
+    facts: tuple[Fact, ...] = ()
+    sentences: tuple[tuple[str, str], ...] = ()
+    tables: tuple[Table, ...] = ()
+    commands: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return not (self.facts or self.sentences or any(table.rows for table in self.tables) or self.commands)
+
+
+def limit_rows(rows: tuple[tuple[Value, ...], ...], limit: int) -> tuple[tuple[tuple[Value, ...], ...], int]:
+    """Give the first rows, and how many are left out."""
+    return rows[:limit], max(len(rows) - limit, 0)
+
+
+def numbers_of(section: Section) -> Iterator[tuple[str, Value, Kind]]:
+    """Give each value that the JSON holds: path, value, kind."""
+    for fact in section.facts:
+        if fact.key:
+            yield fact.key, fact.value, fact.kind
+    for table in section.tables:
+        for number, row in enumerate(table.rows):
+            for column, value in zip(table.columns, row, strict=True):
+                if path := table.path(number, column):
+                    yield path, value, column.kind
+
+
+def format_lines(value: Value, kind: Kind) -> tuple[str, ...]:
+    """Write a value as people read it, line by line. Whatever could steer a terminal is spelt out."""
+    if value is None:
+        return ("-",)
+    if isinstance(value, tuple):
+        return tuple(map(printable, value))
+    return (printable(value if isinstance(value, str) else _WRITERS[kind](value)),)
+
+
+def format_value(value: float, kind: Kind) -> str:
+    """Write a number as people read it."""
+    return _WRITERS[kind](value)
+
+
+def _write_count(value: float) -> str:
+    return f"{value:,}"
+
+
+_WRITERS: dict[Kind, Callable[[float], str]] = {
+    Kind.TEXT: str,
+    Kind.BYTES: format_bytes,
+    Kind.EXACT: _write_count,
+    Kind.COUNT: _write_count,
+    Kind.SECONDS: format_seconds,
+    Kind.SHARE: lambda value: f"{value * 100:.1f} %",
+    Kind.RATIO: lambda value: f"{value:.2f}",
+    Kind.CHANGE: lambda value: f"{value * 100:+.1f} %",
+    Kind.BYTES_CHANGE: lambda value: ("+" if value > 0 else "") + format_bytes(value),
+}
