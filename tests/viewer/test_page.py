@@ -119,6 +119,7 @@ def test_a_region_and_an_operation_are_chosen_by_a_click(open_view: Open, profil
 def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path / "matrix.csv", 12)
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
+    opened.page.locator("#tab-ranks").click()
     opened.page.locator("#ranks button").filter(has_text="5 on ").first.click()
     kept = [
         line
@@ -136,7 +137,8 @@ def test_a_rank_lights_up_its_own_paths(open_view: Open, tmp_path: Path) -> None
 def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tmp_path: Path) -> None:
     matrix = write_matrix(tmp_path / "matrix.csv", 12)
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
-    canvas = opened.page.locator("#matrix")
+    opened.page.locator("#tab-pairs").click()
+    canvas = opened.page.locator("#matrix-ranks")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     assert box
@@ -150,7 +152,7 @@ def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tm
     assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
     pressed = opened.page.locator("#pairs button[aria-pressed=true]")
     assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the greatest alone
-    assert opened.page.evaluate("location.hash") == "#source=3&destination=7"
+    assert opened.page.evaluate("location.hash") == "#panel=pairs&source=3&destination=7"
 
 
 def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None:
@@ -164,8 +166,8 @@ def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None
     opened.page.goto(address)
     opened.page.wait_for_selector("html[data-ready][data-theme=dark]")
     assert opened.loads() == loads
-    assert opened.page.locator("#scale").get_attribute("aria-pressed") == "true"
-    opened.page.evaluate("location.hash = '#region=99&end=-1&rank=1e3&theme=<b>&job=x'")
+    assert opened.page.locator("#log").get_attribute("aria-pressed") == "true"
+    opened.page.evaluate("location.hash = '#region=99&end=-1&ranks=1e3&theme=<b>&job=x&at=1,2&load=a,b&rail=7'")
     opened.page.wait_for_selector("html[data-theme=light]")
     assert opened.loads() == opened.expected()
     assert opened.complaints == []
@@ -181,7 +183,7 @@ def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str)
     assert f"{int(row[('a_bytes', 'b_bytes')[end & 1]]):,}" in tip
     opened.page.mouse.down()
     opened.page.mouse.up()
-    assert "rank 0 to rank 1" in opened.page.locator("#shares").inner_text()
+    assert "rank 0 to rank 1" in opened.page.locator("#chosen").inner_text()
     assert opened.loads()[end >> 1][end & 1] == row[("a_bytes", "b_bytes")[end & 1]]
 
 
@@ -210,6 +212,7 @@ def test_names_from_files_are_text(open_view: Open, tmp_path: Path) -> None:
     (tmp_path / "ibdiagnet.fdbs").write_bytes(read_sample_bytes("testbed44", "ibdiagnet.fdbs"))
     opened = open_view([str(tmp_path / IBDIAGNET), "pattern:shift:3:1000"])
     assert opened.page.locator("img").count() == 0
+    opened.page.locator("#tab-ranks").click()
     assert hostile in opened.page.locator("#ranks").inner_text()
     assert opened.complaints == []
     assert opened.requests == []

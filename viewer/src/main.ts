@@ -1,42 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: one selection, and all that shows it.
+// The page: one state, and all that shows it.
 
-import { Scale, THEMES } from "./colours";
-import { type Model, readDocument } from "./document";
-import { type Amounts, LoadTable, type Selection } from "./loads";
-import { type Hit, Network } from "./network";
-import { byId, describeEnd, element, leastTime, Names, Panels, rankEnds } from "./panels";
+import { Chosen } from "./chosen";
+import { ColourBar } from "./colour_bar";
+import type { Amounts } from "./data/amounts";
+import { type Model, readDocument } from "./data/document";
+import { LoadTable } from "./data/loads";
+import { button, byId, element } from "./dom";
+import { Filters } from "./filters";
+import { Hot } from "./hot";
+import { listenToKeys } from "./keys";
+import { Names } from "./names";
+import type { Page } from "./page";
+import { Tabs } from "./panels/all";
+import { Cells } from "./pictures/cells";
+import { THEMES } from "./pictures/colours";
+import type { Drawing, Hit } from "./pictures/drawing";
+import { Lines } from "./pictures/lines";
+import { type Look, makeLook } from "./pictures/look";
+import { savePng, saveSvg } from "./pictures/save";
+import { Stage } from "./pictures/stage";
+import { Search } from "./search";
 import { formatBytes, formatCount, formatShare, printable } from "./show";
-import { addressed, readState, writeState } from "./state";
+import { addressed, differ, FILTER, readState, SELECTION, type State, writeState } from "./state";
+import { Tip } from "./tip";
 
-const ZOOM_STEP = 1.3;
-const PAN_STEP = 60;
-const WHEEL_SPEED = 0.0015;
-const CLICK_SLACK = 4;
+/** Beyond so many links lines hide one another. */
+const CROWDED = 10000;
+const LISTED_RANKS = 12;
 
-class View {
-  private readonly table: LoadTable;
-  private readonly network: Network;
-  private readonly panels: Panels;
-  private readonly names: Names;
-  private readonly canvas = byId<HTMLCanvasElement>("picture");
-  private selection: Selection = {};
+class View implements Page {
+  readonly table: LoadTable;
+  readonly names: Names;
+  state: State = {};
+  private readonly stage: Stage;
+  private readonly tip = new Tip();
+  private readonly drawings: Drawing[];
+  private readonly tabs: Tabs;
+  private readonly hot: Hot;
+  private readonly chosen: Chosen;
+  private readonly bar: ColourBar;
+  private readonly filters: Filters;
   private amounts: Amounts;
-  private logarithmic = false;
-  /** null: as the system has it. */
-  private dark: boolean | null = null;
+  private look: Look;
+  /** Of the ranked link ends, the one that keys have gone to. */
+  private cursor = -1;
 
-  constructor(private readonly model: Model) {
+  constructor(readonly model: Model) {
     this.table = new LoadTable(model);
-    this.names = new Names(model);
-    const jobNodes = new Set<number>(model.rankNode as unknown as Iterable<number>);
-    this.network = new Network(model, this.canvas, jobNodes, THEMES.light);
-    this.panels = new Panels(model, this.table, (part) => this.choose(part));
-    this.amounts = this.table.ofEnds({});
+    this.names = new Names(model, this.table);
+    const jobs = findJobs(model, this.table);
+    const lines = new Lines(model, (node, { theme }) => {
+      const job = jobs.get(node);
+      if (job === undefined) return null;
+      return model.header.jobs.length > 1 ? theme.jobs[job % theme.jobs.length] : theme.job;
+    });
+    this.drawings = [lines, new Cells(model)];
+    this.stage = new Stage(byId<HTMLCanvasElement>("picture"), {
+      hover: (hit, x, y) => this.point(hit, x, y),
+      choose: (hit) => this.chooseHit(hit),
+      settle: () => this.noteView(),
+    });
+    this.hot = new Hot(this);
+    this.chosen = new Chosen(this);
+    this.bar = new ColourBar(this);
+    this.filters = new Filters(this, this.drawings);
+    new Search(this);
+    this.tabs = new Tabs(this);
+    this.state = readState(addressed.location.hash, model);
+    this.amounts = this.table.ofEnds(this.state);
+    this.look = this.makeLook();
     this.showHeads();
     this.listen();
-    this.restore();
-    this.network.fit();
+    this.show();
   }
 
   /** For tests and scripts: what the page shows, as numbers. */
@@ -45,65 +81,93 @@ class View {
       Array.from({ length: this.model.links }, (_, link) =>
         [2 * link, 2 * link + 1].map((end) => this.amounts.exact(end).toString()),
       ),
-    locateEnd: (end: number): [number, number] => this.network.locateEnd(end),
-    locateNode: (node: number): [number, number] => this.network.locate(node),
-    redraw: (): void => this.network.redraw(),
+    /** Link ends that are drawn with a colour. */
+    lit: (): number[] =>
+      Array.from(this.look.steps.keys()).filter((end) => this.look.steps[end] > 0 && this.look.steps[end] < 255),
+    ways: (): number[] => this.look.ways,
+    locateEnd: (end: number): [number, number] => this.stage.locateEnd(end),
+    placeOfEnd: (end: number): [number, number, number, number] => this.stage.placeOfEnd(end),
+    locateNode: (node: number): [number, number] | undefined => this.stage.locateNode(node),
+    find: (x: number, y: number): Hit => this.stage.find(x, y),
+    redraw: (): void => this.stage.redraw(),
+    choose: (part: State): void => this.choose(part),
   };
 
-  private choose(part: Selection): void {
-    this.selection = { ...this.selection, ...part };
-    this.update();
+  choose(part: State): void {
+    this.go({ ...this.state, ...part });
     this.note();
   }
 
-  /** Takes over what the address says. */
-  private restore(): void {
-    const state = readState(addressed.location.hash, this.model);
-    this.selection = state.selection;
-    this.logarithmic = state.logarithmic;
-    this.dark = state.dark;
-    this.update();
+  /** Goes to another state; only what it changes is computed anew. */
+  private go(state: State): void {
+    const before = this.state;
+    this.state = state;
+    if (differ(before, state, SELECTION)) {
+      this.amounts = this.table.ofEnds(state);
+      this.cursor = -1;
+    }
+    const other = differ(before, state, [...SELECTION, ...FILTER, "log", "theme", "used"]);
+    this.look = other ? this.makeLook() : { ...this.look, state };
+    this.show();
   }
 
-  private note(): void {
-    const { selection, logarithmic, dark } = this;
-    addressed.history.replaceState(null, "", writeState({ selection, logarithmic, dark }));
+  private makeLook(): Look {
+    const theme = THEMES[this.isDark ? "dark" : "light"];
+    return makeLook(this.model, this.table, this.state, theme, this.amounts);
   }
 
   private get isDark(): boolean {
-    return this.dark ?? window.matchMedia("(prefers-color-scheme: dark)").matches;
+    if (this.state.theme) return this.state.theme === "dark";
+    return window.matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  private update(): void {
-    this.amounts = this.table.ofEnds(this.selection);
-    const ranked = rankEnds(this.model, this.amounts);
-    this.panels.show(this.selection, this.amounts, ranked);
-    this.paint(ranked);
-    byId<HTMLButtonElement>("clear").disabled = Object.values(this.selection).every((value) => value === undefined);
+  private get drawing(): Drawing {
+    const wanted = this.state.picture ?? (this.model.links > CROWDED ? "cells" : "lines");
+    return this.drawings.find(({ name }) => name === wanted) ?? this.drawings[0];
   }
 
-  private paint(ranked = rankEnds(this.model, this.amounts)): void {
-    const theme = THEMES[this.isDark ? "dark" : "light"];
+  private show(): void {
+    const { look } = this;
     document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
-    const most = ranked.length ? this.amounts.rough(ranked[0]) : 0;
-    const least = ranked.length ? this.amounts.rough(ranked[ranked.length - 1]) : 0;
-    this.network.show(this.amounts, new Scale(least, most, this.logarithmic), theme, this.selection.end ?? null);
-    this.panels.showPairs(this.selection, this.logarithmic, theme);
-    byId("scale").setAttribute("aria-pressed", String(this.logarithmic));
-    byId("least").textContent = this.logarithmic ? formatBytes(least) : "0 B";
-    byId("most").textContent = formatBytes(most);
-    const bar = byId<HTMLCanvasElement>("colours").getContext("2d");
-    theme.ramp.forEach((colour, step) => {
-      if (!bar) return;
-      bar.fillStyle = colour;
-      bar.fillRect((step * 256) / theme.ramp.length, 0, 256 / theme.ramp.length + 1, 12);
-    });
+    byId("log").setAttribute("aria-pressed", String(this.state.log ?? false));
+    this.stage.show(this.drawing, look);
+    this.bar.show(look);
+    this.filters.show(look, this.drawing);
+    this.chosen.show(look);
+    this.hot.show(look);
+    this.tabs.show(look);
+    this.tip.hide();
+  }
+
+  private note(): void {
+    addressed.history.replaceState(null, "", writeState(this.state));
+  }
+
+  private noteView(): void {
+    this.state = { ...this.state, at: this.stage.at() };
+    this.look = { ...this.look, state: this.state };
+    this.note();
+  }
+
+  private clear(): void {
+    this.choose(Object.fromEntries([...SELECTION, ...FILTER].map((part) => [part, undefined])));
+  }
+
+  private save(kind: "png" | "svg"): void {
+    const { width, height } = this.stage.size();
+    const chips = Array.from(byId("chips").children, (chip) => (chip.textContent ?? "").replace(/ ×$/, ""));
+    const coverage = Array.from(byId("coverage").children, (note) => note.textContent).join("; ");
+    const captions = { title: byId("title").textContent ?? "", choice: chips.join("; ") || "all traffic", coverage };
+    const sheet = { drawing: this.drawing, look: this.look, view: this.stage.transform, width, height, captions };
+    if (kind === "png") savePng(sheet, 2);
+    else saveSvg(sheet);
   }
 
   private showHeads(): void {
     const { header } = this.model;
     const title = printable(header.title);
     byId("title").textContent = title;
+    byId("title").title = title;
     document.title = `${title} - ibprof`;
     const unrouted = Object.entries(header.bytes_unrouted).map(
       ([reason, amount]) => `${formatBytes(Number(amount))} not routed: ${printable(reason)}`,
@@ -120,135 +184,141 @@ class View {
     if (!this.table.hasFlows) notes.push("Note: who sends the bytes is not in this file, so they cannot be told apart");
     if (!notes.length) notes.push("Nothing is known to be missing");
     byId("coverage").replaceChildren(...notes.map((note) => element("p", printable(note))));
+    this.showJobs();
+  }
+
+  /** The colours of jobs, where there are several. */
+  private showJobs(): void {
+    const { jobs } = this.model.header;
+    if (jobs.length < 2) return;
+    const items = jobs.map((_, job) =>
+      button(this.names.job(job), () => this.choose({ job: this.state.job === job ? undefined : job })),
+    );
+    items.forEach((item, job) => {
+      item.className = `job job-${job % THEMES.light.jobs.length}`;
+    });
+    byId("jobs-key").replaceChildren(...items);
+    byId("jobs-key").hidden = false;
   }
 
   private listen(): void {
-    byId("fit").addEventListener("click", () => this.network.fit());
-    byId("clear").addEventListener("click", () => this.clear());
-    byId("scale").addEventListener("click", () => this.toggleScale());
-    byId("theme").addEventListener("click", () => this.toggleTheme());
-    new ResizeObserver(() => this.network.fit()).observe(this.canvas);
-    this.canvas.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        this.network.zoom(Math.exp(-event.deltaY * WHEEL_SPEED), event.offsetX, event.offsetY);
+    const help = byId<HTMLDialogElement>("help");
+    const actions = {
+      fit: () => this.stage.fit(),
+      clear: () => this.clear(),
+      log: () => this.choose({ log: !this.state.log || undefined }),
+      theme: () => this.choose({ theme: this.isDark ? "light" : "dark" }),
+      png: () => this.save("png"),
+      svg: () => this.save("svg"),
+      keys: () => help.showModal(),
+    };
+    for (const [id, act] of Object.entries(actions)) byId(id).addEventListener("click", act);
+    byId("close").addEventListener("click", () => help.close());
+    listenToKeys(this.stage.canvas, {
+      ...actions,
+      used: () => this.choose({ used: !this.state.used || undefined }),
+      picture: () => {
+        const next = (this.drawings.indexOf(this.drawing) + 1) % this.drawings.length;
+        this.choose({ picture: this.drawings[next].name, at: undefined });
       },
-      { passive: false },
-    );
-    this.listenToPointer();
-    addressed.addEventListener("hashchange", () => this.restore());
-    window.addEventListener("keydown", (event) => this.press(event));
-  }
-
-  private listenToPointer(): void {
-    let moved = 0;
-    let held = false;
-    this.canvas.addEventListener("pointerdown", (event) => {
-      [held, moved] = [true, 0];
-      this.canvas.setPointerCapture(event.pointerId);
+      search: () => byId("search").focus(),
+      zoom: (factor) => this.stage.zoom(factor),
+      pan: (x, y) => this.stage.pan(x, y),
+      step: (by) => this.step(by),
+      take: () => {
+        if (this.cursor >= 0) this.choose({ end: this.look.ranking.first[this.cursor] });
+      },
     });
-    this.canvas.addEventListener("pointermove", (event) => {
-      if (held) {
-        moved += Math.abs(event.movementX) + Math.abs(event.movementY);
-        this.network.pan(event.movementX, event.movementY);
-        byId("tip").hidden = true;
-      } else this.showTip(event, this.network.find(event.offsetX, event.offsetY));
-    });
-    this.canvas.addEventListener("pointerup", (event) => {
-      held = false;
-      if (moved > CLICK_SLACK) return;
-      const { end } = this.network.find(event.offsetX, event.offsetY);
-      if (end !== undefined) this.choose({ end });
-    });
-    this.canvas.addEventListener("pointerleave", () => {
-      byId("tip").hidden = true;
+    addressed.addEventListener("hashchange", () => this.go(readState(addressed.location.hash, this.model)));
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.look = this.makeLook();
+      this.show();
     });
   }
 
-  private showTip(event: PointerEvent, hit: Hit): void {
-    const tip = byId("tip");
+  /** Goes on to the next of the link ends by what they carry, or back. */
+  private step(by: number): void {
+    const { first } = this.look.ranking;
+    if (!first.length) return;
+    this.cursor =
+      (Math.max(this.cursor + by, by < 0 && this.cursor < 0 ? first.length - 1 : 0) + first.length) % first.length;
+    const end = first[this.cursor];
+    this.stage.reveal(end);
+    this.point({ end }, ...this.stage.locateEnd(end));
+  }
+
+  private chooseHit({ end, node }: Hit): void {
+    if (end !== undefined) this.choose({ end: this.state.end === end ? undefined : end });
+    else if (node !== undefined) {
+      const host = this.model.nodeHost[node];
+      if (host >= 0) this.choose({ hosts: String(this.state.hosts) === String([host]) ? undefined : [host] });
+      else this.choose({ node: this.state.node === node ? undefined : node });
+    }
+  }
+
+  private point(hit: Hit, x: number, y: number): void {
+    this.stage.mark(hit.end ?? null);
+    this.stage.canvas.style.cursor = hit.end === undefined && hit.node === undefined ? "grab" : "pointer";
     const lines = this.describe(hit);
-    tip.hidden = !lines.length;
-    if (!lines.length) return;
-    tip.replaceChildren(...lines.map((line) => element("p", line)));
-    const room = this.canvas.clientWidth - tip.offsetWidth - 8;
-    const below = event.offsetY + 16 + tip.offsetHeight < this.canvas.clientHeight;
-    tip.style.left = `${Math.max(8, Math.min(event.offsetX + 14, room))}px`;
-    tip.style.top = `${Math.max(0, below ? event.offsetY + 16 : event.offsetY - 12 - tip.offsetHeight)}px`;
+    if (!lines.length) {
+      this.tip.hide();
+      return;
+    }
+    const { width, height } = this.stage.size();
+    const off = hit.end === undefined ? undefined : this.stage.placeOfEnd(hit.end);
+    this.tip.show(lines, x, y, off ?? [x, y, x, y], width, height);
   }
 
-  private describe(hit: Hit): string[] {
-    const { model } = this;
-    if (hit.node !== undefined) {
-      const guid = `0x${model.nodeGuid[hit.node].toString(16).padStart(16, "0")}`;
+  private describe({ node, end }: Hit): string[] {
+    const { model, names } = this;
+    if (node !== undefined) {
       const rails = model.header.rails.length;
       const ranks: string[] = [];
-      model.rankNode.forEach((node, index) => {
-        if (node === hit.node) ranks.push(this.names.rank(Math.floor(index / rails)));
+      model.rankNode.forEach((each, index) => {
+        if (each === node) ranks.push(names.rank(Math.floor(index / rails)));
       });
+      const more = ranks.length > LISTED_RANKS ? ", …" : "";
       return [
-        this.names.node(hit.node),
-        `${guid}, level ${model.nodeLevel[hit.node]}`,
-        ...(ranks.length ? [`ranks ${ranks.slice(0, 12).join(", ")}${ranks.length > 12 ? ", ..." : ""}`] : []),
+        names.node(node),
+        `${names.guid(node)}, level ${model.nodeLevel[node]}`,
+        ...(ranks.length ? [`ranks ${ranks.slice(0, LISTED_RANKS).join(", ")}${more}`] : []),
       ];
     }
-    if (hit.end === undefined) return [];
-    const amount = this.amounts.exact(hit.end);
+    if (end === undefined) return [];
+    const amount = this.amounts.exact(end);
+    const share = formatShare(amount, BigInt(model.header.bytes_routed));
     return [
-      this.names.end(hit.end),
-      `${formatCount(amount)} bytes (${formatBytes(Number(amount))}), ${formatShare(amount, BigInt(model.header.bytes_routed))} of all; ${leastTime(model, hit.end, Number(amount))}`,
-      ...(amount ? [describeEnd(model, this.table, this.names, this.selection, hit.end)] : []),
+      names.end(end),
+      `${formatCount(amount)} bytes (${formatBytes(Number(amount))}), ${share} of all; ${names.leastTime(end, Number(amount))}`,
+      ...(amount ? [names.whoIsOn(this.state, end)] : []),
     ];
   }
+}
 
-  private press(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const centre = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2] as const;
-    const actions: Record<string, () => void> = {
-      Escape: () => this.clear(),
-      "0": () => this.network.fit(),
-      g: () => this.toggleScale(),
-      d: () => this.toggleTheme(),
-      "+": () => this.network.zoom(ZOOM_STEP, ...centre),
-      "-": () => this.network.zoom(1 / ZOOM_STEP, ...centre),
+/** The job of each node that has ranks, or sends and receives where ranks are not known; of several the first. */
+function findJobs(model: Model, table: LoadTable): Map<number, number> {
+  const jobs = new Map<number, number>();
+  const { flows } = model;
+  if (flows && (!table.hasRankedFlows || model.header.jobs.length > 1)) {
+    const meet = (address: number, job: number): void => {
+      const node = flows.addressNode[address];
+      if (node >= 0 && !jobs.has(node)) jobs.set(node, job);
     };
-    if (document.activeElement === this.canvas)
-      Object.assign(actions, {
-        ArrowLeft: () => this.network.pan(PAN_STEP, 0),
-        ArrowRight: () => this.network.pan(-PAN_STEP, 0),
-        ArrowUp: () => this.network.pan(0, PAN_STEP),
-        ArrowDown: () => this.network.pan(0, -PAN_STEP),
-      });
-    const action = actions[event.key];
-    if (!action) return;
-    event.preventDefault();
-    action();
+    for (let flow = 0; flow < flows.count; flow++) {
+      meet(flows.source[flow], flows.job[flow]);
+      meet(flows.destination[flow], flows.job[flow]);
+    }
   }
-
-  private clear(): void {
-    this.selection = {};
-    this.update();
-    this.note();
-  }
-
-  private toggleScale(): void {
-    this.logarithmic = !this.logarithmic;
-    this.paint();
-    this.note();
-  }
-
-  private toggleTheme(): void {
-    this.dark = !this.isDark;
-    this.paint();
-    this.note();
-  }
+  for (const node of model.rankNode) if (node >= 0 && !jobs.has(node)) jobs.set(node, 0);
+  return jobs;
 }
 
 async function start(): Promise<void> {
   const view = new View(await readDocument(byId("data").textContent ?? ""));
   Object.assign(window, { ibprof: view.api });
   document.documentElement.dataset.ready = "true";
+  // What a first look at who is on a link needs, before it is asked for.
+  window.setTimeout(() => view.table.prepare());
 }
 
 start().catch((error: unknown) => {

@@ -1,54 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is chosen, as the fragment of the address: `#region=1&rank=5&log=1`. A view can so be passed on.
+// All that can be chosen, as the fragment of the address: `#region=1&ranks=5,6&log=1`. A view can so be passed on.
 
-import type { Model } from "./document";
-import type { Selection } from "./loads";
+import type { Model } from "./data/document";
 
-export interface State {
-  selection: Selection;
-  logarithmic: boolean;
-  /** null: as the system has it. */
-  dark: boolean | null;
+/** What traffic is looked at. */
+export interface Selection {
+  /** Ranks, hosts that send or receive. */
+  ranks?: number[] | undefined;
+  hosts?: number[] | undefined;
+  /** A pair of ranks. */
+  source?: number | undefined;
+  destination?: number | undefined;
+  /** A pair of hosts. */
+  from?: number | undefined;
+  to?: number | undefined;
+  region?: number | undefined;
+  operation?: number | undefined;
+  job?: number | undefined;
+  /** A link end, a node that the traffic passes. */
+  end?: number | undefined;
+  node?: number | undefined;
+  /** Seconds since the first moment. */
+  time?: number[] | undefined;
 }
+
+/** Which link ends are drawn and ranked. */
+export interface Filter {
+  rail?: number | undefined;
+  /** The upper of a link's two levels. */
+  level?: number | undefined;
+  /** Least and greatest bytes. */
+  load?: number[] | undefined;
+}
+
+/** How it is shown. */
+export interface Manner {
+  log?: boolean | undefined;
+  theme?: string | undefined;
+  picture?: string | undefined;
+  /** Links without traffic are not drawn. */
+  used?: boolean | undefined;
+  panel?: string | undefined;
+  /** What stands in the middle of the picture, in its own units, and how many times larger than fitted. */
+  at?: number[] | undefined;
+}
+
+export interface State extends Selection, Filter, Manner {}
+
+export const SELECTION = [
+  ...["ranks", "hosts", "source", "destination", "from", "to", "region", "operation", "job", "end", "node", "time"],
+] as (keyof Selection)[];
+export const FILTER = ["rail", "level", "load"] as (keyof Filter)[];
 
 /** The window whose address holds the state: the report's where a report frames this page, which has no address. */
 export const addressed: Window = window.location.protocol === "about:" ? window.parent : window;
 
-const NUMBER = /^\d{1,9}$/;
+/** Reads a part of a fragment; undefined for what is out of range or means nothing. */
+type Read = (text: string) => number | number[] | boolean | string | undefined;
 
-function limits(model: Model): Required<Record<keyof Selection, number>> {
-  const { header } = model;
-  return {
-    rank: header.rank_names.length,
-    source: header.rank_names.length,
-    destination: header.rank_names.length,
-    region: header.regions.length,
-    operation: header.operations.length,
-    job: header.jobs.length,
-    end: 2 * model.links,
+const COUNT = /^\d{1,9}$/;
+const MOST_LISTED = 10000;
+
+function below(limit: number): Read {
+  return (text) => (COUNT.test(text) && Number(text) < limit ? Number(text) : undefined);
+}
+
+function listBelow(limit: number): Read {
+  const one = below(limit);
+  return (text) => {
+    const all = text.split(",", MOST_LISTED).map(one);
+    return all.every((each) => typeof each === "number") ? all : undefined;
   };
 }
 
-/** Reads a fragment; what is out of range, or means nothing, is left out. */
+/** Numbers, as many as told, in any notation. */
+function numbers(count: number): Read {
+  return (text) => {
+    const all = text.split(",").map((each) => (each.trim() ? Number(each) : Number.NaN));
+    return all.length === count && all.every(Number.isFinite) ? all : undefined;
+  };
+}
+
+const flag: Read = (text) => (text === "1" ? true : undefined);
+
+function oneOf(...words: string[]): Read {
+  return (text) => (words.includes(text) ? text : undefined);
+}
+
+const word: Read = (text) => (/^[a-z0-9-]{1,20}$/.test(text) ? text : undefined);
+
+/** How each part of the state is read. */
+function readers(model: Model): Record<keyof State, Read> {
+  const { header } = model;
+  const [ranks, hosts] = [header.rank_names.length, header.host_names.length];
+  return {
+    ranks: listBelow(ranks),
+    hosts: listBelow(hosts),
+    source: below(ranks),
+    destination: below(ranks),
+    from: below(hosts),
+    to: below(hosts),
+    region: below(header.regions.length),
+    operation: below(header.operations.length),
+    job: below(header.jobs.length),
+    end: below(2 * model.links),
+    node: below(model.nodes),
+    time: numbers(2),
+    rail: below(header.rails.length),
+    level: below(1000),
+    load: numbers(2),
+    log: flag,
+    theme: oneOf("light", "dark"),
+    picture: word,
+    used: flag,
+    panel: word,
+    at: numbers(3),
+  };
+}
+
 export function readState(fragment: string, model: Model): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
-  const selection: Selection = {};
-  for (const [part, limit] of Object.entries(limits(model))) {
-    const text = given.get(part) ?? "";
-    if (NUMBER.test(text) && Number(text) < limit) selection[part as keyof Selection] = Number(text);
+  const state: Record<string, unknown> = {};
+  for (const [name, read] of Object.entries(readers(model))) {
+    const text = given.get(name);
+    const value = text === null ? undefined : read(text);
+    if (value !== undefined) state[name] = value;
   }
-  const dark = given.get("theme");
-  return {
-    selection,
-    logarithmic: given.get("log") === "1",
-    dark: dark === "dark" ? true : dark === "light" ? false : null,
-  };
+  return state as State;
 }
 
 export function writeState(state: State): string {
-  const said = new URLSearchParams();
-  for (const [part, value] of Object.entries(state.selection)) if (value !== undefined) said.set(part, String(value));
-  if (state.logarithmic) said.set("log", "1");
-  if (state.dark !== null) said.set("theme", state.dark ? "dark" : "light");
-  return `#${said}`;
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(state)) {
+    if (value === undefined || value === false) continue;
+    const text = value === true ? "1" : Array.isArray(value) ? value.map(shorten).join(",") : String(value);
+    parts.push(`${name}=${encodeURIComponent(text).replaceAll("%2C", ",")}`);
+  }
+  return `#${parts.join("&")}`;
+}
+
+function shorten(value: number): string {
+  return String(Number.isInteger(value) ? value : Number(value.toPrecision(9)));
+}
+
+/** Whether two states differ in any of some parts. */
+export function differ(one: State, other: State, parts: readonly (keyof State)[]): boolean {
+  return parts.some((part) => String(one[part]) !== String(other[part]));
 }

@@ -167,9 +167,17 @@ def describe_view(loaded: Loaded) -> bytes:
     from ibprof_converter.hotspots.coverage import describe_coverage  # noqa: PLC0415
     from ibprof_converter.viewer.document import encode_document  # noqa: PLC0415
 
-    coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
-    title, _ = _titles(loaded)
-    return encode_document(title, loaded.subnets, loaded.layouts, loaded.placed, loaded.loads, coverage)
+    profile = loaded.demand.profile if loaded.demand else None
+    return encode_document(
+        _titles(loaded)[0],
+        loaded.subnets,
+        loaded.layouts,
+        loaded.placed,
+        loaded.loads,
+        describe_coverage(loaded.demand, loaded.placed, loaded.subnets),
+        loaded.hosts,
+        profile.intervals if profile else None,
+    )
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:

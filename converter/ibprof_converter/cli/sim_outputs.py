@@ -18,6 +18,7 @@ from ibprof_converter.simulation import rows
 from ibprof_converter.simulation.cell import Cell, load_network, set_up
 from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.watch import Watch
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.model import PortCounters
 from ibprof_converter.viewer.document import encode_document
 from ibprof_converter.viewer.page import write_page
@@ -67,7 +68,8 @@ def write_run(folder: Path, cell: Cell) -> None:
         notes=(),
     )
     nothing = PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), "simulated")
-    write_page(folder / "view.html", encode_document(title, [subnet], layouts, nothing, loads, coverage))
+    hosts = find_hosts([subnet.fabric])
+    write_page(folder / "view.html", encode_document(title, [subnet], layouts, nothing, loads, coverage, hosts))
 
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:

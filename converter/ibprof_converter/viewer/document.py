@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.profile import Intervals
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.ends import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import NO_LID, PortCounters, Traffic
 from ibprof_converter.viewer.flows import NONE, describe_flows
+from ibprof_converter.viewer.timeline import describe_intervals
 
 VERSION = 1
 
@@ -45,6 +48,8 @@ def encode_document(
     placed: Traffic | PortCounters,
     loads: Loads,
     coverage: Coverage,
+    hosts: Hosts,
+    intervals: Intervals | None = None,
 ) -> bytes:
     """Write all that the page shows as one block of bytes.
 
@@ -54,6 +59,8 @@ def encode_document(
         placed: the traffic on them.
         loads: what it puts on their links; shipped only where the page cannot add them up itself.
         coverage: what the numbers rest on.
+        hosts: of the fabrics.
+        intervals: when the ranks of `placed` sent; None where nobody noted it.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -74,6 +81,7 @@ def encode_document(
             for subnet, layout in zip(subnets, layouts, strict=True)
         ],
         "node_names": [name for subnet in subnets for name in subnet.fabric.node_name],
+        "host_names": hosts.name,
         # As text, since JSON's readers take numbers for floats.
         "bytes_total": str(loads.bytes_total),
         "bytes_routed": str(loads.bytes_routed),
@@ -87,6 +95,7 @@ def encode_document(
     first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
     order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
     arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
+    arrays |= {"node_host": np.concatenate(hosts.of_node).astype(np.int32)} | _describe_lids(subnets, first_node)
     if isinstance(placed, Traffic):
         header |= {
             "regions": placed.regions,
@@ -97,6 +106,8 @@ def encode_document(
         arrays["rank_node"] = _nodes_of_ranks(placed, subnets, first_node)
     if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
         arrays |= describe_flows(placed, subnets, order, first_node)
+        if intervals is not None and len(intervals.rank):
+            arrays |= describe_intervals(intervals)
     else:
         totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
         arrays["load"] = np.concatenate([total[ends] for total, ends in zip(totals, order, strict=True)])
@@ -133,6 +144,17 @@ def _describe_links(
             np.uint8
         ),
         "link_gbps": np.concatenate([subnet.fabric.link_gbps[ends[::2] // 2] for subnet, ends, _ in parts]),
+    }
+
+
+def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]) -> Arrays:
+    """Give the ports' LIDs: base, number of them that the port answers to, and the node."""
+    fabrics = [subnet.fabric for subnet in subnets]
+    nodes = [fabric.port_node + first for fabric, first in zip(fabrics, first_node[:-1].tolist(), strict=True)]
+    return {
+        "lid_first": np.concatenate([fabric.port_lid for fabric in fabrics]).astype(np.uint16),
+        "lid_count": np.concatenate([1 << fabric.port_lmc for fabric in fabrics]).astype(np.uint16),
+        "lid_node": np.concatenate(nodes).astype(np.int32),
     }
 
 

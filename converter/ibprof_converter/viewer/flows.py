@@ -28,7 +28,8 @@ def describe_flows(
 ) -> Arrays:
     """Describe flows between addresses, the addresses, and the columns of the tables that lead to them.
 
-    An address is a LID of a rail that some flow starts or ends at. Packets go from `address_end`, the link end of an
+    An address is a LID of a rail that some flow starts or ends at, or that a rank has there: what way a pair of ranks
+    would take on a rail is asked also where nothing was sent. Packets go from `address_end`, the link end of an
     adapter's port (`NONE` for a switch, which sends from its node), along `table[node_table[node] + address_column]`,
     the egress ports, to the far end of the destination's own `address_end`, or to its switch.
 
@@ -42,7 +43,9 @@ def describe_flows(
     # A LID that is none stands for no port, as in routing.
     lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
     source, destination = (rail * LIDS + lid for lid in lids)
-    address = np.unique(np.concatenate([source, destination]))
+    ranks = traffic.rank_lid.astype(np.int64)
+    placed = np.where((ranks > 0) & (ranks < LIDS), ranks + np.arange(ranks.shape[1]) * LIDS, NONE)
+    address = np.unique(np.concatenate([source, destination, placed[placed != NONE]]))
     column = np.full(len(address), NONE, np.int32)
     node = np.full(len(address), NONE, np.int32)
     end = np.full(len(address), NONE, np.int32)
@@ -50,7 +53,7 @@ def describe_flows(
     tables = []
     used, first_end = 0, 0
     aims = np.zeros(len(address), np.bool_)
-    aims[np.searchsorted(address, destination)] = True
+    aims[np.searchsorted(address, np.concatenate([destination, placed[placed != NONE]]))] = True
     for number, (subnet, ends) in enumerate(zip(subnets, order, strict=True)):
         here = np.flatnonzero(address // LIDS == number)
         lid = (address[here] % LIDS).astype(np.int64)
@@ -69,6 +72,7 @@ def describe_flows(
         "address_column": column,
         "node_table": node_table,
         "table": np.concatenate(tables),
+        "rank_address": np.where(placed == NONE, NONE, np.searchsorted(address, placed)).astype(np.int32).ravel(),
         "flow_source": np.searchsorted(address, source).astype(wide),
         "flow_destination": np.searchsorted(address, destination).astype(wide),
         "flow_source_rank": traffic.source_rank.astype(np.int32),

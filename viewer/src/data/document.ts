@@ -10,6 +10,7 @@ export interface Header {
   coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
   rails: { name: string; has_levels: boolean }[];
   node_names: string[];
+  host_names: string[];
   bytes_total: string;
   bytes_routed: string;
   bytes_on_host: string;
@@ -31,7 +32,7 @@ const TYPES = {
   f8: Float64Array,
 } as const;
 
-type Small = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
+export type Small = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
 
 /** Flows, and the tables that lead them: see ibprof_converter/viewer/flows.py. */
 export interface Flows {
@@ -41,6 +42,8 @@ export interface Flows {
   addressColumn: Small;
   nodeTable: Small;
   table: Small;
+  /** Address of each rank on each rail. */
+  rankAddress: Small;
   source: Small;
   destination: Small;
   sourceRank: Small;
@@ -50,6 +53,16 @@ export interface Flows {
   job: Small;
   bytesLow: Small;
   bytesHigh: Small;
+}
+
+/** What ranks sent over time; a row a rank, interval and group of peers. Seconds since the first. */
+export interface Intervals {
+  rank: Small;
+  begin: Small;
+  end: Small;
+  firstPeer: Small;
+  lastPeer: Small;
+  bytes: Small;
 }
 
 /** A link end is 2 * link + end; it stands for what its node sends on the link. Links are as in links.csv, end 0 is a. */
@@ -63,6 +76,11 @@ export interface Model {
   nodeLevel: Small;
   nodeX: Small;
   nodeY: Small;
+  nodeHost: Small;
+  /** Ports: their first LID, the number of LIDs that they answer to, their node. */
+  lidFirst: Small;
+  lidCount: Small;
+  lidNode: Small;
   endNode: Small;
   endPort: Small;
   linkGbps: Small;
@@ -71,12 +89,23 @@ export interface Model {
   /** null where there are too many, or none were seen: then `load` is all there is. */
   flows: Flows | null;
   load: BigUint64Array | null;
+  intervals: Intervals | null;
 }
 
 export async function readDocument(text: string): Promise<Model> {
-  const packed = Uint8Array.from(atob(text.trim()), (each) => each.charCodeAt(0));
+  const packed = decodeBase64(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return decode(await new Response(stream).arrayBuffer());
+}
+
+function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  // Not yet in all browsers, and several times as quick.
+  const { fromBase64 } = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+  if (fromBase64) return fromBase64.call(Uint8Array, text);
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = characters.charCodeAt(at);
+  return bytes;
 }
 
 function decode(buffer: ArrayBuffer): Model {
@@ -107,12 +136,17 @@ function decode(buffer: ArrayBuffer): Model {
     nodeLevel: small("node_level"),
     nodeX: small("node_x"),
     nodeY: small("node_y"),
+    nodeHost: small("node_host"),
+    lidFirst: small("lid_first"),
+    lidCount: small("lid_count"),
+    lidNode: small("lid_node"),
     endNode: small("end_node"),
     endPort: small("end_port"),
     linkGbps: small("link_gbps"),
     rankNode: arrays.has("rank_node") ? small("rank_node") : new Int32Array(0),
     flows: arrays.has("flow_source") ? readFlows(small) : null,
     load: arrays.has("load") ? big("load") : null,
+    intervals: arrays.has("time_rank") ? readIntervals(small) : null,
   };
 }
 
@@ -124,6 +158,7 @@ function readFlows(small: (name: string) => Small): Flows {
     addressColumn: small("address_column"),
     nodeTable: small("node_table"),
     table: small("table"),
+    rankAddress: small("rank_address"),
     source: small("flow_source"),
     destination: small("flow_destination"),
     sourceRank: small("flow_source_rank"),
@@ -133,5 +168,16 @@ function readFlows(small: (name: string) => Small): Flows {
     job: small("flow_job"),
     bytesLow: small("flow_bytes_low"),
     bytesHigh: small("flow_bytes_high"),
+  };
+}
+
+function readIntervals(small: (name: string) => Small): Intervals {
+  return {
+    rank: small("time_rank"),
+    begin: small("time_begin"),
+    end: small("time_end"),
+    firstPeer: small("time_first_peer"),
+    lastPeer: small("time_last_peer"),
+    bytes: small("time_bytes"),
   };
 }

@@ -16,6 +16,9 @@ export interface Theme {
   job: string;
   text: string;
   chosen: string;
+  pointed: string;
+  /** Of jobs, where there are several: told apart by eyes of all kinds (Okabe and Ito). */
+  jobs: string[];
 }
 
 export const THEMES: Record<"light" | "dark", Theme> = {
@@ -28,6 +31,8 @@ export const THEMES: Record<"light" | "dark", Theme> = {
     job: "#0b5fae",
     text: "#3a4350",
     chosen: "#00806a",
+    pointed: "#0b5fae",
+    jobs: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00"],
   },
   dark: {
     ramp: interpolate(DARK),
@@ -38,6 +43,8 @@ export const THEMES: Record<"light" | "dark", Theme> = {
     job: "#63b3ff",
     text: "#c6cdd7",
     chosen: "#3fe0bd",
+    pointed: "#7cc0ff",
+    jobs: ["#56b4e9", "#e69f00", "#2fc49a", "#cc79a7", "#4aa3e0", "#f07f2f", "#f0e442"],
   },
 };
 
@@ -59,13 +66,23 @@ export class Scale {
     readonly logarithmic: boolean,
   ) {}
 
-  step(amount: number): number {
+  /** Where an amount is on the scale, from 0 to 1. */
+  part(amount: number): number {
     if (this.most <= 0) return 0;
-    const part = this.logarithmic
-      ? this.most > this.least
+    const part = !this.logarithmic
+      ? amount / this.most
+      : this.most > this.least
         ? Math.log(amount / this.least) / Math.log(this.most / this.least)
-        : 1
-      : amount / this.most;
-    return Math.max(0, Math.min(STEPS - 1, Math.round(part * (STEPS - 1))));
+        : 1;
+    return Math.max(0, Math.min(1, part));
+  }
+
+  /** The amount at a part of the scale. */
+  amount(part: number): number {
+    return this.logarithmic ? this.least * (this.most / this.least) ** part : this.most * part;
+  }
+
+  step(amount: number): number {
+    return Math.round(this.part(amount) * (STEPS - 1));
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where nodes and halves of links are, in the layout's own units with y downwards and rows drawn apart.
 
-import type { Model } from "./document";
+import type { Model } from "../data/document";
+import { railLetter } from "../names";
 
 const SWITCH = 1;
 /** Height of the picture over its width before it is fitted: rows of thousands of hosts would else be a thin line. */
@@ -48,7 +49,12 @@ export function placeNodes(model: Model): Geometry {
     middleX[link] = (x[a] + x[b]) / 2 + (within ? 0 : place * sideways);
     middleY[link] = (y[a] + y[b]) / 2 + (within ? place * BUNDLE_HEIGHT * step : 0);
   }
-  return { x, y, middleX, middleY, width, height: Math.max((top - bottom) * step, 1), rows: nameRows(model, y) };
+  const [highest, lowest] = range(middleY);
+  // The middles of links within a row at the edge are beyond it.
+  const shift = Math.max(0, -Math.min(highest, 0));
+  for (const each of [y, middleY]) for (let at = 0; at < each.length; at++) each[at] += shift;
+  const height = Math.max((top - bottom) * step, lowest, 1) + shift;
+  return { x, y, middleX, middleY, width, height, rows: nameRows(model, y) };
 }
 
 function planeStep(width: number, height: number): number {
@@ -81,14 +87,16 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
   };
 }
 
-/** Names the rows; with several rails their switches' levels are told apart by letters. */
+/** Names the rows; with several rails their switches' levels are told apart by letters. Rails beside one another share. */
 function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
   const { rails } = model.header;
-  const names = new Map<number, string>();
+  const names = new Map<number, Set<string>>();
   for (let node = 0; node < model.nodes; node++) {
     const [rail, level] = [model.nodeRail[node], model.nodeLevel[node]];
-    if (!rails[rail].has_levels || names.has(y[node])) continue;
-    names.set(y[node], level ? `${level}${rails.length > 1 ? String.fromCharCode(97 + rail) : ""}` : "hosts 0");
+    if (!rails[rail].has_levels) continue;
+    const row = names.get(y[node]) ?? new Set();
+    names.set(y[node], row.add(level ? `${level}${railLetter(model, rail)}` : "0"));
   }
-  return [...names].map(([where, name]) => ({ y: where, name })).sort((one, other) => one.y - other.y);
+  const all = [...names].map(([where, row]) => ({ y: where, name: [...row].join(" ") }));
+  return all.sort((one, other) => one.y - other.y);
 }

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks sent over time, as the page needs it to show the traffic of a span of time alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile import UNKNOWN_PEER, Intervals
+
+_ROW_LIMIT = 1 << 20
+"""Rows beyond which intervals are joined, two by two, until there are no more."""
+
+_NS = 1e-9
+
+
+def describe_intervals(intervals: Intervals) -> dict[str, npt.NDArray[Any]]:
+    """Describe intervals by rank and group of peers; a row for each in which something was sent.
+
+    Args:
+        intervals: of a run.
+
+    Returns:
+        `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
+        for those that are no rank; `time_bytes`.
+    """
+    while len(intervals.rank) > _ROW_LIMIT:
+        joined = _join_pairs(intervals)
+        if len(joined.rank) == len(intervals.rank):
+            break
+        intervals = joined
+    start = int(intervals.begin_ns.min())
+
+    def seconds(times: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+        return (times - np.uint64(start)).astype(np.float64) * _NS
+
+    def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.int32]:
+        return np.where(peer == UNKNOWN_PEER, -1, peer.astype(np.int64)).astype(np.int32)
+
+    return {
+        "time_rank": intervals.rank.astype(np.int32),
+        "time_begin": seconds(intervals.begin_ns),
+        "time_end": seconds(intervals.end_ns),
+        "time_first_peer": peers(intervals.first_peer),
+        "time_last_peer": peers(intervals.last_peer),
+        "time_bytes": intervals.bytes.astype(np.float64),
+    }
+
+
+def _join_pairs(intervals: Intervals) -> Intervals:
+    """Join every two intervals of a rank and group that follow one another."""
+    order = np.lexsort((intervals.begin_ns, intervals.first_peer, intervals.rank))
+    rank, peer = intervals.rank[order], intervals.first_peer[order]
+    starts = np.flatnonzero(np.append(True, (rank[1:] != rank[:-1]) | (peer[1:] != peer[:-1])))
+    place = np.arange(len(rank)) - np.repeat(starts, np.diff(np.append(starts, len(rank))))
+    first = np.flatnonzero(place % 2 == 0)
+    kept = order[first]
+    return Intervals(
+        rank=intervals.rank[kept],
+        begin_ns=intervals.begin_ns[kept],
+        end_ns=np.maximum.reduceat(intervals.end_ns[order], first),
+        first_peer=intervals.first_peer[kept],
+        last_peer=intervals.last_peer[kept],
+        bytes=np.add.reduceat(intervals.bytes[order], first),
+        messages=np.add.reduceat(intervals.messages[order], first),
+    )

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// What any selection of the flows puts on each link end, and whose it is.
+
+import type { Selection } from "../state";
+import { Amounts, rank } from "./amounts";
+import type { Flows, Model } from "./document";
+import { numberPairs, type Pairs } from "./pairs";
+import { Router } from "./routes";
+import { Timeline } from "./timeline";
+
+const HALF = 2 ** 32;
+const SMALL = 4096;
+
+/** A number for each flow, below a count; below 0 for none. */
+export interface Key {
+  of: ArrayLike<number>;
+  count: number;
+}
+
+export interface Share {
+  key: number;
+  bytes: bigint;
+}
+
+export interface Shares {
+  /** The greatest, in order. */
+  first: Share[];
+  /** How many there are in all, and their bytes. */
+  count: number;
+  total: bigint;
+}
+
+export class LoadTable {
+  readonly timeline: Timeline | null;
+  private readonly router: Router | null;
+  private index: FlowIndex | null = null;
+  private readonly made = new Map<string, unknown>();
+
+  constructor(readonly model: Model) {
+    this.router = model.flows ? new Router(model, model.flows) : null;
+    this.timeline = model.intervals ? new Timeline(model.intervals) : null;
+  }
+
+  /** What each link end carries of a selection. */
+  ofEnds(selection: Selection): Amounts {
+    const amounts = new Amounts(2 * this.model.links);
+    const { load } = this.model;
+    if (!this.router) {
+      for (let end = 0; load && end < load.length; end++)
+        amounts.add(end, Number(load[end] & 0xffffffffn), Number(load[end] >> 32n));
+      return amounts;
+    }
+    const { offset, end } = this.router.paths;
+    this.visit(selection, (flow, low, high) => {
+      for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) amounts.add(end[hop], low, high);
+    });
+    return amounts;
+  }
+
+  /** Bytes over links of a selection by a key. */
+  sumBy(selection: Selection, { of, count }: Key): Amounts {
+    const amounts = new Amounts(count);
+    if (!this.router) return amounts;
+    const { offset } = this.router.paths;
+    this.visit(selection, (flow, low, high) => {
+      if (offset[flow] !== offset[flow + 1] && of[flow] >= 0) amounts.add(of[flow], low, high);
+    });
+    return amounts;
+  }
+
+  /** The greatest sums by a key. */
+  shares(selection: Selection, key: Key, limit: number): Shares {
+    // What is on a link end is little beside all that there is: a sum for those that occur alone.
+    const sparse = selection.end !== undefined;
+    const { of, keys } = sparse ? this.compress(selection.end as number, key) : { of: key.of, keys: null };
+    const amounts = this.sumBy(selection, { of, count: keys ? keys.length : key.count });
+    const name = (index: number): number => (keys ? keys[index] : index);
+    const { first, used } = rank(amounts, limit, (one, other) => name(one) - name(other));
+    const shares = first.map((index) => ({ key: name(index), bytes: amounts.exact(index) }));
+    return { first: shares, count: used, total: amounts.total() };
+  }
+
+  /** Numbers the keys of the flows on a link end. */
+  private compress(end: number, key: Key): { of: ArrayLike<number>; keys: number[] } {
+    if (key.count < SMALL || !this.router)
+      return { of: key.of, keys: Array.from({ length: key.count }, (_, at) => at) };
+    this.prepare();
+    const { first, flow } = this.index as FlowIndex;
+    const keys: number[] = [];
+    const slots = new Map<number, number>();
+    const of: number[] = [];
+    for (let at = first[end]; at < first[end + 1]; at++) {
+      const each = key.of[flow[at]];
+      if (each < 0) continue;
+      let slot = slots.get(each);
+      if (slot === undefined) {
+        slot = keys.push(each) - 1;
+        slots.set(each, slot);
+      }
+      of[flow[at]] = slot;
+    }
+    return { of, keys };
+  }
+
+  /** Keys to sum by. */
+  readonly by = {
+    region: (): Key => this.column((flows) => flows.region, this.model.header.regions.length),
+    operation: (): Key => this.column((flows) => flows.operation, this.model.header.operations.length),
+    job: (): Key => this.column((flows) => flows.job, this.model.header.jobs.length),
+    sourceRank: (): Key => this.column((flows) => flows.sourceRank, this.model.header.rank_names.length),
+    destinationRank: (): Key => this.column((flows) => flows.destinationRank, this.model.header.rank_names.length),
+    sourceHost: (): Key => this.column((flows) => this.hosts(flows).source, this.model.header.host_names.length),
+    destinationHost: (): Key =>
+      this.column((flows) => this.hosts(flows).destination, this.model.header.host_names.length),
+    rankPair: (): Key => this.pairKey(this.rankPairs),
+    hostPair: (): Key => this.pairKey(this.hostPairs),
+    endpointPair: (): Key => this.pairKey(this.endpointPairs),
+  };
+
+  get rankPairs(): Pairs | null {
+    return this.once("rank pairs", (flows) => numberPairs(flows.sourceRank, flows.destinationRank));
+  }
+
+  get hostPairs(): Pairs | null {
+    return this.once("host pairs", (flows) => numberPairs(this.hosts(flows).source, this.hosts(flows).destination));
+  }
+
+  /** Pairs of who sends and who receives: a rank where one is known; the address, numbered on behind the ranks, else. */
+  get endpointPairs(): Pairs | null {
+    const ranks = this.model.header.rank_names.length;
+    return this.once("endpoint pairs", (flows) => {
+      if (!this.hasUnrankedFlows) return this.rankPairs as Pairs;
+      const ends = (rank: ArrayLike<number>, address: ArrayLike<number>): Int32Array =>
+        Int32Array.from(rank, (each, flow) => (each >= 0 ? each : ranks + address[flow]));
+      return numberPairs(ends(flows.sourceRank, flows.source), ends(flows.destinationRank, flows.destination));
+    });
+  }
+
+  get hasFlows(): boolean {
+    return this.router !== null;
+  }
+
+  /** Whether flows are known by rank. */
+  get hasRankedFlows(): boolean {
+    return this.once("ranked", (flows) => flows.sourceRank.some((rank) => rank >= 0)) ?? false;
+  }
+
+  /** The link ends that packets of a pair of ranks take on a rail, whether any were sent or not; none without a way. */
+  wayOfRanks(source: number, destination: number, rail: number): number[] {
+    const { flows, header } = this.model;
+    if (!flows || !this.router) return [];
+    const address = (rank: number): number => flows.rankAddress[rank * header.rails.length + rail];
+    return this.router.way(address(source), address(destination));
+  }
+
+  /** Makes what the look-up of flows by link end needs; else it is made when first asked for. */
+  prepare(): void {
+    if (this.router) this.index ??= indexFlows(this.router.paths, 2 * this.model.links);
+  }
+
+  /** Calls for each flow of a selection with the halves of its bytes. */
+  private visit(selection: Selection, call: (flow: number, low: number, high: number) => void): void {
+    const { flows } = this.model;
+    if (!flows || !this.router) return;
+    const fits = this.compile(flows, selection);
+    const parts = this.partsOf(flows, selection.time);
+    const { bytesLow, bytesHigh } = flows;
+    const meet = (flow: number): void => {
+      if (!fits(flow)) return;
+      if (!parts) call(flow, bytesLow[flow], bytesHigh[flow]);
+      else {
+        const amount = Math.round(parts[flow] * (bytesHigh[flow] * HALF + bytesLow[flow]));
+        if (amount) call(flow, amount % HALF, Math.floor(amount / HALF));
+      }
+    };
+    if (selection.end === undefined) {
+      for (let flow = 0; flow < flows.count; flow++) meet(flow);
+      return;
+    }
+    this.prepare();
+    const { first, flow } = this.index as FlowIndex;
+    for (let at = first[selection.end]; at < first[selection.end + 1]; at++) meet(flow[at]);
+  }
+
+  private partsOf(flows: Flows, time: number[] | undefined): Float64Array | null {
+    const { timeline } = this;
+    if (!time || !timeline) return null;
+    return this.once(`parts ${time}`, () => timeline.parts(flows, time[0], time[1]));
+  }
+
+  /** Gives a test of whether a flow is of a selection, but for its link end and time. */
+  private compile(flows: Flows, wanted: Selection): (flow: number) => boolean {
+    const tests: ((flow: number) => boolean)[] = [];
+    const equal = (column: ArrayLike<number>, value: number | undefined): void => {
+      if (value !== undefined) tests.push((flow) => column[flow] === value);
+    };
+    const either = (one: ArrayLike<number>, other: ArrayLike<number>, values: number[] | undefined): void => {
+      if (!values) return;
+      const set = new Set(values);
+      tests.push((flow) => set.has(one[flow]) || set.has(other[flow]));
+    };
+    equal(flows.region, wanted.region);
+    equal(flows.operation, wanted.operation);
+    equal(flows.job, wanted.job);
+    equal(flows.sourceRank, wanted.source);
+    equal(flows.destinationRank, wanted.destination);
+    either(flows.sourceRank, flows.destinationRank, wanted.ranks);
+    const byHost = [wanted.from, wanted.to, wanted.hosts].some((each) => each !== undefined);
+    if (byHost) {
+      const { source, destination } = this.hosts(flows);
+      equal(source, wanted.from);
+      equal(destination, wanted.to);
+      either(source, destination, wanted.hosts);
+    }
+    if (wanted.node !== undefined) {
+      const passing = this.passing(wanted.node);
+      tests.push((flow) => passing[flow] === 1);
+    }
+    if (!tests.length) return () => true;
+    return tests.length === 1 ? tests[0] : (flow) => tests.every((test) => test(flow));
+  }
+
+  /** 1 for each flow that starts at, ends at or passes a node. */
+  private passing(node: number): Uint8Array {
+    const marked = (flows: Flows): Uint8Array => {
+      const { offset, end } = (this.router as Router).paths;
+      const { endNode } = this.model;
+      const passing = new Uint8Array(flows.count);
+      for (let flow = 0; flow < flows.count; flow++)
+        for (let hop = offset[flow]; hop < offset[flow + 1]; hop++)
+          if (endNode[end[hop]] === node || endNode[end[hop] ^ 1] === node) passing[flow] = 1;
+      return passing;
+    };
+    return this.once(`passing ${node}`, marked) ?? new Uint8Array(0);
+  }
+
+  private hosts(flows: Flows): { source: Int32Array; destination: Int32Array } {
+    const ofAddress = (address: number): number => {
+      const node = flows.addressNode[address];
+      return node < 0 ? -1 : this.model.nodeHost[node];
+    };
+    const found = this.once("hosts", () => ({
+      source: Int32Array.from(flows.source, ofAddress),
+      destination: Int32Array.from(flows.destination, ofAddress),
+    }));
+    return found as { source: Int32Array; destination: Int32Array };
+  }
+
+  private get hasUnrankedFlows(): boolean {
+    const some = (column: ArrayLike<number>): boolean => Array.prototype.some.call(column, (rank) => rank < 0);
+    return this.once("unranked", (flows) => some(flows.sourceRank) || some(flows.destinationRank)) ?? false;
+  }
+
+  private column(of: (flows: Flows) => ArrayLike<number>, count: number): Key {
+    const { flows } = this.model;
+    return { of: flows ? of(flows) : [], count };
+  }
+
+  private pairKey(pairs: Pairs | null): Key {
+    return pairs ?? { of: [], count: 0 };
+  }
+
+  /** Makes what is costly when it is first asked for; of what depends on a choice, the last alone is kept. */
+  private once<T>(name: string, make: (flows: Flows) => T): T | null {
+    const { flows } = this.model;
+    if (!flows) return null;
+    const [kind, ...choice] = name.split(" ");
+    const key = choice.length && choice[0] !== "pairs" ? kind : name;
+    const kept = this.made.get(key) as { name: string; value: T } | undefined;
+    if (kept?.name === name) return kept.value;
+    const value = make(flows);
+    this.made.set(key, { name, value });
+    return value;
+  }
+}
+
+/** The flows on link end e are `flow[first[e] .. first[e + 1]]`, ascending. */
+interface FlowIndex {
+  first: Uint32Array;
+  flow: Uint32Array;
+}
+
+function indexFlows({ offset, end }: { offset: Uint32Array; end: Uint32Array }, ends: number): FlowIndex {
+  const first = new Uint32Array(ends + 1);
+  for (const each of end) first[each + 1]++;
+  for (let each = 0; each < ends; each++) first[each + 1] += first[each];
+  const next = first.slice();
+  const flow = new Uint32Array(end.length);
+  for (let each = 0; each + 1 < offset.length; each++)
+    for (let hop = offset[each]; hop < offset[each + 1]; hop++) flow[next[end[hop]]++] = each;
+  return { first, flow };
+}
