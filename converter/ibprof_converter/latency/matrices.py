@@ -18,6 +18,9 @@ from ibprof_converter.latency.output import write_whole
 
 NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
 
+NO_CLUSTER = 255
+"""Label of a pair that is in no cluster."""
+
 _MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
 _SEPARATORS = (";", "\t", ",")
 
@@ -111,6 +114,8 @@ def read_numpy(path: Path, unit: float) -> Delays:
             members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"delays": loaded}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise InputError(path, None, "a numpy file", f"a damaged one ({error})") from error
+    if {"centroids", "labels"} <= set(members):
+        members["delays"], unit = _expand(path, members), 1.0
     if "delays" not in members:
         raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
     values = members["delays"]
@@ -124,6 +129,20 @@ def read_numpy(path: Path, unit: float) -> Delays:
     if np.any(np.diff(lengths) <= 0):
         raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
     return _as_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
+
+
+def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
+    """Make a cube of what `ibprof-latency features` writes: each pair gets its cluster's centroid."""
+    centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
+    if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
+        raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
+    if np.any((labels >= len(centroids)) & (labels != NO_CLUSTER)):
+        raise InputError(
+            path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
+        )
+    check_room((centroids.shape[1], *labels.shape), 2)
+    known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
+    return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)
 
 
 def _as_delays(

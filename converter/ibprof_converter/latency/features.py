@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peaks and steps of delays over the message length.
+
+The profile of a pair is its delay at each length. A peak at k looks like the unit vector e_k; a step behind k like e_k
+in the differences. How much, Pearson's coefficient says.
+
+Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
+analytical space", formulas (1) to (4). As printed these lack a 1/n and the root of one variance; here they are such
+that they equal Pearson's coefficient.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.latency.delays import Delays
+
+PAPERS_THRESHOLD = 0.25
+"""The paper's, read from a picture of K-60's delays."""
+
+FEWEST_LENGTHS = 4
+"""Below it a profile has no room for a peak and what it stands out from."""
+
+_LEAST = 0.1
+"""A correlation below this explains less than a hundredth of the variance: no feature, however quiet the rest."""
+
+_MOST = 0.9
+_MAD_TO_SIGMA = 1.4826
+_BLOCK = 1 << 22
+"""Values that are worked on at once."""
+
+Profiles = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Peaks and steps of P pairs over L lengths.
+
+    Attributes:
+        pairs: sender and receiver, int64 [P, 2]: all that have a value at every length.
+        profiles: their delays, seconds, float32 [P, L].
+        peak_correlations: float32 [P, L].
+        step_correlations: float32 [P, L - 1]; at k, between the lengths k and k + 1.
+        peak_threshold, step_threshold: a correlation beyond it, up or down, is a feature.
+    """
+
+    pairs: npt.NDArray[np.int64]
+    profiles: Profiles
+    peak_correlations: Profiles
+    step_correlations: Profiles
+    peak_threshold: float
+    step_threshold: float
+
+    @property
+    def peaks(self) -> npt.NDArray[np.int8]:
+        """1 where a delay stands out upwards, -1 downwards, else 0: int8 [P, L]."""
+        return _signs(self.peak_correlations, self.peak_threshold)
+
+    @property
+    def steps(self) -> npt.NDArray[np.int8]:
+        """1 where delays rise for good, -1 where they fall, else 0: int8 [P, L - 1]."""
+        return _signs(self.step_correlations, self.step_threshold)
+
+
+def find_features(delays: Delays, peak_threshold: float | None = None, step_threshold: float | None = None) -> Features:
+    """Find peaks and steps of all pairs.
+
+    The straight line of delay over length is taken off first, so that what a bandwidth costs is no feature. Steps are
+    looked for in profiles that a median filter of width 3 has freed of peaks.
+
+    Args:
+        delays: of `FEWEST_LENGTHS` lengths at least.
+        peak_threshold, step_threshold: in 0 to 1; chosen from the data if left out.
+
+    Raises:
+        ValueError: there are fewer lengths.
+    """
+    if len(delays.lengths) < FEWEST_LENGTHS:
+        raise ValueError(f"peaks and steps need {FEWEST_LENGTHS} message lengths")
+    pairs = np.argwhere(delays.measured.all(axis=0))
+    profiles = np.ascontiguousarray(delays.median[:, pairs[:, 0], pairs[:, 1]].T)
+    peaks = np.empty_like(profiles)
+    steps = np.empty((len(profiles), len(delays.lengths) - 1), np.float32)
+    rows = max(_BLOCK // len(delays.lengths), 1)
+    for start in range(0, len(profiles), rows):
+        block = profiles[start : start + rows].astype(np.float64)
+        level = detrend(block, delays.lengths)
+        peaks[start : start + rows] = correlate_with_units(level)
+        smooth = detrend(filter_median(block), delays.lengths)
+        steps[start : start + rows] = correlate_with_units(np.diff(smooth, axis=1))
+    return Features(
+        pairs,
+        profiles,
+        peaks,
+        steps,
+        choose_threshold(peaks) if peak_threshold is None else peak_threshold,
+        choose_threshold(steps) if step_threshold is None else step_threshold,
+    )
+
+
+def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Give Pearson's coefficient of each profile with each unit vector, float64 [P, n] of [P, n].
+
+    corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where all of a profile is alike.
+    """
+    centred = profiles - profiles.mean(axis=1, keepdims=True)
+    sigma = np.sqrt(np.mean(centred**2, axis=1, keepdims=True))
+    # What rounding leaves of equal values is no profile.
+    alike = sigma <= 1e-12 * np.abs(profiles).max(axis=1, keepdims=True, initial=0)
+    scale = math.sqrt(max(profiles.shape[1] - 1, 1)) * np.where(alike, 1, sigma)
+    return np.where(alike, 0, centred / scale)
+
+
+def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Take the least-squares line of delay over length off each profile, float64 [P, L]."""
+    x = lengths - lengths.mean()
+    slope = profiles @ x / (x @ x)
+    level: npt.NDArray[np.float64] = profiles - profiles.mean(axis=1, keepdims=True) - slope[:, None] * x
+    return level
+
+
+def filter_median(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Replace each value by the median of it and its two neighbours.
+
+    An end's missing neighbour lies on the line through the next two (Tukey's rule for ends). With zeros there, as
+    filters commonly have it, each end would be a step; with the end itself a peak there would stay.
+    """
+    smooth = profiles.copy()
+    smooth[:, 1:-1] = _middle(profiles[:, :-2], profiles[:, 1:-1], profiles[:, 2:])
+    for end, one, two in ((0, 1, 2), (-1, -2, -3)):
+        smooth[:, end] = _middle(profiles[:, end], smooth[:, one], 3 * smooth[:, one] - 2 * smooth[:, two])
+    return smooth
+
+
+def _middle(
+    one: npt.NDArray[np.float64], two: npt.NDArray[np.float64], three: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    middle: npt.NDArray[np.float64] = np.maximum(np.minimum(one, two), np.minimum(np.maximum(one, two), three))
+    return middle
+
+
+def choose_threshold(correlations: Profiles) -> float:
+    """Choose a threshold from the data: what noise alone, as broad as the middle of the data, would seldom pass.
+
+    Of n values of a profile without features fewer than one in a hundred profiles then has one beyond it.
+    """
+    if not correlations.size:
+        return PAPERS_THRESHOLD
+    sample = correlations.ravel()[:: max(correlations.size // _BLOCK, 1)]
+    sigma = _MAD_TO_SIGMA * float(np.median(np.abs(sample - np.median(sample))))
+    return float(np.clip(sigma * math.sqrt(2 * math.log(100 * correlations.shape[1])), _LEAST, _MOST))
+
+
+def _signs(correlations: Profiles, threshold: float) -> npt.NDArray[np.int8]:
+    return np.where(np.abs(correlations) > threshold, np.sign(correlations), 0).astype(np.int8)

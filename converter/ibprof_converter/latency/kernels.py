@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two processes do while they measure: the loops that are timed.
+
+One of the pair leads: it says how many turns a batch has and times it. The other follows. The loops call MPI's own
+Send and Recv on buffers of bytes; what Python adds to a message is stated in docs/how-to/measure-delays.md.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+TURN, CONTROL = 1, 2
+"""Tags of messages that are timed, and of those about them."""
+
+_NOBODY = 0
+
+
+class Kernel(ABC):
+    """What is timed with one peer, for one message length.
+
+    Args:
+        comm: the communicator, of mpi4py.
+        peer: rank of the other one.
+        length: bytes of a message.
+    """
+
+    def __init__(self, comm: Any, peer: int, length: int) -> None:
+        from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
+
+        self.comm, self.peer, self.length = comm, peer, length
+        self.outgoing = (np.zeros(max(length, 1), np.uint8), length, MPI.BYTE)
+        self.incoming = (np.zeros(max(length, 1), np.uint8), length, MPI.BYTE)
+        self.empty = (np.zeros(1, np.uint8), 0, MPI.BYTE)
+        self.requests: list[Any] = []
+
+    @abstractmethod
+    def lead(self, turns: int) -> None:
+        """Do `turns` turns as the one who times them."""
+
+    @abstractmethod
+    def follow(self, turns: int) -> None:
+        """Do the other's part."""
+
+    delays_of_a_turn = 2.0
+    """How many one-way delays a turn lasts."""
+
+    def close(self) -> None:
+        """Give persistent requests back."""
+        for request in self.requests:
+            request.Free()
+        self.requests = []
+
+
+class PingPong(Kernel):
+    """There and back: a turn is a round trip (Bufe, section 1.4), so that no two clocks are compared."""
+
+    def lead(self, turns: int) -> None:
+        """Send, and wait for what comes back."""
+        send, receive, outgoing, incoming, peer = (
+            self.comm.Send,
+            self.comm.Recv,
+            self.outgoing,
+            self.incoming,
+            self.peer,
+        )
+        for _ in range(turns):
+            send(outgoing, peer, TURN)
+            receive(incoming, peer, TURN)
+
+    def follow(self, turns: int) -> None:
+        """Wait, and send back."""
+        send, receive, outgoing, incoming, peer = (
+            self.comm.Send,
+            self.comm.Recv,
+            self.outgoing,
+            self.incoming,
+            self.peer,
+        )
+        for _ in range(turns):
+            receive(incoming, peer, TURN)
+            send(outgoing, peer, TURN)
+
+
+class OneWay(Kernel):
+    """There with the whole length and back with nothing, so that the two directions of a pair can differ.
+
+    A turn lasts the delay of the message and that of an empty one back; the latter is measured by the same pair.
+    """
+
+    delays_of_a_turn = 1.0
+
+    def lead(self, turns: int) -> None:
+        """Send, and wait for an empty message."""
+        send, receive, outgoing, empty, peer = self.comm.Send, self.comm.Recv, self.outgoing, self.empty, self.peer
+        for _ in range(turns):
+            send(outgoing, peer, TURN)
+            receive(empty, peer, TURN)
+
+    def follow(self, turns: int) -> None:
+        """Wait, and send an empty message."""
+        send, receive, incoming, empty, peer = self.comm.Send, self.comm.Recv, self.incoming, self.empty, self.peer
+        for _ in range(turns):
+            receive(incoming, peer, TURN)
+            send(empty, peer, TURN)
+
+
+class Exchange(Kernel):
+    """Both send at the same time, without waiting for the other: network_tests2's async_one_to_one."""
+
+    delays_of_a_turn = 1.0
+
+    def __init__(self, comm: Any, peer: int, length: int) -> None:
+        super().__init__(comm, peer, length)
+        self.requests = [comm.Recv_init(self.incoming, peer, TURN), comm.Send_init(self.outgoing, peer, TURN)]
+
+    def lead(self, turns: int) -> None:
+        """Start both, wait for both."""
+        request = type(self.requests[0])
+        start, wait, requests = request.Startall, request.Waitall, self.requests
+        for _ in range(turns):
+            start(requests)
+            wait(requests)
+
+    follow = lead
+
+
+class Stream(Kernel):
+    """Many messages under way at once, then a word that all are there: what the link can carry.
+
+    A turn is `window` messages, and their delay is the turn's time by their number: length / delay is the bandwidth.
+    """
+
+    def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
+        super().__init__(comm, peer, length)
+        self.delays_of_a_turn = float(window)
+        self.sends = [comm.Send_init(self.outgoing, peer, TURN) for _ in range(window)]
+        # MPI allows one buffer to be sent many times at once, but not to be received into.
+        rooms = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
+        self.receives = [comm.Recv_init(room, peer, TURN) for room in rooms]
+        self.requests = self.sends + self.receives
+
+    def lead(self, turns: int) -> None:
+        """Send a window of messages, and wait for the word."""
+        request = type(self.sends[0])
+        for _ in range(turns):
+            request.Startall(self.sends)
+            request.Waitall(self.sends)
+            self.comm.Recv(self.empty, self.peer, CONTROL)
+
+    def follow(self, turns: int) -> None:
+        """Receive a window of messages, and say so."""
+        request = type(self.receives[0])
+        for _ in range(turns):
+            request.Startall(self.receives)
+            request.Waitall(self.receives)
+            self.comm.Send(self.empty, self.peer, CONTROL)
+
+
+def lead_batch(kernel: Kernel, turns: int) -> float:
+    """Time one batch, seconds. The other is told of it and is there when the clock starts."""
+    comm, peer = kernel.comm, kernel.peer
+    comm.Send(np.array([turns], np.int64), peer, CONTROL)
+    comm.Recv(kernel.empty, peer, CONTROL)
+    begin = time.perf_counter()
+    kernel.lead(turns)
+    return time.perf_counter() - begin
+
+
+def end_batches(kernel: Kernel) -> None:
+    """Tell the follower that it was all."""
+    kernel.comm.Send(np.array([_NOBODY], np.int64), kernel.peer, CONTROL)
+
+
+def follow_batches(kernel: Kernel) -> None:
+    """Do the follower's part of batches until the leader says that it was all."""
+    comm, peer = kernel.comm, kernel.peer
+    turns = np.zeros(1, np.int64)
+    while True:
+        comm.Recv(turns, peer, CONTROL)
+        if turns[0] == _NOBODY:
+            return
+        comm.Send(kernel.empty, peer, CONTROL)
+        kernel.follow(int(turns[0]))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPI that started this process, by mpi4py; imported late, so that reading delays needs none."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ibprof.errors import MissingToolError
+
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
+_SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+_HYDRA = ("HYDI_CONTROL_FD", "MPI_LOCALNRANKS")
+"""What the launcher of MPICH and Intel MPI sets."""
+
+
+def launched_rank() -> int:
+    """Tell this process's rank as the launcher has it, before MPI is started; 0 where there is none."""
+    return _read_number(_RANK, 0)
+
+
+def start_mpi() -> Any:
+    """Start MPI; give the module `mpi4py.MPI`.
+
+    Raises:
+        MissingToolError: there is no mpi4py, or it is built with another MPI than the launcher's.
+    """
+    _prefer_the_launchers()
+    try:
+        from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
+    except (ImportError, RuntimeError) as error:
+        raise MissingToolError(
+            f"mpi4py of the MPI that starts the job is needed ({' '.join(str(error).split())}): "
+            "pip install mpi4py, or pip install 'ibprof[mpi]' for an MPI with it"
+        ) from error
+    launched = _read_number(_SIZE, 1)
+    if launched > 1 and MPI.COMM_WORLD.size == 1:
+        raise MissingToolError(
+            f"{launched} processes were launched, but mpi4py's MPI, {describe_mpi(MPI)}, sees one: "
+            "expected mpi4py of the launcher's MPI, see `python -m mpi4py --mpi-lib-version`"
+        )
+    return MPI
+
+
+def describe_mpi(module: Any) -> str:
+    """Give the name and version of the MPI library, on one line."""
+    text = str(module.Get_library_version()).rstrip("\0").strip()
+    first = " ".join(text.splitlines()[:1]).split(", package")[0]
+    return " ".join(first.split())
+
+
+def _prefer_the_launchers() -> None:
+    """Where mpi4py is built for several MPIs, have it take the launcher's and not the first one that is installed."""
+    if "MPI4PY_MPIABI" in os.environ or "MPI4PY_LIBMPI" in os.environ:
+        return
+    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+        os.environ["MPI4PY_MPIABI"] = "openmpi"
+
+
+def _read_number(names: tuple[str, ...], otherwise: int) -> int:
+    return next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), otherwise)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-latency measure` under real MPIs: every pair once, in every mode; killed, resumed, with nowhere to write."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sysconfig
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpis import FROM_PYPI, LAUNCH_ANYHOW, MPICH_FROM_PYPI, MPICH_SYSTEM, Mpi, environment, find_mpi, find_of_mpich_kin
+
+from ibprof_converter.latency.delays import Delays
+from ibprof_converter.latency.files import read_delays, write_delays
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "ibprof-latency"
+QUICK = ("--repetitions", "3", "--batch-time", "50us", "--again", "0")
+
+
+def launch(mpi: Mpi, ranks: int, *arguments: str | Path, folder: Path) -> list[str]:
+    """The line that measures, by an mpi4py that takes the MPI of its launcher."""
+    line = [str(mpi.program("mpirun")), "-n", str(ranks)]
+    libraries = mpi.folder.parent / "lib"
+    if mpi.name == MPICH_SYSTEM:
+        # Debian names MPICH's library otherwise than MPICH and mpi4py do.
+        libraries = folder / "abi"
+        libraries.mkdir(exist_ok=True)
+        found = next(Path("/usr/lib").glob("*/libmpich.so.12"))
+        (libraries / "libmpi.so.12").symlink_to(found)
+    if mpi.is_of_mpich_kin:
+        line += ["-genv", "LD_LIBRARY_PATH", str(libraries), "-genv", "MPI4PY_MPIABI", "mpich"]
+    elif mpi.name in FROM_PYPI:
+        line += ["-x", f"LD_LIBRARY_PATH={libraries}"]
+    return [*line, str(COMMAND), "measure", *map(str, arguments)]
+
+
+def measure(
+    mpi: Mpi, ranks: int, *arguments: str | Path, folder: Path, status: int = 0
+) -> subprocess.CompletedProcess[str]:
+    line = launch(mpi, ranks, *arguments, folder=folder)
+    done = subprocess.run(line, env=environment(), capture_output=True, text=True, timeout=120, check=False, cwd=folder)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def check_whole(delays: Delays, ranks: int, lengths: list[int]) -> None:
+    assert delays.lengths.tolist() == lengths
+    assert delays.median.shape == (len(lengths), ranks, ranks)
+    others = ~np.eye(ranks, dtype=bool)
+    assert np.array_equal(delays.measured, np.broadcast_to(others, delays.median.shape))
+    assert delays.repetitions is not None
+    assert (delays.repetitions[:, others] >= 3).all()
+    there = {name: cube[:, others] for name, cube in delays.present.items()}
+    assert len(there) == 6
+    assert (there["median"] > 0).all()
+    assert (there["minimum"] <= there["lower_quartile"]).all()
+    assert (there["lower_quartile"] <= there["median"]).all()
+    assert (there["median"] <= there["upper_quartile"]).all()
+    assert (there["deviation"] >= 0).all()
+    assert np.all(np.diagonal(delays.median, axis1=1, axis2=2) == 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["system", MPICH_SYSTEM, *(pytest.param(name, marks=pytest.mark.full) for name in (*FROM_PYPI, *MPICH_FROM_PYPI))],
+)
+def test_every_mpi_measures_every_pair(name: str, tmp_path: Path) -> None:
+    mpi = find_of_mpich_kin(name) if "mpich" in name else find_mpi(name)
+    measure(mpi, 3, *QUICK, "--lengths", "0,1K:4K:x2", "-o", "delays.nc", folder=tmp_path)
+    delays = read_delays(tmp_path / "delays.nc")
+    check_whole(delays, 3, [0, 1024, 2048, 4096])
+    assert ("MPICH" if mpi.is_of_mpich_kin else "Open MPI") in str(delays.attributes["mpi"])
+    assert delays.hosts == (os.uname().nodename,) * 3
+    assert delays.cores[0]
+    assert delays.attributes["complete"] == 1
+
+
+@pytest.mark.parametrize(
+    ("ranks", "arguments"),
+    [
+        pytest.param(8, (), marks=pytest.mark.full),
+        pytest.param(5, ("--schedule", "halving"), marks=pytest.mark.full),
+        (3, ("--schedule", "sequential")),
+        (3, ("--schedule", "shift")),
+        (2, ("--mode", "async")),
+        (3, ("--mode", "all_to_all")),
+        (2, ("--mode", "bandwidth", "--window", "4")),
+        (2, ("--one-way",)),
+        (
+            4,
+            (
+                "--schedule", "sequential", "--noise-processes", "2", "--noise-messages", "3", "--noise-length", "1K",
+            ),
+        ),
+    ],
+    ids=lambda each: "-".join(each) if isinstance(each, tuple) else str(each),
+)  # fmt: skip
+def test_every_mode_measures_every_pair(
+    system_mpi: Mpi, ranks: int, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = measure(system_mpi, ranks, *QUICK, "--lengths", "8,70K", *arguments, "-o", "delays.nc", folder=tmp_path)
+    check_whole(read_delays(tmp_path / "delays.nc"), ranks, [8, 70 * 1024])
+    assert f"processes: {ranks}, hosts: 1" in done.stderr
+    assert done.stdout == ""
+
+
+def test_one_process_and_two(system_mpi: Mpi, tmp_path: Path) -> None:
+    for ranks in (1, 2):
+        measure(system_mpi, ranks, *QUICK, "-o", "delays.nc", folder=tmp_path)
+        check_whole(read_delays(tmp_path / "delays.nc"), ranks, [0])
+
+
+def test_large_messages_take_longer(system_mpi: Mpi, tmp_path: Path) -> None:
+    """A thousand times as long a message cannot take less; by how much longer is the machine's business."""
+    measure(system_mpi, 2, *QUICK, "--lengths", "4K,4M", "-o", "delays.nc", folder=tmp_path)
+    short, long = read_delays(tmp_path / "delays.nc").minimum[:, 0, 1]  # type: ignore[index]
+    assert long > short
+
+
+def test_a_mistake_is_told_once(system_mpi: Mpi, tmp_path: Path) -> None:
+    done = measure(system_mpi, 3, "--lengths", "much", "-o", "delays.nc", folder=tmp_path, status=2)
+    assert done.stderr.count("--lengths: expected bytes") == 1
+    done = measure(system_mpi, 3, "--mode", "psychic", "-o", "delays.nc", folder=tmp_path, status=2)
+    assert done.stderr.count("psychic") == 1
+
+
+def test_nowhere_to_write_is_told_before_measuring(system_mpi: Mpi, tmp_path: Path) -> None:
+    done = measure(system_mpi, 2, "-o", tmp_path / "not" / "there.nc", folder=tmp_path, status=3)
+    assert "there.nc" in done.stderr
+    (tmp_path / "folder.nc").mkdir()
+    measure(system_mpi, 2, "-o", "folder.nc", folder=tmp_path, status=3)
+
+
+def test_a_full_disk_is_told_and_spares_what_was_there(system_mpi: Mpi, tmp_path: Path) -> None:
+    """The file of 64 x 64 processes does not fit, since this process may not write as much; see `ulimit -f`."""
+    measure(system_mpi, 2, *QUICK, "-o", "delays.nc", folder=tmp_path)
+    before = (tmp_path / "delays.nc").read_bytes()
+    line = launch(system_mpi, 2, *QUICK, "-o", "delays.nc", folder=tmp_path)
+    limited = ["bash", "-c", 'ulimit -f 2; trap "" XFSZ; exec "$@"', "-", *line[line.index(str(COMMAND)) :]]
+    done = subprocess.run(
+        [*line[: line.index(str(COMMAND))], *limited],
+        env=environment(), capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert "delays.nc" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "delays.nc").read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["delays.nc"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
+def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, system_mpi: Mpi, tmp_path: Path) -> None:
+    path = tmp_path / "delays.nc"
+    long = ("--lengths", "0:400:1", "--repetitions", "5", "--batch-time", "5ms", "--again", "0", "--save-every", "50ms")
+    line = launch(system_mpi, 3, *long, "-o", path, folder=tmp_path)
+    with subprocess.Popen(line, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True) as job:
+        deadline = time.monotonic() + 100
+        while not path.exists() or read_delays(path).measured[0].sum() < 6:
+            assert time.monotonic() < deadline
+            assert job.poll() is None
+            time.sleep(0.05)
+        os.killpg(job.pid, number)
+        job.wait(timeout=60)
+    kept = read_delays(path)
+    found = kept.measured
+    assert 0 < np.count_nonzero(found) < 401 * 6
+    assert kept.attributes["complete"] == 0
+    # The rest would take its time: keep what is there of a few lengths, and measure those to the end.
+    few = [0, 1, 398, 399]
+    write_delays(path, kept.select(lengths=few))
+    done = measure(system_mpi, 3, *QUICK, "--lengths", "0,1,398,399", "--resume", "-o", path, folder=tmp_path)
+    delays = read_delays(path)
+    check_whole(delays, 3, [0, 1, 398, 399])
+    assert np.array_equal(delays.median[0], kept.median[0])
+    assert delays.attributes["complete"] == 1
+    assert "24 delays" in done.stderr
+
+
+def test_resume_refuses_another_measurement(system_mpi: Mpi, tmp_path: Path) -> None:
+    measure(system_mpi, 2, *QUICK, "-o", "delays.nc", folder=tmp_path)
+    for arguments in (("--lengths", "8"), ("--mode", "async")):
+        done = measure(system_mpi, 2, *QUICK, *arguments, "--resume", "-o", "delays.nc", folder=tmp_path, status=5)
+        assert "delays.nc: expected" in done.stderr
+    done = measure(system_mpi, 3, *QUICK, "--resume", "-o", "delays.nc", folder=tmp_path, status=5)
+    assert "2 processes where this run has 3" in done.stderr
+
+
+def test_a_stop_after_a_time_keeps_what_there_is(system_mpi: Mpi, tmp_path: Path) -> None:
+    arguments = ("--lengths", "0:9999:1", "--max-time", "500ms", "-o", "delays.nc")
+    done = measure(system_mpi, 2, *QUICK, *arguments, folder=tmp_path)
+    assert "--resume goes on" in done.stderr
+    assert 0 < read_delays(tmp_path / "delays.nc").measured.sum() < 20_000
+
+
+def test_given_pairs_are_measured_again_and_no_others(system_mpi: Mpi, tmp_path: Path) -> None:
+    measure(system_mpi, 4, *QUICK, "-o", "delays.nc", folder=tmp_path)
+    before = read_delays(tmp_path / "delays.nc")
+    spoilt = before.median.copy()
+    spoilt[0, 0, 1] = spoilt[0, 1, 0] = 1.0
+    host = os.uname().nodename
+    from dataclasses import replace  # noqa: PLC0415
+
+    write_delays(tmp_path / "delays.nc", replace(before, median=spoilt))
+    (tmp_path / "pairs.csv").write_text(f"sender,receiver\n{host}#0,{host}#1\n")
+    measure(system_mpi, 4, *QUICK, "--pairs", "pairs.csv", "-o", "delays.nc", folder=tmp_path)
+    after = read_delays(tmp_path / "delays.nc")
+    assert after.median[0, 0, 1] < 1.0
+    assert after.median[0, 1, 0] < 1.0
+    changed = after.median[0] != spoilt[0]
+    assert np.argwhere(changed).tolist() == [[0, 1], [1, 0]]
+    assert after.repetitions is not None
+    assert after.repetitions[0, 0, 1] == 9
+    (tmp_path / "pairs.csv").write_text("sender,receiver\nnobody,0\n")
+    done = measure(system_mpi, 4, *QUICK, "--pairs", "pairs.csv", "-o", "delays.nc", folder=tmp_path, status=3)
+    assert "pairs.csv:2: expected" in done.stderr
+
+
+def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
+    """Two processes of one launcher are two worlds to another's library: they must not both write one file."""
+    of_other = find_of_mpich_kin(MPICH_FROM_PYPI[0])
+    line = [str(of_other.program("mpirun")), "-n", "2", "-genv", "MPI4PY_MPIABI", "openmpi"]
+    done = subprocess.run(
+        [*line, str(COMMAND), "measure", "-o", "delays.nc"],
+        env={**environment(), **LAUNCH_ANYHOW}, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert "2 processes were launched" in done.stderr
+    assert not (tmp_path / "delays.nc").exists()
