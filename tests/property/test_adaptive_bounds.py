@@ -82,7 +82,9 @@ def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     lids = fabric.port_lid.tolist()
     pairs = [(a, b, 1 + 7 * a + b) for a in lids for b in lids]
     source, destination, amount = (np.array(column) for column in zip(*pairs, strict=True))
-    bounds = bound_adaptive(Network.index(fabric, right_tables(fabric)), source, destination, amount.astype(np.uint64))
+    bounds = bound_adaptive(
+        Network.index(fabric, right_tables(fabric)), [(source, destination, amount.astype(np.uint64))]
+    )
     shared, most = walk_everywhere(fabric, pairs)
     assert np.allclose(bounds.shared, shared)
     assert np.array_equal(bounds.most, most)
@@ -96,7 +98,7 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
     source, destination = np.repeat(lids, len(lids)), np.tile(lids, len(lids))
     ones = np.ones(len(source), np.uint64)
     static = spread(subnet.routes, source, destination, ones, ones * 0, 1).bytes[:, :, 0]
-    bounds = bound_adaptive(subnet.routes.network, source, destination, ones)
+    bounds = bound_adaptive(subnet.routes.network, [(source, destination, ones)])
     assert (static <= bounds.most).all()
     assert bounds.unrouted == 0
     assert np.isclose(bounds.shared.sum(), static.sum())  # as many links are passed
@@ -105,7 +107,7 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
 def test_a_leaf_shares_over_all_its_uplinks() -> None:
     made = generate("xgft:2:4,3:1,2:1,3")
     subnet = join_subnet(made.fabric, made.tables)
-    bounds = bound_adaptive(subnet.routes.network, np.array([1]), np.array([12]), np.array([600], np.uint64))
+    bounds = bound_adaptive(subnet.routes.network, [(np.array([1]), np.array([12]), np.array([600], np.uint64))])
     between = (subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     assert sorted(bounds.shared[between].ravel())[-12:] == [100.0] * 12  # 6 up, 6 down
     assert bounds.most[between].sum() == 12 * 600

@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from fabric_samples import IBDIAGNET, load_sample
 
+from ibprof_converter.cli import report
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic import rails
+from ibprof_converter.traffic import everyone, rails
 from ibprof_converter.traffic.everyone import load_everyone
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import load_links
+from ibprof_converter.traffic.model import join_parts
 from ibprof_converter.traffic.patterns import build_pattern, read_all_to_all
 from ibprof_converter.traffic.place import place_traffic
 
@@ -58,6 +61,39 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
     assert found.bytes_unrouted == {reason: amount for reason, amount in expected.bytes_unrouted.items() if amount}
     assert (traffic.rail_source, traffic.origin, traffic.notes) == (flows.rail_source, flows.origin, flows.notes)
     assert np.array_equal(traffic.rank_lid, flows.rank_lid)
+
+
+@pytest.mark.parametrize("policy", rails.POLICIES)
+def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everyone, "_FLOWS", 100)
+    subnets = [load_sample(sample, IBDIAGNET) for sample in DUALRAIL]
+    fabrics = [subnet.fabric for subnet in subnets]
+    hosts = find_hosts(fabrics)
+    text = "pattern:all-to-all:7"
+    flows = place_traffic(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
+    traffic, _ = load_everyone(text, 7, hosts, subnets, policy)
+    parts = list(traffic.parts())
+    assert len(parts) > 10
+    joined = join_parts(parts)
+    columns = ("rail", "source_rank", "destination_rank", "source_lid", "destination_lid", "bytes")
+    found, expected = (np.array([getattr(each, column) for column in columns]) for each in (joined, flows))
+    assert np.array_equal(found[:, np.lexsort(found)], expected[:, np.lexsort(expected)])
+
+
+def test_reports_and_bounds_are_the_same_from_parts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(everyone, "_FLOWS", 100)
+    said = []
+    for limit in (report.DIAGNOSED_FLOWS, 0):
+        monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
+        assert report.main(["--json", "--adaptive", "xgft:2:4,4:1,2", "pattern:all-to-all:7"]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    for name in ("hotspots", "switch_hotspots", "adaptive", "bytes_routed", "max_link"):
+        assert said[0][name] == said[1][name], name
+    assert said[1]["adaptive"]["max_switch_link"]["most"] > 0
+    assert said[0]["diagnosis"] is not None
+    assert said[1]["diagnosis"] is None
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def load_inputs(
     arguments: argparse.Namespace,
     by: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
-    loads_only: bool = False,
+    flows_limit: int | None = None,
 ) -> Loaded:
     """Read fabrics and traffic, and put the one on the links of the other.
 
@@ -178,7 +178,7 @@ def load_inputs(
         arguments: of `add_input_arguments`, with at least one LST.
         by: what to tell apart, of `REGION` and `OPERATION`.
         progress: is told what begins.
-        loads_only: who loads a link will not be asked, so that a traffic need not have its flows.
+        flows_limit: all-to-all of more flows than this has them in parts alone; None: they are always held.
 
     Raises:
         IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
@@ -190,7 +190,9 @@ def load_inputs(
     layouts = tuple(lay_out(fabrics, arguments.level_hosts))
     progress("reading the traffic")
     hosts = find_hosts(fabrics, arguments.host_names)
-    everyone = read_all_to_all(names[0], len(hosts.name)) if loads_only and len(names) == 1 else None
+    everyone = read_all_to_all(names[0], len(hosts.name)) if len(names) == 1 else None
+    if flows_limit is None or len(hosts.name) * (len(hosts.name) - 1) <= flows_limit:
+        everyone = None
     demands: list[RankTraffic | Traffic | PortCounters] = []
     placed: Traffic | PortCounters
     if everyone is not None and not by and not arguments.placement:

@@ -56,7 +56,7 @@ def _lay_out(argv: Sequence[str] | None) -> int:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     check_outputs(arguments)
     with show_stages() as progress:
-        loaded = load_inputs(arguments, arguments.by, progress, loads_only=True)
+        loaded = load_inputs(arguments, arguments.by, progress, flows_limit=0)
     warn_of_gaps(NAME, loaded)
     write_outputs(arguments, loaded)
     return 0

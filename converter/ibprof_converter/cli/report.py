@@ -23,7 +23,7 @@ from ibprof_converter.cli.layout_outputs import check_files, describe_view, name
 from ibprof_converter.cli.printing import print_captured, print_json
 from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
-from ibprof_converter.hotspots.report import report_on_links, report_on_run
+from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS, report_on_links, report_on_run
 from ibprof_converter.reports.job_report import JobReport, OnLinks, report_as_json, report_on_flows, report_on_job
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import describe_provenance
@@ -113,7 +113,7 @@ def _load(arguments: argparse.Namespace) -> Loaded | None:
             raise UsageError("several jobs share a network: give its .lst before them")
         return None
     with show_stages() as progress:
-        return load_inputs(arguments, progress=progress)
+        return load_inputs(arguments, progress=progress, flows_limit=DIAGNOSED_FLOWS)
 
 
 def _make_report(arguments: argparse.Namespace, loaded: Loaded | None, argv: Sequence[str]) -> JobReport:

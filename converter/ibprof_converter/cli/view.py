@@ -13,6 +13,7 @@ from ibprof_converter.cli.inputs import add_input_arguments, load_inputs, show_s
 from ibprof_converter.cli.layout_outputs import check_files, write_view
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.traffic.read import KINDS
+from ibprof_converter.viewer.document import FLOW_LIMIT
 
 NAME = "ibprof-view"
 
@@ -36,7 +37,7 @@ def _view(argv: Sequence[str] | None) -> None:
         raise UsageError("expected at least one LST, then TRAFFIC; see --help")
     check_files(arguments, {"--output": arguments.output})
     with show_stages() as progress:
-        loaded = load_inputs(arguments, progress=progress, loads_only=True)
+        loaded = load_inputs(arguments, progress=progress, flows_limit=FLOW_LIMIT)
         progress("writing the page")
         write_view(arguments.output, loaded)
     warn_of_gaps(NAME, loaded)

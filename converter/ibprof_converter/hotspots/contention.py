@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.model import LIDS
-from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.model import Traffic
 
 
@@ -30,27 +28,22 @@ class Contention:
 
 
 class FlowCounter:
-    """Counts pairs of ports by port and rail."""
+    """Counts pairs of ports by port and rail: int64 [rail, LID] of those that it sends to, and that it hears from."""
 
-    def __init__(self, subnets: Sequence[Subnet], traffic: Traffic) -> None:
-        self._subnets = subnets
-        self._traffic = traffic
-        self._counts: dict[int, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = {}
+    def __init__(self, rails: int) -> None:
+        self._sent, self._received = np.zeros((rails, LIDS), np.int64), np.zeros((rails, LIDS), np.int64)
 
-    def count(self, rail: int, flows: npt.NDArray[np.intp]) -> Contention:
-        """Count for the flows of one rail that pass a link end."""
-        traffic = self._traffic
-        if rail not in self._counts:
-            here = traffic.rail == rail
-            pairs = _pairs(traffic.source_lid[here], traffic.destination_lid[here])
-            self._counts[rail] = (
-                np.bincount(pairs // LIDS, minlength=LIDS),
-                np.bincount(pairs % LIDS, minlength=LIDS),
-            )
-        sent, received = self._counts[rail]
-        pairs = _pairs(traffic.source_lid[flows], traffic.destination_lid[flows])
-        most = int(max(sent[pairs // LIDS].max(initial=0), received[pairs % LIDS].max(initial=0)))
-        return Contention(len(pairs), most, len(pairs) / max(most, 1))
+    def add(self, rail: int, source_lid: npt.NDArray[np.int32], destination_lid: npt.NDArray[np.int32]) -> None:
+        """Count flows of one rail, none of whose pairs was counted before."""
+        pairs = _pairs(source_lid, destination_lid)
+        self._sent[rail] += np.bincount(pairs // LIDS, minlength=LIDS)
+        self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
+
+    def compare(self, rail: int, flows: Traffic) -> Contention:
+        """Hold the flows of one rail that pass a link end against all that were counted."""
+        pairs = _pairs(flows.source_lid, flows.destination_lid)
+        most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
+        return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
 
 
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -14,10 +14,10 @@ from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
 from ibprof_converter.layout.ends import lower_ends
 from ibprof_converter.layout.positions import Layout
-from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import NO_RANK, Traffic, total_bytes
+from ibprof_converter.traffic.model import NO_RANK, Traffic, join_parts, total_bytes
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
@@ -168,8 +168,8 @@ class LinkEnds:
         self._subnets = subnets
         self._traffic = traffic
         self._routed = max(loads.bytes_routed, 1)
-        self._counter = FlowCounter(subnets, traffic) if traffic is not None else None
-        self._flows: dict[int, tuple[npt.NDArray[np.intp], FlowIndex]] = {}
+        self._counter = FlowCounter(len(subnets))
+        self._on_end: dict[int, Traffic] = {}
         self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
         totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
         self._links = sum(map(len, totals))
@@ -191,12 +191,34 @@ class LinkEnds:
             max_switch_link=int(self._bytes[self._between_switches].max(initial=0)),
         )
 
-    def hottest(self, count: int, between_switches: bool = False) -> tuple[Hotspot, ...]:
-        """Give the `count` link ends that carry most, of all or of those between switches alone."""
-        candidates = np.flatnonzero((self._bytes > 0) & (self._between_switches | (not between_switches)))
+    def hottest(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
+        """Give the `count` link ends that carry most, of all and of those between switches."""
+        found = [self._find_hottest(count, only) for only in (np.True_, self._between_switches)]
+        if self._traffic is not None:
+            self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
+        hottest, switch_hottest = (tuple(self._describe(end) for end in ends) for ends in found)
+        return hottest, switch_hottest
+
+    def _find_hottest(self, count: int, among: npt.NDArray[np.bool_] | np.bool_) -> list[int]:
+        candidates = np.flatnonzero((self._bytes > 0) & among)
         # Of ends that carry the same, those between switches come first: a placement can move them.
         keys = (~self._between_switches[candidates], ~self._bytes[candidates])
-        return tuple(self._describe(int(end)) for end in candidates[np.lexsort(keys)][:count])
+        hottest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
+        return hottest
+
+    def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
+        """Find the flows on some link ends, all at once: to go over all flows is what costs."""
+        taken: dict[int, list[Traffic]] = {index: [] for index in indices}
+        for part in traffic.parts():
+            for rail, subnet in enumerate(self._subnets):
+                here = np.flatnonzero(part.rail == rail)
+                source, destination = part.source_lid[here], part.destination_lid[here]
+                self._counter.add(rail, source, destination)
+                wanted = [index for index in indices if self._rail[index] == rail]
+                ends = [index - int(self._first[rail]) for index in wanted]
+                for index, rows in zip(wanted, scan_flows(subnet.routes, source, destination, ends), strict=True):
+                    taken[index].append(part.take(here[rows]))
+        self._on_end = {index: join_parts(parts) for index, parts in taken.items()}
 
     def _describe(self, index: int) -> Hotspot:
         rail = int(self._rail[index])
@@ -216,31 +238,25 @@ class LinkEnds:
             share=amount / self._routed,
             ratio_to_mean=amount / self._mean,
             least_time_s=None if math.isnan(gbps) else amount * 8 / (gbps * 1e9),
-            contributors=self._contributors(rail, link, end, amount),
+            contributors=self._contributors(index, amount),
         )
 
-    def _contributors(self, rail: int, link: int, end: int, amount: int) -> Contributors | None:
-        if self._traffic is None or self._counter is None:
+    def _contributors(self, index: int, amount: int) -> Contributors | None:
+        flows = self._on_end.get(index)
+        if flows is None:
             return None
-        traffic, subnet = self._traffic, self._subnets[rail]
-        if rail not in self._flows:
-            here = np.flatnonzero(traffic.rail == rail)
-            index = FlowIndex(subnet.routes, traffic.source_lid[here], traffic.destination_lid[here])
-            self._flows[rail] = here, index
-        here, index = self._flows[rail]
-        flows = here[index.on(link, end)]
-        counts = traffic.bytes[flows]
-        rank_pairs, other_pairs = _pair_shares(traffic, subnet.fabric, flows, amount)
-        names = subnet.fabric.node_name
+        rail = int(self._rail[index])
+        fabric = self._subnets[rail].fabric
+        rank_pairs, other_pairs = _pair_shares(flows, fabric, amount)
         return Contributors(
             rank_pairs=rank_pairs,
             other_pairs=other_pairs,
-            regions=_shares(traffic.region[flows], counts, traffic.regions, amount),
-            operations=_shares(traffic.operation[flows], counts, traffic.operations, amount),
-            jobs=_shares(traffic.job[flows], counts, traffic.jobs, amount) if len(traffic.jobs) > 1 else (),
-            sources=_shares(subnet.fabric.lid_node[traffic.source_lid[flows]], counts, names, amount),
-            destinations=_shares(subnet.fabric.lid_node[traffic.destination_lid[flows]], counts, names, amount),
-            contention=self._counter.count(rail, flows),
+            regions=_shares(flows.region, flows.bytes, flows.regions, amount),
+            operations=_shares(flows.operation, flows.bytes, flows.operations, amount),
+            jobs=_shares(flows.job, flows.bytes, flows.jobs, amount) if len(flows.jobs) > 1 else (),
+            sources=_shares(fabric.lid_node[flows.source_lid], flows.bytes, fabric.node_name, amount),
+            destinations=_shares(fabric.lid_node[flows.destination_lid], flows.bytes, fabric.node_name, amount),
+            contention=self._counter.compare(rail, flows),
         )
 
 
@@ -282,30 +298,28 @@ def _shares(
     return tuple(shares)
 
 
-def _pair_shares(
-    traffic: Traffic, fabric: Fabric, flows: npt.NDArray[np.intp], amount: int
-) -> tuple[tuple[PairShare, ...], OtherPairs]:
+def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[PairShare, ...], OtherPairs]:
     """Add up flows by rank pair, or by LID pair where there are no ranks."""
-    source, destination = traffic.source_rank[flows], traffic.destination_rank[flows]
+    source, destination = flows.source_rank, flows.destination_rank
     if (source == NO_RANK).any():
         # The same LIDs in two jobs are two pairs.
-        job = traffic.job[flows].astype(np.int64) * LIDS if len(traffic.jobs) > 1 else np.int64(0)
-        source, destination = job + traffic.source_lid[flows], job + traffic.destination_lid[flows]
+        job = flows.job.astype(np.int64) * LIDS if len(flows.jobs) > 1 else np.int64(0)
+        source, destination = job + flows.source_lid, job + flows.destination_lid
     pair = source.astype(np.int64) << 32 | destination.astype(np.int64)
-    keys, sums = add_up(pair, traffic.bytes[flows])
+    keys, sums = add_up(pair, flows.bytes)
     greatest = []
     for key, value in zip(keys[:NAMED_PAIRS].tolist(), sums[:NAMED_PAIRS].tolist(), strict=True):
-        flow = int(flows[np.argmax(pair == key)])
-        ranks = int(traffic.source_rank[flow]), int(traffic.destination_rank[flow])
+        flow = int(np.argmax(pair == key))
+        ranks = int(flows.source_rank[flow]), int(flows.destination_rank[flow])
         greatest.append(
             PairShare(
-                source_rank=None if ranks[0] == NO_RANK else traffic.job_of_rank(ranks[0])[1],
-                destination_rank=None if ranks[1] == NO_RANK else traffic.job_of_rank(ranks[1])[1],
-                source=fabric.node_name[fabric.lid_node[traffic.source_lid[flow]]],
-                destination=fabric.node_name[fabric.lid_node[traffic.destination_lid[flow]]],
+                source_rank=None if ranks[0] == NO_RANK else flows.job_of_rank(ranks[0])[1],
+                destination_rank=None if ranks[1] == NO_RANK else flows.job_of_rank(ranks[1])[1],
+                source=fabric.node_name[fabric.lid_node[flows.source_lid[flow]]],
+                destination=fabric.node_name[fabric.lid_node[flows.destination_lid[flow]]],
                 bytes=value,
                 share=value / amount,
-                job=traffic.jobs[traffic.job[flow]] if len(traffic.jobs) > 1 else None,
+                job=flows.jobs[flows.job[flow]] if len(flows.jobs) > 1 else None,
             )
         )
     rest = total_bytes(sums[NAMED_PAIRS:])

@@ -122,14 +122,15 @@ def report_on_links(
         top: number of hot link ends to name.
     """
     ends = LinkEnds(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
+    hotspots, switch_hotspots = ends.hottest(top)
     links = LinkReport(
         bytes_total=loads.bytes_total,
         bytes_routed=loads.bytes_routed,
         bytes_on_host=loads.bytes_on_host,
         bytes_unrouted=loads.bytes_unrouted,
         heat=ends.heat(),
-        hotspots=ends.hottest(top),
-        switch_hotspots=ends.hottest(top, between_switches=True),
+        hotspots=hotspots,
+        switch_hotspots=switch_hotspots,
         diagnosis=_diagnose(placed, subnets) if isinstance(placed, Traffic) else None,
     )
     return Report(

@@ -9,6 +9,7 @@ further; that is not followed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,38 +36,42 @@ class AdaptiveBounds:
     unrouted: int
 
 
-def bound_adaptive(
-    network: Network, source_lid: Integers, destination_lid: Integers, bytes: npt.NDArray[np.uint64]
-) -> AdaptiveBounds:
+Flows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
+"""LIDs of sources and destinations, and bytes, [flow] each."""
+
+
+def bound_adaptive(network: Network, parts: Iterable[Flows]) -> AdaptiveBounds:
     """Bound the loads of flows on minimal ways; no table is asked.
 
     Args:
         network: of one subnet.
-        source_lid, destination_lid: int [flow].
-        bytes: uint64 [flow].
+        parts: the flows, some at a time.
     """
     fabric = network.fabric
     ends = 2 * fabric.links
     shared, most = np.zeros(ends), np.zeros(ends, np.uint64)
-    source, destination = (_find_places(network, lid) for lid in (source_lid, destination_lid))
-    apart = source.port != destination.port
-    known = (source.switch != NONE) & (destination.switch != NONE)
     distance = _measure(network)
-    joined = known & np.isfinite(distance[source.switch, destination.switch])
-    chosen = apart & joined
-    for place, end in ((source, source.out), (destination, destination.into)):
-        cabled = chosen & (end != NONE) & (place.port != NONE)
-        np.add.at(most, end[cabled], bytes[cabled])
-    shared += most
-    between = chosen & (source.switch != destination.switch)
     demand = np.zeros(distance.shape, np.uint64)
-    np.add.at(demand, (source.switch[between], destination.switch[between]), bytes[between])
+    unrouted = 0
+    for source_lid, destination_lid, amount in parts:
+        source, destination = (_find_places(network, lid) for lid in (source_lid, destination_lid))
+        apart = source.port != destination.port
+        known = (source.switch != NONE) & (destination.switch != NONE)
+        joined = known & np.isfinite(distance[source.switch, destination.switch])
+        chosen = apart & joined
+        for place, end in ((source, source.out), (destination, destination.into)):
+            cabled = chosen & (end != NONE) & (place.port != NONE)
+            np.add.at(most, end[cabled], amount[cabled])
+        between = chosen & (source.switch != destination.switch)
+        np.add.at(demand, (source.switch[between], destination.switch[between]), amount[between])
+        unrouted += int(amount[apart & ~joined].sum(dtype=np.uint64))
+    shared += most
     edges = _Edges.of(network)
     for target in np.flatnonzero(demand.any(axis=0)).tolist():
         _share_out(edges, distance[:, target], demand[:, target], shared)
         _take_all(edges, distance, target, demand[:, target], most)
     shape = (fabric.links, 2)
-    return AdaptiveBounds(shared.reshape(shape), most.reshape(shape), int(bytes[apart & ~joined].sum(dtype=np.uint64)))
+    return AdaptiveBounds(shared.reshape(shape), most.reshape(shape), unrouted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +130,7 @@ def _share_out(
     edges: _Edges, distance: npt.NDArray[np.float64], demand: npt.NDArray[np.uint64], shared: npt.NDArray[np.float64]
 ) -> None:
     """Move what is bound for one switch on, step by step, over all minimal ports alike."""
-    minimal = np.flatnonzero(distance[edges.target] == distance[edges.source] - 1)
+    minimal = _find_minimal(edges, distance)
     ports = np.bincount(edges.source[minimal], minlength=len(distance))
     inflow = demand.astype(np.float64)
     steps = distance[edges.source[minimal]]
@@ -147,5 +152,11 @@ def _take_all(
     senders = np.flatnonzero(demand)
     passes = distance[senders] + distance[:, target] == distance[senders, target][:, np.newaxis]
     coming = np.where(passes, demand[senders][:, np.newaxis], np.uint64(0)).sum(axis=0, dtype=np.uint64)
-    minimal = np.flatnonzero(distance[edges.target, target] == distance[edges.source, target] - 1)
+    minimal = _find_minimal(edges, distance[:, target])
     most[edges.end[minimal]] += coming[edges.source[minimal]]
+
+
+def _find_minimal(edges: _Edges, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """Find the edges that lead a step closer, by the distance of each switch, inf where there is no way."""
+    near = distance[edges.target]
+    return np.flatnonzero(np.isfinite(near) & (near == distance[edges.source] - 1))

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, bound_adaptive
+from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, Flows, bound_adaptive
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.model import Traffic
 
@@ -46,9 +46,11 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     if not (asked or told):
         return None
     reason = "; ".join(f"{each.name}: {len(each.group)} switches route adaptively" for each in told) or "--adaptive"
-    by_rail = []
-    for rail, subnet in enumerate(subnets):
-        here = np.flatnonzero(traffic.rail == rail)
-        flows = traffic.source_lid[here], traffic.destination_lid[here], traffic.bytes[here]
-        by_rail.append(bound_adaptive(subnet.routes.network, *flows))
+    by_rail = (bound_adaptive(subnet.routes.network, _parts(traffic, rail)) for rail, subnet in enumerate(subnets))
     return Bounds(tuple(by_rail), reason)
+
+
+def _parts(traffic: Traffic, rail: int) -> Iterator[Flows]:
+    for part in traffic.parts():
+        here = np.flatnonzero(part.rail == rail)
+        yield part.source_lid[here], part.destination_lid[here], part.bytes[here]

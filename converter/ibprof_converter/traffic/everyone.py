@@ -7,18 +7,25 @@ As flows, 11,664 hosts are 136 million rows; so, next to nothing. It gives what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rails
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL, NO_LID, Traffic, total_bytes
-from ibprof_converter.traffic.place import NO_COMMON_RAIL, describe_rails, note_incomplete
+from ibprof_converter.traffic.patterns import as_rank_traffic
+from ibprof_converter.traffic.place import NO_COMMON_RAIL, describe_rails, note_incomplete, place_traffic
+
+_FLOWS = 1 << 21
+"""Flows that are made together."""
 
 _Rows = npt.NDArray[np.intp]
 
@@ -36,7 +43,7 @@ def load_everyone(
         policy: `--rails`; None: `split`.
 
     Returns:
-        The traffic without its flows, and what it puts on links.
+        The traffic, its flows in parts, and what it puts on links.
 
     Raises:
         UsageError: the policy wants a rail that was not given.
@@ -66,7 +73,21 @@ def load_everyone(
         bytes_on_host=0,
         bytes_unrouted=unrouted,
     )
-    return _describe(text, hosts, len(subnets), policy, incomplete), loads_of_all
+    traffic = _describe(text, hosts, len(subnets), policy, incomplete)
+    fabrics = [subnet.fabric for subnet in subnets]
+    return replace(traffic, in_parts=partial(_make_parts, text, size, hosts, fabrics, policy)), loads_of_all
+
+
+def _make_parts(text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str) -> Iterator[Traffic]:
+    """Make the flows, those of some senders at a time."""
+    everyone = np.arange(len(hosts.name), dtype=np.int32)
+    for begin in range(0, len(everyone), senders := max(_FLOWS // len(everyone), 1)):
+        some = everyone[begin : begin + senders]
+        source, destination = np.repeat(some, len(everyone)), np.tile(everyone, len(some))
+        demand = as_rank_traffic(
+            text, source[source != destination], destination[source != destination], size, len(everyone)
+        )
+        yield place_traffic(demand, hosts, fabrics, None, policy)
 
 
 def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +74,7 @@ class Traffic:
         job: int32, index into the jobs; no elements where there is but one.
         jobs: names; one `ALL` where there is but one.
         first_rank: for each job the number that its rank 0 has here, where ranks of all jobs are counted on.
+        in_parts: makes the flows a part at a time, where they are too many to be held; the columns are empty then.
     """
 
     rail: npt.NDArray[np.int32]
@@ -94,6 +97,16 @@ class Traffic:
     job: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     jobs: tuple[str, ...] = (ALL,)
     first_rank: tuple[int, ...] = (0,)
+    in_parts: Callable[[], Iterator[Traffic]] | None = None
+
+    def parts(self) -> Iterator[Traffic]:
+        """Give all flows, in parts that can be held; no pair of LIDs is in two of them."""
+        yield from self.in_parts() if self.in_parts else (self,)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
+        """Give some of the flows."""
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return replace(self, job=self.job[rows] if len(self.jobs) > 1 else self.job, **columns)
 
     def job_of_rank(self, rank: int) -> tuple[int, int]:
         """Give the job of a rank, and its number in the job's own count."""
@@ -106,6 +119,27 @@ class Traffic:
         if len(self.jobs) == 1:
             return tuple(map(str, range(len(self.rank_lid))))
         return tuple("{}:{}".format(*self.job_of_rank(rank)) for rank in range(len(self.rank_lid)))
+
+
+_COLUMNS = (
+    "rail",
+    "source_lid",
+    "destination_lid",
+    "bytes",
+    "region",
+    "operation",
+    "source_rank",
+    "destination_rank",
+)
+"""Of a traffic, each with a row a flow; `job` has none where there is but one job."""
+
+
+def join_parts(parts: Sequence[Traffic]) -> Traffic:
+    """Put parts of one traffic, at least one, together again."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "job")
+    }
+    return replace(parts[0], in_parts=None, **columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
     source, destination = known.make(hosts, argument)
     if size < 0 or size * max(len(source), 1) >= 1 << 63:
         raise UsageError(f"{text}: expected bytes from 0 that add up to less than 2**63")
-    return _as_traffic(text, source, destination, size, hosts)
+    return as_rank_traffic(text, source, destination, size, hosts)
 
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
@@ -65,9 +65,17 @@ def read_all_to_all(text: str, hosts: int) -> int | None:
     return size if 0 <= size * hosts**2 < 1 << 63 else None
 
 
-def _as_traffic(
-    text: str, source: npt.NDArray[np.intp], destination: npt.NDArray[np.intp], size: int, hosts: int
+def as_rank_traffic(
+    text: str, source: npt.NDArray[np.integer], destination: npt.NDArray[np.integer], size: int, hosts: int
 ) -> RankTraffic:
+    """Give pairs of hosts as a traffic between as many ranks, a host each.
+
+    Args:
+        text: the pattern.
+        source, destination: hosts, int [pair].
+        size: bytes a pair.
+        hosts: how many there are.
+    """
     # Columns that are the same in every row take no room: all-to-all over 10,000 hosts has 100 million rows.
     rows = len(source)
     nothing = np.broadcast_to(np.int32(0), rows)
