@@ -19,7 +19,7 @@ PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if RUN_BLOCK.searc
 
 
 def test_there_are_pages_to_run() -> None:
-    assert {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md"} <= {
+    assert {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md", "compare-runs.md"} <= {
         page.name for page in PAGES
     }
 

@@ -72,6 +72,11 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of one that is "
         "made up (several: rails); last, what is sent over it (several: jobs that share the network)",
     )
+    add_fabric_arguments(parser)
+
+
+def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how fabrics are read, and a traffic is put on them."""
     parser.add_argument(
         "--fdbs",
         nargs="+",

@@ -49,7 +49,7 @@ def describe_report(report: JobReport) -> list[Section]:
     if answer.requests:
         has_places = answer.coverage.world_size is not None or report.lids is not None
         sections.append(_describe_requests(answer.requests, has_places))
-    sections.append(_describe_provenance(report.provenance))
+    sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
 
 
@@ -253,7 +253,8 @@ def _describe_requests(requests: Sequence[Request], has_places: bool) -> Section
     )
 
 
-def _describe_provenance(provenance: Provenance) -> Section:
+def describe_provenance(provenance: Provenance) -> Section:
+    """Say how to make a report again."""
     columns = (Column("path", "input"), Column("bytes", "bytes", Kind.EXACT), Column("sha256", "SHA-256"))
     rows = tuple((each.path, each.bytes, each.sha256) for each in provenance.inputs)
     shown, left_out = limit_rows(rows, _MOST_ROWS)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs compared: what changed, sorted by weight, and which thresholds that crosses.
+
+Runs of different size are compared by share: each amount of bytes as a part of all bytes of its run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ibprof.errors import UsageError
+from ibprof_converter.reports.conditions import Condition
+from ibprof_converter.reports.provenance import Provenance
+from ibprof_converter.reports.side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, Side
+
+_NOT_OF_BYTES = ("elapsed", "messages", "links_used", "max_link_seconds")
+
+_LINK_METRICS = ("max_link", "max_switch_link", "mean_link", "links_used", "max_link_seconds", "bytes_routed", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one amount.
+
+    Attributes:
+        name: of what it is.
+        a, b: in the two runs.
+        a_share, b_share: of all of its run; None where that means nothing.
+        change: b less a; where shares are compared, of the shares.
+        relative: the change as a part of a's; None where a has none.
+    """
+
+    name: str
+    a: float
+    b: float
+    a_share: float | None
+    b_share: float | None
+    change: float
+    relative: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What changed in one dimension.
+
+    Attributes:
+        dimension: one of `DIMENSIONS`.
+        changes: the weightiest first; what is the same is not among them.
+        compared: how many there are in either run.
+    """
+
+    dimension: str
+    changes: tuple[Change, ...]
+    compared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A threshold and what came of it.
+
+    Attributes:
+        condition: as it was typed.
+        value: that was held against it; None where A has nothing to be a part of.
+        limit: that it was held against.
+        holds: whether it was crossed.
+    """
+
+    condition: str
+    value: float | None
+    limit: float
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs compared.
+
+    Attributes:
+        a, b: their names.
+        a_ranks, b_ranks: None where they are not known.
+        by_share: whether shares are compared, since the runs are of different size.
+        totals: of the runs.
+        parts: by dimension.
+        verdicts: on the thresholds.
+        notes: what could not be compared, a sentence each.
+        provenance: how this was made.
+    """
+
+    a: str
+    b: str
+    a_ranks: int | None
+    b_ranks: int | None
+    by_share: bool
+    totals: tuple[Change, ...]
+    parts: tuple[Part, ...]
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
+    provenance: Provenance
+
+    @property
+    def fails(self) -> bool:
+        """Whether a threshold was crossed."""
+        return any(verdict.holds for verdict in self.verdicts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain values."""
+        document = asdict(self)
+        document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
+        return document | {"fails": self.fails}
+
+
+def compare(a: Side, b: Side, conditions: Sequence[Condition], provenance: Provenance) -> Comparison:
+    """Compare two runs.
+
+    Raises:
+        UsageError: a threshold is of what neither run has, or of what both an operation and a region are called.
+    """
+    by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
+    notes = [*a.notes, *b.notes]
+    if by_share:
+        notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
+        notes.append("pairs of ranks are not compared: a rank of the one run is none of the other")
+    parts = [
+        _compare_part(dimension, a, b, by_share)
+        for dimension in DIMENSIONS
+        if dimension in a.parts and dimension in b.parts and not (by_share and dimension == PAIR)
+    ]
+    return Comparison(
+        a=a.name,
+        b=b.name,
+        a_ranks=a.ranks,
+        b_ranks=b.ranks,
+        by_share=by_share,
+        totals=tuple(_compare_total(name, a, b, by_share) for name in a.totals if name in b.totals),
+        parts=tuple(part for part in parts if part.compared),
+        verdicts=tuple(_judge(condition, a, b, by_share) for condition in conditions),
+        notes=tuple(notes),
+        provenance=provenance,
+    )
+
+
+def _compare_part(dimension: str, a: Side, b: Side, by_share: bool) -> Part:
+    before, after = a.parts[dimension], b.parts[dimension]
+    names = dict.fromkeys([*before, *after])
+    whole_a, whole_b = _whole(a, dimension), _whole(b, dimension)
+    changes = [_change(name, before.get(name, 0), after.get(name, 0), whole_a, whole_b, by_share) for name in names]
+    changed = sorted((each for each in changes if each.change), key=lambda each: (-abs(each.change), each.name))
+    return Part(dimension, tuple(changed), len(names))
+
+
+def _whole(side: Side, dimension: str) -> float:
+    """Give what the parts of a dimension are shares of: of links, the bytes on links, which each may carry all of."""
+    if dimension == LINK:
+        return side.totals.get("bytes_routed", 0)
+    return sum(side.parts[dimension].values())
+
+
+def _compare_total(name: str, a: Side, b: Side, by_share: bool) -> Change:
+    shared = by_share and name not in _NOT_OF_BYTES and name != "bytes"
+    whole_a, whole_b = (a.totals.get("bytes", 0), b.totals.get("bytes", 0)) if shared else (0, 0)
+    return _change(name, a.totals[name], b.totals[name], whole_a, whole_b, shared)
+
+
+def _change(name: str, a: float, b: float, whole_a: float, whole_b: float, by_share: bool) -> Change:
+    a_share = a / whole_a if whole_a else None
+    b_share = b / whole_b if whole_b else None
+    before, after = (a_share or 0.0, b_share or 0.0) if by_share else (a, b)
+    relative = (after - before) / before if before else None
+    return Change(name, a, b, a_share, b_share, after - before, relative)
+
+
+def _judge(condition: Condition, a: Side, b: Side, by_share: bool) -> Verdict:
+    change = _find(condition, a, b, by_share)
+    if condition.metric == "share":
+        shares = change.a_share or 0.0, change.b_share or 0.0
+        value: float | None = shares[1] - shares[0] if condition.of_change else shares[1]
+    elif condition.relative:
+        value = change.relative if change.a or not change.b else None
+        value = 0.0 if change.a == change.b == 0 else value
+    else:
+        value = change.b - change.a if condition.of_change else change.b
+    # From nothing to something is more than any part.
+    holds = condition.holds(float("inf") if value is None else value)
+    return Verdict(condition.text, value, condition.limit, holds)
+
+
+def _find(condition: Condition, a: Side, b: Side, by_share: bool) -> Change:
+    if condition.name is None:
+        return _find_total(condition, a, b, by_share)
+    if condition.metric == "link":
+        dimension, name = LINK, condition.name
+    else:
+        dimension, name = _find_part(condition, a, b)
+    if dimension not in a.parts or dimension not in b.parts:
+        raise UsageError(f"--fail-on {condition.text!r}: both runs need link loads: give --fabric LST...")
+    if condition.metric == "messages":
+        before, after = a.messages.get(dimension, {}), b.messages.get(dimension, {})
+        return _change(name, before.get(name, 0), after.get(name, 0), 0, 0, by_share=False)
+    before, after = a.parts[dimension], b.parts[dimension]
+    if name not in before and name not in after:
+        raise UsageError(f"--fail-on {condition.text!r}: neither run has a {dimension} {name!r}")
+    whole_a, whole_b = _whole(a, dimension), _whole(b, dimension)
+    return _change(name, before.get(name, 0), after.get(name, 0), whole_a, whole_b, by_share)
+
+
+def _find_total(condition: Condition, a: Side, b: Side, by_share: bool) -> Change:
+    metric = condition.metric
+    for side in (a, b):
+        if metric not in side.totals:
+            hint = ": give --fabric LST..." if metric in _LINK_METRICS else ""
+            raise UsageError(f"--fail-on {condition.text!r}: {side.name} has no {metric}{hint}")
+    return _compare_total(metric, a, b, by_share)
+
+
+def _find_part(condition: Condition, a: Side, b: Side) -> tuple[str, str]:
+    """Tell whether an operation or a region is meant."""
+    text = condition.name or ""
+    head, colon, rest = text.partition(":")
+    if colon and head in (OPERATION, REGION):
+        return head, rest
+    known = {
+        dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in (OPERATION, REGION)
+    }
+    found = [(dimension, name) for dimension, names in known.items() for name in (text, text.upper()) if name in names]
+    if len({dimension for dimension, _ in found}) > 1:
+        raise UsageError(
+            f"--fail-on {condition.text!r}: an operation and a region are called so: write operation:{text} or "
+            f"region:{text}"
+        )
+    if not found:
+        names = ", ".join(sorted({*known[OPERATION], *known[REGION]})) or "none"
+        raise UsageError(
+            f"--fail-on {condition.text!r}: neither run has an operation or region {text!r}; they have {names}"
+        )
+    return found[0]

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison of two runs says, part by part, and its page."""
+
+from __future__ import annotations
+
+from ibprof_converter.reports.comparison import Change, Comparison, Part, Verdict
+from ibprof_converter.reports.job_sections import describe_provenance
+from ibprof_converter.reports.page import Page, escape
+from ibprof_converter.reports.sections import Column, Kind, Section, Table, Value, format_value
+from ibprof_converter.reports.side import LINK, OPERATION, PAIR, REGION, SIZE
+
+_TITLES = {
+    OPERATION: "By operation",
+    REGION: "By region",
+    SIZE: "By size of messages",
+    PAIR: "By pair of ranks",
+    LINK: "By link end: what its node sends",
+}
+_SECONDS = ("elapsed", "max_link_seconds")
+_COUNTS = ("messages", "links_used")
+_WORDS = {
+    "elapsed": "from MPI_Init to MPI_Finalize",
+    "bytes": "bytes from rank to rank",
+    "messages": "messages",
+    "bytes_on_host": "bytes within hosts",
+    "bytes_routed": "bytes over links",
+    "bytes_unrouted": "bytes not routed",
+    "max_link": "hottest link end",
+    "max_switch_link": "hottest between switches",
+    "mean_link": "mean of link ends in use",
+    "links_used": "links used",
+    "max_link_seconds": "longest time of a link end",
+}
+
+
+def describe_comparison(comparison: Comparison, top: int) -> list[Section]:
+    """Say what changed.
+
+    Args:
+        comparison: of two runs.
+        top: changes to list of each dimension.
+    """
+    sections = [
+        Section(
+            "compared",
+            "What is compared",
+            sentences=(
+                ("A", _name_side(comparison.a, comparison.a_ranks)),
+                ("B", _name_side(comparison.b, comparison.b_ranks)),
+                *(("note", note) for note in comparison.notes),
+            ),
+        ),
+        _describe_verdicts(comparison),
+        _describe_totals(comparison),
+        *(_describe_part(number, part, comparison.by_share, top) for number, part in enumerate(comparison.parts)),
+        describe_provenance(comparison.provenance),
+    ]
+    return [section for section in sections if not section.is_empty()]
+
+
+def _name_side(name: str, ranks: int | None) -> str:
+    return name if ranks is None else f"{name}, {ranks} ranks"
+
+
+def _describe_verdicts(comparison: Comparison) -> Section:
+    sentences = tuple(("CROSSED" if each.holds else "kept", say_verdict(each)) for each in comparison.verdicts)
+    return Section("thresholds", "Thresholds", sentences=sentences)
+
+
+def say_verdict(verdict: Verdict) -> str:
+    """Say what came of a threshold."""
+    if verdict.value is None:
+        return f"{verdict.condition}: A has none"
+    if "%" in verdict.condition:
+        signed = "+" in verdict.condition or "-" in verdict.condition.rpartition("]")[2]
+        return f"{verdict.condition}: {format_value(verdict.value, Kind.CHANGE if signed else Kind.SHARE)}"
+    return f"{verdict.condition}: {verdict.value:,.12g}"
+
+
+def _describe_totals(comparison: Comparison) -> Section:
+    columns = (Column("", "in all"), Column("", "A"), Column("", "B"), Column("relative", "change", Kind.CHANGE))
+    rows = []
+    for total in comparison.totals:
+        kind = Kind.SECONDS if total.name in _SECONDS else Kind.COUNT if total.name in _COUNTS else Kind.BYTES
+        written = (format_value(total.a, kind), format_value(total.b, kind))
+        rows.append((_WORDS.get(total.name, total.name), *written, total.relative))
+    title = "In all" + (", changes of bytes by share" if comparison.by_share else "")
+    return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
+
+
+def _describe_part(number: int, part: Part, by_share: bool, top: int) -> Section:
+    kind = Kind.COUNT if part.dimension == SIZE else Kind.BYTES
+    columns = [
+        Column("name", part.dimension),
+        Column("a", "A", kind),
+        Column("b", "B", kind),
+    ]
+    shares = any(each.a_share is not None or each.b_share is not None for each in part.changes)
+    if shares:
+        columns += [Column("a_share", "share of A", Kind.SHARE), Column("b_share", "share of B", Kind.SHARE)]
+    if not by_share and kind is Kind.BYTES:
+        columns.append(Column("change", "change", Kind.BYTES_CHANGE))
+    columns.append(Column("relative", "of A's share" if by_share else "of A", Kind.CHANGE))
+    rows = tuple(_row(each, columns) for each in part.changes[:top])
+    left_out = max(len(part.changes) - top, 0)
+    same = part.compared - len(part.changes)
+    sentences = [("", "nothing changed")] if not part.changes else []
+    if same and part.changes:
+        sentences.append(("", f"{same:,} of {part.compared:,} are the same"))
+    table = Table(f"parts.{number}.changes", tuple(columns), rows, left_out=left_out)
+    return Section(
+        part.dimension.replace(" ", "-"), _TITLES[part.dimension], sentences=tuple(sentences), tables=(table,)
+    )
+
+
+def _row(change: Change, columns: list[Column]) -> tuple[Value, ...]:
+    values: list[Value] = [getattr(change, column.key) for column in columns]
+    if change.relative is None:
+        values[-1] = "new"
+    return tuple(values)
+
+
+def page_of_comparison(comparison: Comparison, top: int) -> Page:
+    """Lay a comparison out: the thresholds, and what changed most, before all else."""
+    crossed = [each for each in comparison.verdicts if each.holds]
+    parts = []
+    if comparison.verdicts:
+        head = f"{len(crossed)} of {len(comparison.verdicts)} thresholds crossed" if crossed else "No threshold crossed"
+        parts.append(f"<h2>{head}</h2>")
+        parts += [f'<p class="cause worse">{escape(say_verdict(each))}</p>' for each in crossed]
+    else:
+        parts.append("<h2>What changed most</h2>")
+    for part in comparison.parts:
+        if part.changes:
+            parts.append(f'<p class="cause">{escape(_say_change(part, comparison.by_share))}</p>')
+    if not any(part.changes for part in comparison.parts):
+        parts.append('<p class="cause">Nothing changed in what is compared.</p>')
+    tone = "" if crossed else " good"
+    sides = _name_side(comparison.a, comparison.a_ranks), _name_side(comparison.b, comparison.b_ranks)
+    return Page(
+        title="Two runs compared - ibprof diff",
+        subtitle=f"A: {sides[0]}; B: {sides[1]}",
+        sections=describe_comparison(comparison, top),
+        head=f'<section class="answer{tone}" id="answer">{"".join(parts)}</section>',
+    )
+
+
+def _say_change(part: Part, by_share: bool) -> str:
+    most = part.changes[0]
+    kind = Kind.COUNT if part.dimension == SIZE else Kind.BYTES
+    if by_share and most.a_share is not None and most.b_share is not None:
+        amounts = (format_value(most.a_share, Kind.SHARE), format_value(most.b_share, Kind.SHARE))
+    else:
+        amounts = (format_value(most.a, kind), format_value(most.b, kind))
+    relative = "new" if most.relative is None else format_value(most.relative, Kind.CHANGE)
+    return f"{_TITLES[part.dimension].partition(':')[0]}: {most.name}, from {amounts[0]} to {amounts[1]} ({relative})"

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One of two runs to be compared: its totals, and its bytes by operation, region, size, pair and link."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.outputs.rows import LINK_COLUMNS, Row
+from ibprof_converter.traffic.model import RankTraffic
+
+OPERATION = "operation"
+REGION = "region"
+SIZE = "size"
+PAIR = "rank pair"
+LINK = "link"
+DIMENSIONS = (OPERATION, REGION, SIZE, PAIR, LINK)
+
+_BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max_switch_link", "mean_link")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A run, as far as it can be compared.
+
+    Attributes:
+        name: what the user calls it.
+        ranks: of the job; None where that is not known.
+        totals: by the names that conditions use.
+        parts: by dimension and name, bytes; of sizes messages.
+        messages: by dimension and name; no entry where they are not known.
+        notes: what is not whole, a sentence each.
+    """
+
+    name: str
+    ranks: int | None
+    totals: Mapping[str, float]
+    parts: Mapping[str, Mapping[str, int]]
+    messages: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def side_of_report(name: str, document: Mapping[str, Any]) -> Side:
+    """Make a side of a report's JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    job = document.get("job") or {}
+    totals: dict[str, float] = {"bytes": document["bytes_total"]}
+    totals |= {key: document[key] for key in (*_BYTE_TOTALS[1:], "links_used") if key in document}
+    if "bytes_unrouted" in document:
+        totals["bytes_unrouted"] = sum(document["bytes_unrouted"].values())
+    if (diagnosis := document.get("diagnosis")) is not None:
+        totals["max_link_seconds"] = diagnosis["max_time_s"]
+    if job.get("elapsed_s") is not None:
+        totals["elapsed"] = job["elapsed_s"]
+    parts: dict[str, dict[str, int]] = {}
+    messages: dict[str, dict[str, int]] = {}
+    for dimension, key in ((OPERATION, "operations"), (REGION, "regions")):
+        rows = [row for row in document.get(key, ()) if row["name"] != "*"]
+        parts[dimension] = {row["name"]: row["bytes"] for row in rows}
+        messages[dimension] = {row["name"]: row["messages"] for row in rows}
+    if any(messages[OPERATION].values()):
+        totals["messages"] = sum(messages[OPERATION].values())
+    parts[SIZE] = {row["name"]: row["messages"] for row in document.get("message_sizes", ())}
+    notes = []
+    if (matrix := document.get("matrix_ranks")) is not None:
+        cells = _name_pairs(matrix)
+        parts[PAIR] = cells if matrix["block"] == 1 else {}
+        if matrix["block"] > 1:
+            notes.append(f"{name}: the report adds up ranks, so that their pairs cannot be compared")
+    spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
+    if spots:
+        parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
+        notes.append(f"{name}: the report names its {len(parts[LINK])} hottest link ends alone")
+    ranks = job.get("ranks") if job else matrix["size"] if matrix else None
+    return Side(name, ranks, totals, parts, messages, tuple(notes))
+
+
+def _name_pairs(matrix: Mapping[str, Any]) -> dict[str, int]:
+    return {
+        name_pair(source, destination): amount
+        for source, row in enumerate(matrix["bytes"])
+        for destination, amount in enumerate(row)
+        if amount
+    }
+
+
+def name_pair(source: int, destination: int) -> str:
+    """Name a pair of ranks."""
+    return f"{source} -> {destination}"
+
+
+def _name_spot(spot: Mapping[str, Any]) -> str:
+    link = spot["link"]
+    sender, receiver = (link["a"], link["b"]) if spot["end"] == "a" else (link["b"], link["a"])
+    return _name_end(
+        link["rail"],
+        *(sender["name"] or sender["guid"], sender["port"]),
+        *(receiver["name"] or receiver["guid"], receiver["port"]),
+    )
+
+
+def _name_end(rail: int, sender: str, port: int, receiver: str, far_port: int) -> str:
+    return f"rail {rail}: {sender} port {port} -> {receiver} port {far_port}"
+
+
+def pairs_of_demand(demand: RankTraffic) -> dict[str, int]:
+    """Give the bytes of each pair of ranks."""
+    sums: dict[tuple[int, int], int] = {}
+    for source, destination, amount in zip(
+        demand.source.tolist(), demand.destination.tolist(), demand.bytes.tolist(), strict=True
+    ):
+        sums[source, destination] = sums.get((source, destination), 0) + amount
+    return {name_pair(*pair): amount for pair, amount in sums.items()}
+
+
+def links_of_rows(rows: Iterable[Row | Mapping[str, Any]]) -> dict[str, int]:
+    """Give the bytes of each link end that carries any, of rows of links.csv."""
+    links: dict[str, int] = {}
+    for row in rows:
+        for near, far in (("a", "b"), ("b", "a")):
+            if amount := int(row[f"{near}_bytes"]):  # type: ignore[arg-type]
+                sender, receiver = (row[f"{end}_name"] or row[f"{end}_guid"] for end in (near, far))
+                name = _name_end(row["rail"], sender, row[f"{near}_port"], receiver, row[f"{far}_port"])  # type: ignore[arg-type]
+                links[name] = links.get(name, 0) + amount
+    return links
+
+
+def totals_of_links(links: Mapping[str, int]) -> dict[str, float]:
+    """Give what conditions can ask of link ends alone."""
+    loads = links.values()
+    mean = sum(loads) / len(links) if links else 0.0
+    return {"max_link": max(loads, default=0), "mean_link": mean}
+
+
+def read_report(path: Path) -> Side:
+    """Read what `ibprof-report --json` wrote.
+
+    Raises:
+        InputError: it is something else.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(path, getattr(error, "lineno", None), "JSON of ibprof-report --json", str(error)) from None
+    try:
+        return side_of_report(str(path), document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        found = f"one without {error}" if isinstance(error, KeyError) else quote_found(str(error))
+        raise InputError(path, None, "a report as ibprof-report --json writes it", found) from None
+
+
+def looks_like_report(path: Path) -> bool:
+    """Tell a report's JSON from other files."""
+    return path.is_file() and _first_line(path).lstrip().startswith("{")
+
+
+def looks_like_links(path: Path) -> bool:
+    """Tell links.csv from other tables."""
+    return path.is_file() and _first_line(path).startswith(",".join(LINK_COLUMNS[:4]))
+
+
+def _first_line(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.readline(4096).decode("utf-8", "replace")
+
+
+def read_links(path: Path) -> Side:
+    """Read a links.csv.
+
+    Raises:
+        InputError: a line is not what it should be.
+    """
+    links = links_of_rows(_check_rows(path))
+    return Side(str(path), None, totals_of_links(links), {LINK: links})
+
+
+def _check_rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+        reader = csv.DictReader(file, strict=True)
+        try:
+            if missing := set(LINK_COLUMNS) - set(reader.fieldnames or ()):
+                raise InputError(path, 1, "the columns of links.csv", f"none named {', '.join(sorted(missing))}")
+            for row in reader:
+                for column in ("a_bytes", "b_bytes"):
+                    amount = row[column] or ""
+                    if not (amount.isascii() and amount.isdigit()):
+                        raise InputError(path, reader.line_num, f"bytes in {column}", quote_found(amount))
+                yield row
+        except csv.Error as error:
+            raise InputError(path, reader.line_num, "a row of links.csv", str(error)) from None
