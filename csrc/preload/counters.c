@@ -223,6 +223,17 @@ void ibp_counters_move(uint32_t from, uint32_t into)
     }
 }
 
+void ibp_counters_clear(void)
+{
+    for (uint64_t i = 0; i < slot_count(); i++) {
+        const struct ibp_slot *slot = &ibp_counters.slots[i];
+
+        if (!slot->ordinal) continue;
+        slot->amount[0] = slot->amount[1] = 0;
+        memset(slot->bins, 0, IBP_SIZE_BINS * sizeof *slot->bins);
+    }
+}
+
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages)
 {
     for (uint64_t i = 0; i < slot_count(); i++) {

@@ -47,6 +47,9 @@ struct ibp_slot *ibp_counters_find(uint64_t key);
 /* Adds what was counted in one region to another and leaves the first one empty. */
 void ibp_counters_move(uint32_t from, uint32_t into);
 
+/* Takes back all that was counted. */
+void ibp_counters_clear(void);
+
 /* Adds user data that was sent and fetched to its peer's group of `group_ranks` ranks; the last group is of whoever is no rank. */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 

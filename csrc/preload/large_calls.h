@@ -17,4 +17,8 @@
 void ibp_wrap_large_calls(void);
 void ibp_wrap_large_one_sided(void);
 
+/* The wrapper of a call; NULL when there is none. */
+void *ibp_large_call(const char *name);
+void *ibp_large_one_sided(const char *name);
+
 #endif

@@ -3,6 +3,7 @@
  */
 #include "system.h"
 #include "libmpi.h"
+#include "lookups.h"
 #include "text.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *unused)
     if (!info->dlpi_name) return 0;
     if (!ibp_mpi.program_data.end) ibp_mpi.program_data = writable_data(info); /* the program comes first */
     if (!ibp_is_mpi_library(info->dlpi_name)) return 0;
-    library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    library = ibp_loaded_library(info->dlpi_name);
     if (!library || !dlsym(library, "PMPI_Init")) return 0;
     ibp_mpi.library = library;
     ibp_mpi.library_data = writable_data(info);

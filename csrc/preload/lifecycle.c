@@ -99,14 +99,21 @@ static void describe_process(void)
     process->start_ns = ibp_clock_ns();
 }
 
+/* Why the messages of this rank are not seen; empty where they are. */
+static char why_not_seen[1024];
+
 static void describe_gaps(void)
 {
     process->notes[0] = '\0';
-    if (ibp_source) ibp_source->describe_gaps(process->notes, sizeof process->notes);
+    if (ibp_source && !*why_not_seen) ibp_source->describe_gaps(process->notes, sizeof process->notes);
+    if (*why_not_seen) {
+        ibp_text_append(process->notes, sizeof process->notes, "messages between ranks were not seen: ");
+        ibp_text_append(process->notes, sizeof process->notes, why_not_seen);
+        ibp_text_append(process->notes, sizeof process->notes, "\n");
+    }
 }
 
-/* `why` there is no source that sees the messages of this rank; empty where there is one. */
-static void describe_rank(const char *why)
+static void describe_rank(void)
 {
     process->world_rank = (uint32_t)ibp_mpi.rank;
     process->world_size = (uint32_t)ibp_mpi.size;
@@ -116,11 +123,6 @@ static void describe_rank(const char *why)
     ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
     if (ibp_operations_filtered) ibp_text_copy(process->operations, sizeof process->operations, environment("IBPROF"));
     describe_gaps();
-    if (!ibp_source) {
-        ibp_text_append(process->notes, sizeof process->notes, "messages between ranks were not seen: ");
-        ibp_text_append(process->notes, sizeof process->notes, why);
-        ibp_text_append(process->notes, sizeof process->notes, "\n");
-    }
 }
 
 /* Opens the recording. Returns 0, or -1 with the reason in `why`. */
@@ -193,7 +195,7 @@ bool ibp_is_started(void)
 
 void ibp_start(void)
 {
-    char why[1024] = "", unknown[256];
+    char unknown[256];
 
     if (started) return;
     started = true;
@@ -207,9 +209,10 @@ void ibp_start(void)
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
     ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown);
-    ibp_source = ibp_sources_choose(why, sizeof why);
+    ibp_source = ibp_sources_choose(why_not_seen, sizeof why_not_seen);
+    if (ibp_source) why_not_seen[0] = '\0';
     if (!ibp_source && !ibp_verbs_attached()) {
-        say_once("nothing is recorded", why);
+        say_once("nothing is recorded", why_not_seen);
         return;
     }
     if (!ibp_record_process()) {
@@ -218,7 +221,7 @@ void ibp_start(void)
         return;
     }
     say_unknown(unknown);
-    describe_rank(why);
+    describe_rank();
     (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
     if (!ibp_source) return;
     ibp_addresses_record();
@@ -228,6 +231,19 @@ void ibp_start(void)
     ibp_labels_sends = ibp_source->labels_sends;
     ibp_ticks_open_timeline((uint32_t)ibp_mpi.size);
     set_plain_world();
+}
+
+void ibp_take_source_back(const char *why)
+{
+    ibp_wiped->active = false;
+    ibp_labels_sends = false;
+    set_plain_world();
+    ibp_counters_clear();
+    ibp_source->detach();
+    process->source = IBP_SOURCE_NONE;
+    ibp_text_copy(why_not_seen, sizeof why_not_seen, why);
+    describe_gaps();
+    say_once("messages between ranks are not recorded", why);
 }
 
 /* -- stopping --------------------------------------------------------------------------------------------------------- */
@@ -249,7 +265,7 @@ void ibp_stop(void)
     ibp_wiped->active = false;
     ibp_labels_sends = false;
     set_plain_world();
-    if (!ibp_source) return;
+    if (!ibp_source || *why_not_seen) return;
     describe_gaps();
     ibp_source->detach();
 }

@@ -33,6 +33,9 @@ bool ibp_record_process(void);
 
 void ibp_set_counting(bool on);
 
+/* The source was wrong: what it counted is taken back, and it sees no more. */
+void ibp_take_source_back(const char *why);
+
 /* There was no space for a counter: says so, once a job. */
 void ibp_note_full(void);
 

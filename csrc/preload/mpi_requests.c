@@ -9,6 +9,7 @@
 #include "lifecycle.h"
 #include "next.h"
 #include "operations.h"
+#include "requests.h"
 #include "source.h"
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ static int start_some(start_all_function *start_all, int count, void **requests)
 {
     enum { ON_STACK = 256 };
     void *before[ON_STACK];
-    const unsigned operation = ibp_source->operation_of(ibp_mpi_request(requests, 0));
+    const unsigned operation = ibp_request_operation(ibp_mpi_request(requests, 0));
     const bool watched = operation == IBP_OPERATION_NONE || ibp_labels_sends;
     int result;
 
@@ -45,9 +46,9 @@ static int start_each(start_all_function *start_all, int count, void **requests)
 
     for (int first = 0, after; first < count && !result; first = after) {
         after = first + 1;
-        if (ibp_source->operation_of(ibp_mpi_request(requests, (size_t)first)) == IBP_OPERATION_NONE)
+        if (ibp_request_operation(ibp_mpi_request(requests, (size_t)first)) == IBP_OPERATION_NONE)
             while (after < count && after - first < AT_ONCE &&
-                   ibp_source->operation_of(ibp_mpi_request(requests, (size_t)after)) == IBP_OPERATION_NONE)
+                   ibp_request_operation(ibp_mpi_request(requests, (size_t)after)) == IBP_OPERATION_NONE)
                 after++;
         result = start_some(start_all, after - first, ibp_mpi_requests_from(requests, (size_t)first));
     }
@@ -95,7 +96,7 @@ START_ALL(PMPI_Startall)
         static int (*next)(void **);                                                                                   \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (ibp_is_active() && ibp_source->forget_request) ibp_source->forget_request(ibp_mpi_request(request, 0));    \
+        if (ibp_is_active()) ibp_request_freed(ibp_mpi_request(request, 0));                                           \
         return next(request);                                                                                          \
     }
 
@@ -113,9 +114,9 @@ REQUEST_FREE(PMPI_Request_free)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         if (!result && is_to_be_seen() && peer >= 0)                                                                   \
-            ibp_source->remember_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                     \
-                                      ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                 \
-                                      IBP_OPERATION_Psend_init);                                                       \
+            ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
+                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                     \
+                                  IBP_OPERATION_Psend_init);                                                           \
         return result;                                                                                                 \
     }
 

@@ -11,6 +11,7 @@
 #include "operations.h"
 #include "recording.h"
 #include "requests.h"
+#include "source.h"
 #include "text.h"
 
 #include <stdio.h>
@@ -28,13 +29,6 @@ static uint32_t first_counted_tag = 287;
 
 static struct ibp_peers communicator_of; /* key: prefix of the context and 1; address: the handle */
 static bool numbers_were_wrong;
-
-static struct {
-    bool expected;
-    unsigned messages;
-    uint64_t bytes;
-    bool to_other;
-} probe;
 
 /* -- which communicator ------------------------------------------------------------------------------------------------- */
 
@@ -239,13 +233,10 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
     unsigned operation;
 
     if (IBP_UNLIKELY(!ibp_is_active())) {
-        if (probe.expected && envelope.tag == IBP_MPICH_PROBE_TAG) {
-            probe.messages++;
-            probe.bytes += bytes;
-            probe.to_other |= !ibp_address_is_own(peer);
-        }
+        ibp_mpich_probe_seen(envelope.tag, peer, bytes);
         return;
     }
+    if (IBP_UNLIKELY(ibp_source_unproved)) ibp_mpich_compare(envelope.tag, bytes);
     ibp_log(5, "context %x tag %u to %x: %llu bytes in %s", envelope.context, envelope.tag, peer,
             (unsigned long long)bytes, ibp_operation_name(ibp_current.operation));
     if (ibp_address_is_own(peer)) return;
@@ -261,7 +252,9 @@ void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes)
     const unsigned current = ibp_current.operation;
     const bool own = is_synchronisation(current) || is_one_sided(current) || ibp_current.starts_request;
 
-    if (!ibp_is_active() || ibp_address_is_own(peer)) return;
+    if (!ibp_is_active()) return;
+    if (IBP_UNLIKELY(ibp_source_unproved)) ibp_mpich_compare(IBP_NO_TAG, bytes);
+    if (ibp_address_is_own(peer)) return;
     ibp_log(5, "active message to %x: %llu bytes in %s", peer, (unsigned long long)bytes, ibp_operation_name(current));
     count(starting(own && current ? current : IBP_OPERATION_UNATTRIBUTED), IBP_KIND_CONTROL, IBP_DIRECTION_SENT, peer,
           bytes);
@@ -276,88 +269,15 @@ void ibp_mpich_count_read(uint32_t peer, uint64_t bytes)
 
 /* -- requests ----------------------------------------------------------------------------------------------------------- */
 
-void ibp_mpich_remember_operation(void *request, unsigned operation)
-{
-    ibp_lock();
-    ibp_request_remember(&(struct ibp_request){
-        .address = request,
-        .role = IBP_REQUEST_COLLECTIVE,
-        .operation = (uint16_t)operation,
-    });
-    ibp_unlock();
-}
-
-void ibp_mpich_remember_send(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
-{
-    ibp_lock();
-    ibp_request_remember(&(struct ibp_request){
-        .address = request,
-        .role = IBP_REQUEST_SEND,
-        .operation = (uint16_t)operation,
-        .kind = IBP_KIND_USER,
-        .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
-        .bytes = bytes,
-    });
-    ibp_unlock();
-}
-
 /* A partitioned send travels as active messages. */
 void ibp_mpich_before_start(size_t number, void **requests)
 {
     for (size_t i = 0; i < number; i++) {
-        const struct ibp_request *known;
-        struct ibp_request request = {0};
+        struct ibp_request request;
 
-        ibp_lock();
-        known = ibp_request_find(ibp_mpi_request(requests, i));
-        if (known) request = *known;
-        ibp_unlock();
-        if (request.role == IBP_REQUEST_SEND)
+        if (ibp_request_copy(ibp_mpi_request(requests, i), &request) && request.role == IBP_REQUEST_SEND)
             count(starting(request.operation), IBP_KIND_USER, IBP_DIRECTION_SENT, request.peer, request.bytes);
     }
-}
-
-unsigned ibp_mpich_operation_of(void *request)
-{
-    const struct ibp_request *known;
-    unsigned operation = IBP_OPERATION_NONE;
-
-    ibp_lock();
-    known = ibp_request_find(request);
-    if (known) operation = known->operation;
-    ibp_unlock();
-    return operation;
-}
-
-void ibp_mpich_forget_request(void *request)
-{
-    ibp_lock();
-    ibp_request_forget(request);
-    ibp_unlock();
-}
-
-/* -- proof -------------------------------------------------------------------------------------------------------------- */
-
-int ibp_mpich_probe(char *why, size_t why_bytes)
-{
-    char sent[IBP_MPICH_PROBE_BYTES] = "ibprof", received[IBP_MPICH_PROBE_BYTES] = "";
-    const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
-    const ibp_handle communicator = ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world;
-    const int me = ibp_mpi.session ? 0 : ibp_mpi.rank;
-    long status[32]; /* larger than MPI_Status of any MPI */
-    void *request = NULL;
-
-    probe.expected = true;
-    if (!ibp_mpi.irecv(received, sizeof received, byte, me, IBP_MPICH_PROBE_TAG, communicator, &request) &&
-        !ibp_mpi.send(sent, sizeof sent, byte, me, IBP_MPICH_PROBE_TAG, communicator))
-        ibp_mpi.wait(&request, status);
-    probe.expected = false;
-    ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    if (!probe.messages || (probe.messages == 1 && probe.bytes == IBP_MPICH_PROBE_BYTES && !probe.to_other)) return 0;
-    snprintf(why, why_bytes, "a message of %d bytes to itself was seen %u times with %llu bytes%s in this MPI (%s)",
-             IBP_MPICH_PROBE_BYTES, probe.messages, (unsigned long long)probe.bytes,
-             probe.to_other ? ", to another address" : "", ibp_mpi.version);
-    return -1;
 }
 
 void ibp_mpich_describe_gaps(char *notes, size_t bytes)
@@ -365,6 +285,7 @@ void ibp_mpich_describe_gaps(char *notes, size_t bytes)
     ibp_text_append(notes, bytes,
                     "messages that ranks of one host exchange in its memory are not seen, as no port sees them\n");
     ibp_text_append(notes, bytes, "received bytes are not seen\n");
+    ibp_mpich_describe_proof(notes, bytes);
     if (numbers_were_wrong)
         ibp_text_append(notes, bytes,
                         "some operations of nonblocking collectives may be another one's that came before\n");

@@ -9,6 +9,8 @@
 #define IBPROF_MPICH_MESSAGES_H
 
 #include "libmpi.h"
+#include "mpich_proof.h"
+#include "redirect.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,23 +29,15 @@ void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes);
 /* Counts bytes that this process reads from a peer. */
 void ibp_mpich_count_read(uint32_t peer, uint64_t bytes);
 
-/* A message to itself, for a source to prove itself by. */
-#define IBP_MPICH_PROBE_BYTES 7
-#define IBP_MPICH_PROBE_TAG 23063
-
-/* Sends it. Returns 0, or -1 with the reason in `why` when what was seen of it is not what was sent. This MPI may not let it
- * get to the network: then nothing is seen, and that is right. */
-int ibp_mpich_probe(char *why, size_t why_bytes);
-
-/* See source.h. */
+/* What both sources of this kin have in their frames; see source.h. */
+#define IBP_MPICH_SOURCE                                                                                               \
+    .labels_sends = true, .detach = ibp_redirect_undo, .before_tag = ibp_mpich_before_tag,                             \
+    .after_tag = ibp_mpich_after_tag, .before_start = ibp_mpich_before_start,                                          \
+    .forget_communicator = ibp_mpich_forget_communicator, .expect_message = ibp_mpich_expect
 void ibp_mpich_before_tag(void);
 void ibp_mpich_after_tag(bool succeeded);
 void ibp_mpich_forget_communicator(ibp_handle communicator);
 void ibp_mpich_describe_gaps(char *notes, size_t bytes);
-void ibp_mpich_remember_operation(void *request, unsigned operation);
-void ibp_mpich_remember_send(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
 void ibp_mpich_before_start(size_t count, void **requests);
-unsigned ibp_mpich_operation_of(void *request);
-void ibp_mpich_forget_request(void *request);
 
 #endif

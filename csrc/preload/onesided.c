@@ -14,6 +14,8 @@
 #include "next.h"
 #include "operations.h"
 
+#include <string.h>
+
 /* MPI_NO_OP sends nothing of the origin's. Its handle is an object's address in Open MPI. */
 static bool is_no_op(ibp_handle operation)
 {
@@ -92,4 +94,11 @@ static const struct ibp_replacement large_calls[] = {
 void ibp_wrap_large_one_sided(void)
 {
     ibp_redirect_users(large_calls, sizeof large_calls / sizeof *large_calls);
+}
+
+void *ibp_large_one_sided(const char *name)
+{
+    for (size_t i = 0; i < sizeof large_calls / sizeof *large_calls; i++)
+        if (!strcmp(large_calls[i].name, name)) return large_calls[i].function;
+    return NULL;
 }

@@ -43,10 +43,6 @@ ibp_openmpi_start_function ibp_openmpi_hook_start;
 /* And those of its functions that a source has for wrappers of MPI calls (source.h). */
 void ibp_openmpi_before_start(size_t count, void **requests);
 void ibp_openmpi_after_start(size_t count, void **requests, void *const *before);
-void ibp_openmpi_forget_request(void *request);
-void ibp_openmpi_remember_send(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
-void ibp_openmpi_remember_operation(void *request, unsigned operation);
-unsigned ibp_openmpi_operation_of(void *request);
 
 /* -- what a message is ------------------------------------------------------------------------------------------------ */
 

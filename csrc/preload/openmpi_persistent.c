@@ -63,14 +63,10 @@ int ibp_openmpi_hook_irecv_init(void *buffer, size_t count, ibp_handle datatype,
 /* Counts a persistent request that is about to be started: what it sends now, what it receives when it is complete. */
 static void count_start(void *address)
 {
-    const struct ibp_request *known;
-    struct ibp_request request = {0};
+    struct ibp_request request;
     unsigned operation;
 
-    ibp_lock();
-    known = ibp_request_find(address);
-    if (known) request = *known;
-    ibp_unlock();
+    if (!ibp_request_copy(address, &request)) return;
     if (request.role != IBP_REQUEST_SEND && request.role != IBP_REQUEST_RECEIVE) return;
     operation = ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation : request.operation);
     if (!ibp_operation_wanted[operation]) return;
@@ -122,48 +118,4 @@ int ibp_openmpi_hook_start(size_t count, void **requests)
         if (!result) ibp_openmpi_after_start(some, requests + done, before);
     }
     return result;
-}
-
-void ibp_openmpi_forget_request(void *request)
-{
-    ibp_lock();
-    ibp_request_forget(request);
-    ibp_unlock();
-}
-
-void ibp_openmpi_remember_send(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
-{
-    ibp_lock();
-    ibp_request_remember(&(struct ibp_request){
-        .address = request,
-        .role = IBP_REQUEST_SEND,
-        .operation = (uint16_t)operation,
-        .kind = IBP_KIND_USER,
-        .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
-        .bytes = bytes,
-    });
-    ibp_unlock();
-}
-
-void ibp_openmpi_remember_operation(void *request, unsigned operation)
-{
-    ibp_lock();
-    ibp_request_remember(&(struct ibp_request){
-        .address = request,
-        .role = IBP_REQUEST_COLLECTIVE,
-        .operation = (uint16_t)operation,
-    });
-    ibp_unlock();
-}
-
-unsigned ibp_openmpi_operation_of(void *request)
-{
-    const struct ibp_request *known;
-    unsigned operation = IBP_OPERATION_NONE;
-
-    ibp_lock();
-    known = ibp_request_find(request);
-    if (known && known->role == IBP_REQUEST_COLLECTIVE) operation = known->operation;
-    ibp_unlock();
-    return operation;
 }

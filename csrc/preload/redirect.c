@@ -4,6 +4,7 @@
 #include "system.h"
 #include "redirect.h"
 #include "libmpi.h"
+#include "lookups.h"
 #include "text.h"
 
 #include <elf.h>
@@ -44,7 +45,7 @@ struct tables {
 struct search {
     const struct ibp_replacement *replacements; /* one, or several whose names begin alike */
     size_t count;
-    bool in_mpi; /* in the MPI libraries, or in all that is not one */
+    bool in_mpi;    /* in the MPI libraries, or in all that is not one */
     void *original;
     int found;
 };
@@ -106,7 +107,7 @@ static void *resolve(const struct dl_phdr_info *info, void *const *slot, const c
     void *library;
 
     if (*slot && !is_in(info, PT_LOAD, PF_X, *slot)) return *slot;
-    library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    library = ibp_loaded_library(info->dlpi_name);
     return library ? dlsym(library, name) : NULL;
 }
 
@@ -178,6 +179,44 @@ void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count
     struct search search = {.replacements = replacements, .count = count, .in_mpi = false};
 
     if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+}
+
+struct everybody {
+    struct ibp_replacement replacement;
+    void *function;
+    int found;
+};
+
+/* Neither opens nor asks for anything: other threads may be loading libraries. */
+static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    struct everybody *search = into;
+    const struct tables tables = find_tables(info);
+
+    (void)bytes;
+    if (is_in(info, PT_LOAD, 0, &changed)) return 0; /* ours */
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
+            const ElfW(Rela) *relocation = &tables.relocations[table][i];
+            const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
+            void **slot = (void **)(info->dlpi_addr + relocation->r_offset);
+
+            if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
+            if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
+            /* Before the first call it leads to the dynamic linker. */
+            if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
+            set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
+            search->found++;
+        }
+    return 0;
+}
+
+void ibp_redirect_everybody(const char *name, void *function, void *replacement)
+{
+    struct everybody search = {.replacement = {name, replacement}, .function = function};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_caller, &search);
+    ibp_log(3, "%s: %d calls of everybody's are redirected", name, search.found);
 }
 
 void ibp_redirect_undo(void)

@@ -24,4 +24,8 @@ void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count
 /* Takes all of that back. */
 void ibp_redirect_undo(void);
 
+/* Makes everybody who calls `function` by that name call `replacement`, for good: whoever calls may be gone by the time that it
+ * could be taken back. Calls that lead elsewhere, and our own, stay. */
+void ibp_redirect_everybody(const char *name, void *function, void *replacement);
+
 #endif

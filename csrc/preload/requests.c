@@ -3,6 +3,9 @@
  */
 #include "system.h"
 #include "requests.h"
+#include "communicators.h"
+#include "counters.h"
+#include "lifecycle.h"
 #include "recording.h"
 
 #define FIRST_PLACES 256
@@ -67,4 +70,55 @@ const struct ibp_request *ibp_request_find(void *address)
 void ibp_request_forget(void *address)
 {
     if (table.place) probe(table.place, table.mask, address)->role = 0;
+}
+
+bool ibp_request_copy(void *address, struct ibp_request *copy)
+{
+    const struct ibp_request *known;
+
+    ibp_lock();
+    known = ibp_request_find(address);
+    if (known) *copy = *known;
+    ibp_unlock();
+    return known;
+}
+
+void ibp_request_freed(void *address)
+{
+    ibp_lock();
+    ibp_request_forget(address);
+    ibp_unlock();
+}
+
+void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
+{
+    ibp_lock();
+    ibp_request_remember(&(struct ibp_request){
+        .address = address,
+        .role = IBP_REQUEST_SEND,
+        .operation = (uint16_t)operation,
+        .kind = IBP_KIND_USER,
+        .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
+        .bytes = bytes,
+    });
+    ibp_unlock();
+}
+
+void ibp_request_keep_operation(void *address, unsigned operation)
+{
+    ibp_lock();
+    ibp_request_remember(&(struct ibp_request){
+        .address = address,
+        .role = IBP_REQUEST_COLLECTIVE,
+        .operation = (uint16_t)operation,
+    });
+    ibp_unlock();
+}
+
+unsigned ibp_request_operation(void *address)
+{
+    struct ibp_request known;
+
+    if (!ibp_request_copy(address, &known)) return IBP_OPERATION_NONE;
+    return known.role == IBP_REQUEST_COLLECTIVE || ibp_labels_sends ? known.operation : IBP_OPERATION_NONE;
 }

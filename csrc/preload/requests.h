@@ -9,6 +9,7 @@
 
 #include "libmpi.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ibp_request_role {
@@ -35,5 +36,21 @@ void ibp_request_remember(const struct ibp_request *request);
 const struct ibp_request *ibp_request_find(void *address);
 
 void ibp_request_forget(void *address);
+
+/* The same for calls of MPI's, which do not hold the lock of counters. */
+
+/* A copy of what is known. Returns whether anything is. */
+bool ibp_request_copy(void *address, struct ibp_request *known);
+void ibp_request_freed(void *address);
+
+/* A call made a partitioned send, which starts as a persistent one does and whose parts go past every hook. */
+void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
+
+/* A call made a request whose messages show only by MPI_Start what they belong to: a persistent collective's, and any that sends
+ * where calls are labelled. */
+void ibp_request_keep_operation(void *address, unsigned operation);
+
+/* The operation of such a request, IBP_OPERATION_NONE for any other one. */
+unsigned ibp_request_operation(void *address);
 
 #endif

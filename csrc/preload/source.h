@@ -43,23 +43,18 @@ struct ibp_source_operations {
     void (*before_start)(size_t count, void **requests);
     void (*after_start)(size_t count, void **requests, void *const *before);
 
-    /* The application frees a request, or a communicator; the latter may be NULL. */
-    void (*forget_request)(void *request);
+    /* The application frees a communicator; may be NULL. */
     void (*forget_communicator)(ibp_handle communicator);
 
-    /* A call made a partitioned send, which starts as a persistent one does and whose parts go past every hook. */
-    void (*remember_send)(void *request, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
-
-    /* A call made a request whose messages show only by MPI_Start what they belong to: a persistent collective's, and any
-     * that sends where calls are labelled. */
-    void (*remember_operation)(void *request, unsigned operation);
-
-    /* The operation of such a request, IBP_OPERATION_NONE for any other one. */
-    unsigned (*operation_of)(void *request);
+    /* The application is about to send so many items under a tag; called while ibp_source_unproved, else may be NULL. */
+    void (*expect_message)(uint64_t count, ibp_handle datatype, int peer, int tag);
 };
 
 /* The one that is attached; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
+
+/* A message to itself was not enough: the first ones to others are held against the calls that send them. */
+extern IBP_INTERNAL bool ibp_source_unproved;
 
 /* Hooks into what MPI is about to make. */
 void ibp_sources_prepare(void);

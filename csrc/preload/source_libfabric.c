@@ -453,17 +453,8 @@ static void describe_gaps(char *notes, size_t bytes)
 const struct ibp_source_operations ibp_source_libfabric = {
     .source = IBP_SOURCE_LIBFABRIC,
     .name = "libfabric",
-    .labels_sends = true,
     .prepare = prepare,
     .attach = attach,
-    .detach = ibp_redirect_undo,
     .describe_gaps = describe_gaps,
-    .before_tag = ibp_mpich_before_tag,
-    .after_tag = ibp_mpich_after_tag,
-    .before_start = ibp_mpich_before_start,
-    .forget_request = ibp_mpich_forget_request,
-    .forget_communicator = ibp_mpich_forget_communicator,
-    .remember_send = ibp_mpich_remember_send,
-    .remember_operation = ibp_mpich_remember_operation,
-    .operation_of = ibp_mpich_operation_of,
+    IBP_MPICH_SOURCE,
 };

@@ -118,8 +118,4 @@ const struct ibp_source_operations ibp_source_openmpi = {
     .after_tag = ibp_openmpi_after_tag,
     .before_start = ibp_openmpi_before_start,
     .after_start = ibp_openmpi_after_start,
-    .forget_request = ibp_openmpi_forget_request,
-    .remember_send = ibp_openmpi_remember_send,
-    .remember_operation = ibp_openmpi_remember_operation,
-    .operation_of = ibp_openmpi_operation_of,
 };

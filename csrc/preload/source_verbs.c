@@ -10,6 +10,7 @@
 #include "system.h"
 #include "source_verbs.h"
 #include "lifecycle.h"
+#include "lookups.h"
 #include "verbs_lock.h"
 
 #include <errno.h>
@@ -19,13 +20,18 @@
 
 static void *find_real(const char *library_name, const char *name)
 {
-    void *library = dlopen ? dlopen(library_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *library = ibp_loaded_library(library_name);
     void *found = NULL;
 
     /* By version, because 1.0 has another binary interface; of the others the default is meant. */
     if (library && dlvsym) found = dlvsym(library, name, "IBVERBS_1.1");
     if (library && !found) found = dlsym(library, name);
     return found;
+}
+
+void *ibp_verbs_real(const char *name)
+{
+    return find_real(strncmp(name, "mlx5dv_", strlen("mlx5dv_")) ? IBP_VERBS_LIBRARY : IBP_MLX5_LIBRARY, name);
 }
 
 /* Fills the function pointer `next`, once, or makes the function return `failure`. */

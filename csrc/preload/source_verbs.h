@@ -15,6 +15,9 @@ void ibp_verbs_attach(struct ibp_verbs_context *context);
 /* Whether a device was opened. */
 bool ibp_verbs_attached(void);
 
+/* The function of that name in libibverbs or mlx5's library; NULL where that is not loaded, or has none. */
+void *ibp_verbs_real(const char *name);
+
 /* The hook in place of a device's post_send, and the one before it: that opens the recording, so that the hardware's counters
  * are read before anything is posted. */
 int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);

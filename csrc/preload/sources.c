@@ -14,6 +14,7 @@
 #include <strings.h>
 
 const struct ibp_source_operations *ibp_source;
+bool ibp_source_unproved;
 
 /* Those that an MPI can have, the likelier one first. One of Open MPI's components may use UCX or libfabric too, below the
  * place where we see its messages. */

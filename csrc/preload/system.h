@@ -25,19 +25,16 @@
 /* glibc 2.34 moved these into libc under a new version; the old one is still there, and on older systems it is the only one. */
 #if defined(__GLIBC__) && defined(__x86_64__)
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
-__asm__(".symver dlopen,dlopen@GLIBC_2.2.5");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.2.5");
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 #elif defined(__GLIBC__) && (defined(__aarch64__) || defined(__powerpc64__))
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
-__asm__(".symver dlopen,dlopen@GLIBC_2.17");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.17");
 __asm__(".symver dladdr,dladdr@GLIBC_2.17");
 #endif
 
 /* They lived in libdl once, which a program that is no MPI program need not have loaded. */
 #pragma weak dlsym
-#pragma weak dlopen
 #pragma weak dlvsym
 #pragma weak dladdr
 #pragma weak dl_iterate_phdr

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What an MPI library calls and what calls an MPI library, made up: with -DMPI a library of that name, which passes its argument
+ * on to the layer below, and else that layer.
+ */
+#ifdef MPI
+int made_up_layer(int value);
+int MPI(int value);
+
+int MPI(int value)
+{
+    return made_up_layer(value) + 1;
+}
+#else
+int made_up_layer(int value);
+
+int made_up_layer(int value)
+{
+    return 10 * value;
+}
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Two made-up MPI libraries call a layer below them, one bound lazily, one at once and with its table of addresses read-only:
+ * their calls alone are redirected, to where they were meant afterwards, and taken back.
+ */
+#include "check.h"
+#include "redirect.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+int made_up_lazy(int value), made_up_now(int value), made_up_layer(int value);
+
+static int (*original)(int);
+static int hooked, replaced;
+
+static int hook(int value)
+{
+    hooked++;
+    return original(value) + 1000;
+}
+
+static int replacement(int value)
+{
+    replaced++;
+    return made_up_layer(value) + 5000;
+}
+
+/* Whether the page of an address may be written to. */
+static int is_writable(const void *address)
+{
+    unsigned long begin, end;
+    char line[600], rights[5];
+    int writable = -1;
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    CHECK(maps);
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %4s", &begin, &end, rights) == 3 && (uintptr_t)address >= begin &&
+            (uintptr_t)address < end)
+            writable = rights[1] == 'w';
+    fclose(maps);
+    return writable;
+}
+
+static void test_calls_of_the_library_alone(void)
+{
+    CHECK(ibp_redirect("made_up_layer", (void *)hook, &original) == 2);
+    CHECK(original == made_up_layer);
+    CHECK(made_up_lazy(2) == 1021 && made_up_now(3) == 1031 && hooked == 2);
+    CHECK(made_up_layer(4) == 40 && hooked == 2); /* the program's own call */
+    CHECK(!ibp_redirect("made_up_layer", (void *)hook, &original)); /* once is enough */
+    CHECK(original == made_up_layer);
+    ibp_redirect_undo();
+    CHECK(made_up_lazy(2) == 21 && made_up_now(3) == 31 && hooked == 2);
+    ibp_redirect_undo();
+    CHECK(made_up_lazy(2) == 21);
+}
+
+static void test_what_is_not_called(void)
+{
+    void *untouched = &hooked;
+
+    CHECK(!ibp_redirect("no_such_function", (void *)hook, &untouched) && untouched == &hooked);
+}
+
+static void test_everybody(void)
+{
+    int (*layer)(int);
+
+    *(void **)&layer = dlsym(RTLD_DEFAULT, "made_up_layer");
+    CHECK(layer == made_up_layer);
+    ibp_redirect_everybody("made_up_layer", (void *)hook,
+                           (void *)replacement); /* leads elsewhere: at most those unbound */
+    replaced = 0;
+    CHECK(made_up_now(1) == 11 && !replaced);
+    ibp_redirect_everybody("made_up_layer", (void *)layer, (void *)replacement);
+    CHECK(made_up_now(1) == 5011 && made_up_lazy(1) == 5011 && replaced == 2);
+    CHECK(made_up_layer(1) == 10 && replaced == 2); /* ours stay */
+    ibp_redirect_undo();
+    CHECK(made_up_now(1) == 5011); /* for good */
+}
+
+int main(void)
+{
+    test_what_is_not_called();
+    test_calls_of_the_library_alone();
+    test_everybody();
+    CHECK(is_writable((void *)(uintptr_t)made_up_now) == 0);
+    return 0;
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that a program takes out of an MPI library or libibverbs by hand are seen; other lookups do not change."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import mpis
+import pytest
+from matrices import load_complete, recorded
+
+from ibprof.load import load_profile
+
+C_TESTS = mpis.ROOT / "csrc" / "tests"
+
+
+def compile_c(output: Path, source: Path, *options: str) -> Path:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-Wall", "-D_GNU_SOURCE", f"-I{C_TESTS}", "-o", output, source, *options, "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def made_up_verbs(folder: Path) -> None:
+    versions = f"-Wl,--version-script={C_TESTS / 'made_up_verbs.map'}"
+    compile_c(folder / "libibverbs.so.1", C_TESTS / "made_up_verbs.c", "-shared", "-fPIC", versions)
+
+
+def run(program: list[str | Path], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    ours = {
+        "LD_PRELOAD": str(mpis.library()),
+        "IBPROF_OUTPUT": str(folder / "recording"),
+        "LD_LIBRARY_PATH": str(folder),
+    }
+    env = mpis.environment(ours | variables)
+    return subprocess.run(program, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("by", ["dlsym", "dlvsym"])
+@pytest.mark.parametrize("bound", ["lazily", "at once"])
+def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
+    made_up_verbs(tmp_path)
+    option = "-Wl,-z,lazy" if bound == "lazily" else "-Wl,-z,now,-z,relro"
+    program = compile_c(tmp_path / "program", mpis.PROGRAMS / "verbs_by_hand.c", option)
+    done = run([program, by], tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    profile = load_profile(tmp_path / "recording")
+    assert profile.transfers.bytes.sum() == 12340
+    assert profile.transfers.messages.sum() == 10
+    assert {pair.remote_lid for pair in profile.pairs} == {77}
+
+
+def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
+    """A library beside the one that opens it, and RTLD_NEXT; the same without us, so that the test can fail."""
+    made_up_verbs(tmp_path)
+    source = mpis.PROGRAMS / "opens_beside.c"
+    compile_c(tmp_path / "own" / "libbeside.so", source, "-shared", "-fPIC", "-DBESIDE")
+    inherit = ["-shared", "-fPIC", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/own"]
+    library = compile_c(tmp_path / "libopener.so", source, *inherit)
+    asks = f"import ctypes, sys; sys.exit(ctypes.CDLL('{library}', mode=ctypes.RTLD_GLOBAL).opens_beside())"
+    for preload in ("", str(mpis.library())):
+        done = run([sys.executable, "-c", asks], tmp_path, LD_PRELOAD=preload)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM])
+def test_mpi(name: str, tmp_path: Path) -> None:
+    """As by Julia's MPI.jl, which looks each function up in the library that it opened."""
+    mpi = mpis.find_mpi(name) if name == mpis.SYSTEM else mpis.find_of_mpich_kin(name)
+    needed = subprocess.run(["ldd", mpis_program(mpi, tmp_path)], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"=> (\S*/libmpi(?:ch)?\.so\S*)", needed)
+    assert found
+    command: list[str | Path] = [sys.executable, mpis.PROGRAMS / "by_ctypes.py", found[1]]
+    mpis.run_mpi(mpi, 2, command, recording=tmp_path / "recording", env=dict(mpis.THROUGH_NETWORK))
+    profile = load_complete(tmp_path / "recording", 2)
+    assert recorded(profile, operation="SEND") == {(0, 1): (5000, 1)}
+    assert recorded(profile, operation="BCAST") == {(0, 1): (20000, 1)}
+
+
+def mpis_program(mpi: mpis.Mpi, folder: Path) -> Path:
+    """Some program of this MPI's, which is linked with its library."""
+    return mpis.build(mpi, "threads.c", folder)
+
+
+def test_nobody_else_is_in_the_way(tmp_path: Path) -> None:
+    """Without such a library nothing is redirected: a lookup costs what it did, and leads where it did."""
+    done = run([sys.executable, "-c", "import ctypes; print(ctypes.CDLL(None).getpid())"], tmp_path, IBPROF_VERBOSE="5")
+    assert done.stdout.strip().isdigit()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "recording").exists()
