@@ -84,20 +84,18 @@ export class LoadTable {
   private compress(end: number, key: Key): { of: ArrayLike<number>; keys: number[] } {
     if (key.count < SMALL || !this.router)
       return { of: key.of, keys: Array.from({ length: key.count }, (_, at) => at) };
-    this.prepare();
-    const { first, flow } = this.index as FlowIndex;
     const keys: number[] = [];
     const slots = new Map<number, number>();
     const of: number[] = [];
-    for (let at = first[end]; at < first[end + 1]; at++) {
-      const each = key.of[flow[at]];
+    for (const flow of this.flowsOn(end)) {
+      const each = key.of[flow];
       if (each < 0) continue;
       let slot = slots.get(each);
       if (slot === undefined) {
         slot = keys.push(each) - 1;
         slots.set(each, slot);
       }
-      of[flow[at]] = slot;
+      of[flow] = slot;
     }
     return { of, keys };
   }
@@ -118,11 +116,16 @@ export class LoadTable {
   };
 
   get rankPairs(): Pairs | null {
-    return this.once("rank pairs", (flows) => numberPairs(flows.sourceRank, flows.destinationRank));
+    return this.once("rank pairs", (flows) =>
+      numberPairs(flows.sourceRank, flows.destinationRank, this.model.header.rank_names.length),
+    );
   }
 
   get hostPairs(): Pairs | null {
-    return this.once("host pairs", (flows) => numberPairs(this.hosts(flows).source, this.hosts(flows).destination));
+    return this.once("host pairs", (flows) => {
+      const { source, destination } = this.hosts(flows);
+      return numberPairs(source, destination, this.model.header.host_names.length);
+    });
   }
 
   /** Pairs of who sends and who receives: a rank where one is known; the address, numbered on behind the ranks, else. */
@@ -131,8 +134,9 @@ export class LoadTable {
     return this.once("endpoint pairs", (flows) => {
       if (!this.hasUnrankedFlows) return this.rankPairs as Pairs;
       const ends = (rank: ArrayLike<number>, address: ArrayLike<number>): Int32Array =>
-        Int32Array.from(rank, (each, flow) => (each >= 0 ? each : ranks + address[flow]));
-      return numberPairs(ends(flows.sourceRank, flows.source), ends(flows.destinationRank, flows.destination));
+        mapIntegers(rank.length, (flow) => (rank[flow] >= 0 ? rank[flow] : ranks + address[flow]));
+      const things = ranks + flows.addressNode.length;
+      return numberPairs(ends(flows.sourceRank, flows.source), ends(flows.destinationRank, flows.destination), things);
     });
   }
 
@@ -177,9 +181,21 @@ export class LoadTable {
       for (let flow = 0; flow < flows.count; flow++) meet(flow);
       return;
     }
-    this.prepare();
-    const { first, flow } = this.index as FlowIndex;
-    for (let at = first[selection.end]; at < first[selection.end + 1]; at++) meet(flow[at]);
+    for (const flow of this.flowsOn(selection.end)) meet(flow);
+  }
+
+  /** The flows on a link end, ascending. */
+  private flowsOn(end: number): Uint32Array {
+    if (this.index) return this.index.flow.subarray(this.index.first[end], this.index.first[end + 1]);
+    // Looking for one end's flows is quicker than to make the index of all.
+    const look = (flows: Flows): Uint32Array => {
+      const { offset, end: ends } = (this.router as Router).paths;
+      const found: number[] = [];
+      for (let flow = 0; flow < flows.count; flow++)
+        for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) if (ends[hop] === end) found.push(flow);
+      return Uint32Array.from(found);
+    };
+    return this.once(`on ${end}`, look) ?? new Uint32Array(0);
   }
 
   private partsOf(flows: Flows, time: number[] | undefined): Float64Array | null {
@@ -235,20 +251,22 @@ export class LoadTable {
   }
 
   private hosts(flows: Flows): { source: Int32Array; destination: Int32Array } {
-    const ofAddress = (address: number): number => {
-      const node = flows.addressNode[address];
-      return node < 0 ? -1 : this.model.nodeHost[node];
-    };
-    const found = this.once("hosts", () => ({
-      source: Int32Array.from(flows.source, ofAddress),
-      destination: Int32Array.from(flows.destination, ofAddress),
+    const { addressNode } = flows;
+    const ofAddress = mapIntegers(addressNode.length, (address) =>
+      addressNode[address] < 0 ? -1 : this.model.nodeHost[addressNode[address]],
+    );
+    const found = this.once("hosts", ({ count, source, destination }) => ({
+      source: mapIntegers(count, (flow) => ofAddress[source[flow]]),
+      destination: mapIntegers(count, (flow) => ofAddress[destination[flow]]),
     }));
     return found as { source: Int32Array; destination: Int32Array };
   }
 
-  private get hasUnrankedFlows(): boolean {
-    const some = (column: ArrayLike<number>): boolean => Array.prototype.some.call(column, (rank) => rank < 0);
-    return this.once("unranked", (flows) => some(flows.sourceRank) || some(flows.destinationRank)) ?? false;
+  private get hasUnrankedFlows(): boolean | null {
+    return this.once("unranked", ({ count, sourceRank, destinationRank }) => {
+      for (let flow = 0; flow < count; flow++) if (sourceRank[flow] < 0 || destinationRank[flow] < 0) return true;
+      return false;
+    });
   }
 
   private column(of: (flows: Flows) => ArrayLike<number>, count: number): Key {
@@ -278,6 +296,13 @@ export class LoadTable {
 interface FlowIndex {
   first: Uint32Array;
   flow: Uint32Array;
+}
+
+/** As Int32Array.from, but many times as quick. */
+function mapIntegers(count: number, value: (index: number) => number): Int32Array {
+  const made = new Int32Array(count);
+  for (let index = 0; index < count; index++) made[index] = value(index);
+  return made;
 }
 
 function indexFlows({ offset, end }: { offset: Uint32Array; end: Uint32Array }, ends: number): FlowIndex {

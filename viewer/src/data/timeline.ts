@@ -49,13 +49,17 @@ export class Timeline {
       total[cell] += bytes[row];
       within[cell] += bytes[row] * overlap(begin[row], end[row], from, to, to >= this.seconds);
     }
-    return Float64Array.from({ length: flows.count }, (_, flow) => {
-      const [source, destination] = [flows.sourceRank[flow], flows.destinationRank[flow]];
-      if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) return 0;
+    const parts = new Float64Array(flows.count);
+    for (let flow = 0; flow < flows.count; flow++) {
+      const source = flows.sourceRank[flow];
+      const destination = flows.destinationRank[flow];
+      if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) continue;
       // What was fetched was noted by the one that received it.
-      const cell = [this.cell(source, destination), this.cell(destination, source)].find((each) => total[each]);
-      return cell === undefined ? 0 : within[cell] / total[cell];
-    });
+      const sent = this.cell(source, destination);
+      const cell = total[sent] ? sent : this.cell(destination, source);
+      if (total[cell]) parts[flow] = within[cell] / total[cell];
+    }
+    return parts;
   }
 
   private cell(rank: number, peer: number): number {

@@ -25,8 +25,8 @@ export class Hosts implements Panel {
     this.list = new SenderList(page, {
       part: "hosts",
       what: "host",
-      sent: table.by.sourceHost(),
-      received: table.by.destinationHost(),
+      sent: table.by.sourceHost,
+      received: table.by.destinationHost,
       name,
       words: name,
     });

@@ -17,8 +17,8 @@ export class Ranks implements Panel {
     this.list = new SenderList(page, {
       part: "ranks",
       what: "rank",
-      sent: table.by.sourceRank(),
-      received: table.by.destinationRank(),
+      sent: table.by.sourceRank,
+      received: table.by.destinationRank,
       name,
       words: name,
     });

@@ -15,8 +15,8 @@ export interface Senders {
   part: "ranks" | "hosts";
   /** In the singular. */
   what: string;
-  sent: Key;
-  received: Key;
+  sent(): Key;
+  received(): Key;
   name(which: number): string;
   /** What a filter is held against, name included. */
   words(which: number): string;
@@ -55,7 +55,7 @@ export class SenderList {
     if (!look) return;
     const selection: Selection = { ...look.state, [senders.part]: undefined };
     const { table } = this.page;
-    const sums = { sent: table.sumBy(selection, senders.sent), received: table.sumBy(selection, senders.received) };
+    const sums = { sent: table.sumBy(selection, senders.sent()), received: table.sumBy(selection, senders.received()) };
     const wanted = this.filter.value.trim().toLowerCase();
     const fits = (which: number): boolean => !wanted || senders.words(which).toLowerCase().includes(wanted);
     const { listed, found } = this.list(sums, fits);

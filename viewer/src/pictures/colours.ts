@@ -3,7 +3,7 @@
 
 /** Viridis-like by lightness: light to dark on white, and dark to light on black, without a step back. */
 const LIGHT = ["#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51"];
-const DARK = ["#45307c", "#8f3a94", "#dd5577", "#f9995a", "#fde9a3"];
+const DARK = ["#6f5ac0", "#a850b0", "#e2637f", "#fba35f", "#fdecab"];
 
 export const STEPS = 64;
 

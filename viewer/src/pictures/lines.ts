@@ -13,6 +13,8 @@ const SWITCH = 1;
 const SEGMENTS = 400;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
+/** Pixels that no two arrows of one direction share. */
+const APART = 14;
 const LETTER = 6.6;
 
 export class Lines implements Drawing {
@@ -98,10 +100,12 @@ export class Lines implements Drawing {
       if (step !== HIDDEN && this.isInSight(end, view, width, height)) batches[step].push(end);
     }
     // As thin as must be for all to be seen.
-    const thin = Math.min(Math.max(INK / Math.sqrt(2 * this.model.links + 1), 0.6), 2.4);
+    const faint = Math.min(Math.max(INK / Math.sqrt(2 * this.model.links + 1), 0.4), 1.6);
+    const lit = batches.slice(1).reduce((sum, ends) => sum + ends.length, 0);
+    const thin = Math.min(Math.max(INK / Math.sqrt(lit + 1), 0.6), 2.4);
     batches.forEach((ends, batch) => {
       ink.strokeStyle = batch ? look.theme.ramp[batch - 1] : look.theme.idle;
-      ink.lineWidth = batch ? thin * (1 + batch / STEPS) : thin * 0.7;
+      ink.lineWidth = batch ? thin * (1 + batch / STEPS) : Math.min(thin, faint);
       this.stroke(ink, ends, view);
     });
     if (look.ways.length) {
@@ -145,17 +149,24 @@ export class Lines implements Drawing {
   private paintArrows(ink: Ink, look: Look, ends: number[], { scale, x: left, y: top }: Transform): void {
     if (ends.length > MOST_ARROWS) return;
     ink.fillStyle = look.theme.text;
+    ink.strokeStyle = look.theme.ground;
+    ink.lineWidth = 1;
+    const taken = new Set<string>();
     for (const end of ends) {
       const [fromX, fromY, toX, toY] = this.placeOfEnd(end);
       const length = Math.hypot(toX - fromX, toY - fromY);
       if (length * scale < 3 * ARROW) continue;
       const [alongX, alongY] = [((toX - fromX) / length) * ARROW, ((toY - fromY) / length) * ARROW];
       const [tipX, tipY] = [left + (fromX + 0.7 * (toX - fromX)) * scale, top + (fromY + 0.7 * (toY - fromY)) * scale];
+      const place = `${Math.round(tipX / APART)} ${Math.round(tipY / APART)} ${Math.sign(alongY)}`;
+      if (taken.has(place)) continue;
+      taken.add(place);
       ink.beginPath();
       ink.moveTo(tipX + alongX, tipY + alongY);
       ink.lineTo(tipX - alongX - 0.7 * alongY, tipY - alongY + 0.7 * alongX);
       ink.lineTo(tipX - alongX + 0.7 * alongY, tipY - alongY - 0.7 * alongX);
       ink.closePath();
+      ink.stroke();
       ink.fill();
     }
   }
