@@ -80,6 +80,7 @@ for group in "$@"; do
         need bindfs has bindfs
         need musl-tools has musl-gcc
         need chromium has chromium
+        need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the letters of the view's golden pictures
         need libjemalloc2 has_library libjemalloc.so.2
         ;;
     *)

@@ -41,6 +41,18 @@ class Opened:
         assert box
         return box["x"] + x, box["y"] + y
 
+    def address(self) -> str:
+        """The fragment of the page's address."""
+        return str(self.page.evaluate("location.hash"))
+
+    def lit(self) -> set[int]:
+        """Link ends that are drawn with a colour."""
+        return set(self.page.evaluate("ibprof.lit()"))
+
+    def bytes_of_ends(self) -> list[int]:
+        """What links.csv has, by link end."""
+        return [int(each) for ends in self.expected() for each in ends]
+
     def hottest(self) -> int:
         """The link end at the head of the list."""
         return int(self.page.locator("#hot button").first.get_attribute("data-end") or "")

@@ -32,7 +32,9 @@ def browser() -> Iterator[Browser]:
 def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     contexts = []
 
-    def open_one(arguments: Sequence[str], scheme: str = "light", width: int = 1280, height: int = 720) -> Opened:
+    def open_one(
+        arguments: Sequence[str], scheme: str = "light", width: int = 1280, height: int = 720, address: str = ""
+    ) -> Opened:
         html, links = tmp_path / "view.html", tmp_path / "links.csv"
         assert view.main([*arguments, "-o", str(html)]) == 0
         assert layout.main([*arguments, "-o", str(links)]) == 0
@@ -49,7 +51,7 @@ def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         page.on("request", lambda request: opened.requests.append(request.url))
         page.on("console", lambda message: opened.complaints.append(message.text))
         page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-        page.goto(html.as_uri())
+        page.goto(html.as_uri() + address)
         page.wait_for_selector("html[data-ready]")
         opened.requests.remove(html.as_uri())
         return opened

@@ -4,28 +4,19 @@
 from __future__ import annotations
 
 import csv
-import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from fabric_samples import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
 from opened_views import Open
 from profile_samples import Count, make_host, make_profile, make_rank
+from traffic_samples import write_matrix
 
 from ibprof.archive import write_archive
 from ibprof_converter.cli import layout, report, view
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
-
-
-def write_matrix(path: Path, ranks: int, amounts: Sequence[int] = (1, 1 << 20)) -> str:
-    draw = random.Random(7)
-    pairs = [(one, other) for one in range(ranks) for other in range(ranks) if one != other]
-    rows = [f"{one},{other},{draw.randint(*amounts)},1" for one, other in pairs]
-    path.write_text("\n".join(["src,dst,bytes,messages", *rows, ""]))
-    return str(path)
 
 
 @pytest.fixture

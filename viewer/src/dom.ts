@@ -67,6 +67,20 @@ export function shareRow(name: string | Node, bytes: bigint, total: bigint): HTM
   return rowOf(name, amount, formatShare(bytes, total));
 }
 
+/** Puts other children in; what had the keyboard's focus, and is there again by its name, has it again. */
+export function replaceChildren(place: HTMLElement, ...children: Node[]): void {
+  const { activeElement } = document;
+  const name = activeElement && place.contains(activeElement) ? nameOf(activeElement) : "";
+  place.replaceChildren(...children);
+  if (!name) return;
+  const same = [...place.querySelectorAll<HTMLElement>("button, input, [tabindex]")];
+  same.find((each) => nameOf(each) === name)?.focus({ preventScroll: true });
+}
+
+function nameOf(one: Element): string {
+  return `${one.tagName} ${one.getAttribute("aria-label") ?? one.textContent ?? ""}`;
+}
+
 /** Calls when a canvas or another element has another size. */
 export function onResize(target: Element, call: () => void): void {
   new ResizeObserver(call).observe(target);

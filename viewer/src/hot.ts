@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hottest link ends, on the first screen: their share, least time, and who loads them.
 
-import { button, byId, element } from "./dom";
+import { button, byId, element, replaceChildren } from "./dom";
 import type { Page } from "./page";
 import type { Look } from "./pictures/look";
 import { formatBytes, formatShare } from "./show";
@@ -22,6 +22,6 @@ export class Hot {
       return element("li", "", choose, element("p", carried), element("p", names.whoIsOn(state, end)));
     });
     if (!items.length) items.push(element("li", "no link carries anything"));
-    byId("hot").replaceChildren(...items);
+    replaceChildren(byId("hot"), ...items);
   }
 }

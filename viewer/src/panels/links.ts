@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Link ends by what they carry: the picture in words.
 
-import { button, element, rowOf, scroller, tableOf } from "../dom";
+import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 import { formatBytes, formatCount, formatShare } from "../show";
@@ -34,6 +34,6 @@ export class Links implements Panel {
       );
     });
     const note = element("p", `${rows.length} of ${ranking.used} link ends that carry anything`);
-    this.place.replaceChildren(note, tableOf(["sends on the link", "bytes", "share", "least time"], rows));
+    replaceChildren(this.place, note, tableOf(["sends on the link", "bytes", "share", "least time"], rows));
   }
 }

@@ -4,7 +4,7 @@
 import { rank } from "../data/amounts";
 import type { Key } from "../data/loads";
 import type { Pairs } from "../data/pairs";
-import { button, element, scroller, shareRow, tableOf } from "../dom";
+import { button, element, replaceChildren, scroller, shareRow, tableOf } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 import { formatBytes } from "../show";
@@ -78,7 +78,7 @@ export class PairsPanel implements Panel {
       return shareRow(button(nameOf(kind, pairs, pair), press, isChosen(pair)), sums.exact(pair), total);
     });
     const note = element("p", `${rows.length} of ${used} pairs that load links`);
-    this.table.replaceChildren(note, tableOf(["pair", "bytes", "share"], rows));
+    replaceChildren(this.table, note, tableOf(["pair", "bytes", "share"], rows));
   }
 
   private makeKind(part: "ranks" | "hosts", name: (one: number) => string): Kind {

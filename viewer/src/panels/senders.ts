@@ -3,7 +3,7 @@
 
 import { type Amounts, rank } from "../data/amounts";
 import type { Key } from "../data/loads";
-import { button, element, rowOf, scroller, tableOf } from "../dom";
+import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
 import type { Page } from "../page";
 import type { Look } from "../pictures/look";
 import { formatBytes, formatCount } from "../show";
@@ -64,7 +64,7 @@ export class SenderList {
     const note = element("p", rows.length < found ? `the first ${rows.length} of ${found}` : `${found} in all`);
     const heads = [`${senders.what}`, this.makeHead("sends", "sent"), this.makeHead("receives", "received")];
     const none = element("p", `no ${senders.what} sends over links`);
-    this.place.replaceChildren(...(rows.length ? [note, tableOf(heads, rows)] : [none]));
+    replaceChildren(this.place, ...(rows.length ? [note, tableOf(heads, rows)] : [none]));
   }
 
   private list(

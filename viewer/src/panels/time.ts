@@ -2,7 +2,7 @@
 // What was sent over time; a span of it is chosen by a drag, by keys, or in the table.
 
 import type { Timeline } from "../data/timeline";
-import { button, element, rowOf, scroller, tableOf } from "../dom";
+import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 import { RangeBar } from "../range_bar";
@@ -58,7 +58,7 @@ export class Time implements Panel {
       const press = (): void => this.page.choose({ time: [from, to] });
       return rowOf(button(`${formatSeconds(from)} to ${formatSeconds(to)}`, press), formatBytes(bytes));
     });
-    this.table.replaceChildren(tableOf(["span", "bytes sent"], rows));
+    replaceChildren(this.table, tableOf(["span", "bytes sent"], rows));
   }
 
   private paint(context: CanvasRenderingContext2D, width: number, height: number): void {

@@ -2,7 +2,7 @@
 // Regions, operations and jobs, each with what it puts on links.
 
 import type { Key } from "../data/loads";
-import { button, element, shareRow, tableOf } from "../dom";
+import { button, element, replaceChildren, shareRow, tableOf } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 
@@ -46,6 +46,6 @@ export class What implements Panel {
       return shareRow(button(name(share.key), press, chosen), share.bytes, total);
     });
     const shown = rows.length ? tableOf([part, "bytes", "share"], rows) : element("p", "not in this file");
-    this.places[part].replaceChildren(shown);
+    replaceChildren(this.places[part], shown);
   }
 }
