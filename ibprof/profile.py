@@ -145,6 +145,23 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """Where a process is on a Cartesian grid that the program made (MPI_Cart_create).
+
+    Attributes:
+        dimensions: how many.
+        extents: processes along each.
+        periodic: 1 where it is closed to a ring, else 0.
+        place: of the process along each, from 0.
+    """
+
+    dimensions: int
+    extents: tuple[int, ...]
+    periodic: tuple[int, ...]
+    place: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """A process that was recorded.
 
@@ -158,6 +175,7 @@ class Rank:
         marks_seen: marks passed, of which the first are in `Profile.marks`.
         queue_pairs_unseen: that post past verbs, so that their bytes are in no transfer.
         notes: what this process could not see, a sentence each.
+        grids: that it is on, in the order in which they were made.
     """
 
     rank: int
@@ -174,6 +192,7 @@ class Rank:
     marks_seen: int
     notes: tuple[str, ...]
     queue_pairs_unseen: int = 0
+    grids: tuple[Grid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ibprof.profile import (
     Columns,
     Counters,
     Direction,
+    Grid,
     Host,
     Intervals,
     Kind,
@@ -38,6 +39,7 @@ from ibprof.profile import (
 )
 from ibprof.recording_addresses import find_owners, resolve_peers
 from ibprof.recording_file import RecordingFile, Records, decode_text
+from ibprof.recording_grids import read_grids
 from ibprof.recording_layout import recording_layout
 from ibprof.recording_runs import Run, choose_run, list_runs
 from ibprof.recording_storage import describe_copy
@@ -197,8 +199,8 @@ def _read_file(
     _check_rows(file, sizes, sizes_owner)
     part = _Part(
         ranks=[
-            _read_rank(file, process, number, host)
-            for process, number in zip(file.processes, world_rank.tolist(), strict=True)
+            _read_rank(file, process, number, host, grids)
+            for process, number, grids in zip(file.processes, world_rank.tolist(), read_grids(file), strict=True)
         ],
         counters=dict(
             rank=world_rank[owner],
@@ -270,7 +272,7 @@ def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
             raise InputError(file.path, None, f"{name} below {limits[name]}", found)
 
 
-def _read_rank(file: RecordingFile, process: np.void, number: int, host: int) -> Rank:
+def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, grids: tuple[Grid, ...]) -> Rank:
     if process["source"] >= len(Source):
         raise InputError(file.path, None, f"a source below {len(Source)}", str(process["source"]))
     notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
@@ -304,6 +306,7 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int) ->
         marks_seen=int(process["marks_seen"]),
         notes=tuple(notes),
         queue_pairs_unseen=int(process["queue_pairs_unseen"]),
+        grids=grids,
     )
 
 

@@ -26,6 +26,7 @@ _RECORDS = {
     "IBP_SEGMENT_ADDRESSES": "address",
     "IBP_SEGMENT_SNAPSHOTS": "snapshot",
     "IBP_SEGMENT_LAUNCH": "launch",
+    "IBP_SEGMENT_GRIDS": "grid",
 }
 
 

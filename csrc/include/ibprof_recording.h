@@ -42,6 +42,7 @@
 #define IBP_ADDRESS_BYTES 56
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
+#define IBP_GRID_DIMENSIONS 8
 #define IBP_REGION_ALL 0xffffffff
 #define IBP_REGION_OFF 0xfffffffe
 
@@ -57,7 +58,8 @@ enum ibp_segment_kind {
     IBP_SEGMENT_HARDWARE = 9,
     IBP_SEGMENT_ADDRESSES = 10,
     IBP_SEGMENT_SNAPSHOTS = 11,
-    IBP_SEGMENT_LAUNCH = 12
+    IBP_SEGMENT_LAUNCH = 12,
+    IBP_SEGMENT_GRIDS = 13
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added up. */
@@ -278,6 +280,14 @@ struct ibp_snapshot {
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
 };
 
+/* A Cartesian grid that the program laid its ranks out on (MPI_Cart_create), and where this process is on it. */
+struct ibp_grid {
+    uint32_t dimensions; /* up to IBP_GRID_DIMENSIONS; grids of more are not kept */
+    uint32_t periodic; /* a bit a dimension */
+    int32_t extent[IBP_GRID_DIMENSIONS];
+    int32_t place[IBP_GRID_DIMENSIONS];
+};
+
 /* How the job was started, in a host's first process: texts that name the job's hosts. One that is longer than a record goes
  * on in the next one of the same name; it ends where a record's text is not full. */
 struct ibp_launch {
@@ -296,6 +306,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache line");
 IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 528, "a snapshot has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_grid) == 72, "a grid has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");
 

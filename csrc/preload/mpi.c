@@ -12,6 +12,7 @@
 #include "communicators.h"
 #include "counters.h"
 #include "current.h"
+#include "grids.h"
 #include "lifecycle.h"
 #include "next.h"
 #include "large_calls.h"
@@ -59,10 +60,15 @@ static inline bool takes_tag(enum ibp_call_kind kind)
     return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
 }
 
+static ibp_handle handle_at(long address)
+{
+    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
+}
+
 /* The handle may come to be another one's. */
 static void forget(long address)
 {
-    const ibp_handle handle = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
+    const ibp_handle handle = handle_at(address);
 
     ibp_lock();
     ibp_communicator_forget(handle);
@@ -98,8 +104,9 @@ static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle
     if (takes_tag(kind) || kind == IBP_CALL_FREEING) prepare(kind, first_argument);
 }
 
-static inline void leave(int result, enum ibp_call_kind kind, long last_argument)
+static inline void leave(int result, unsigned operation, enum ibp_call_kind kind, long last_argument)
 {
+    if (operation == IBP_OPERATION_Cart_create && !result) ibp_grid_note(handle_at(last_argument));
     if (takes_tag(kind))
         leave_with_request(result, kind, last_argument);
     else
@@ -148,7 +155,7 @@ static inline bool is_sendrecv(unsigned operation)
         if (is_sendrecv(IBP_OPERATION_##name) && IBP_UNLIKELY(ibp_source_unproved))                                    \
             expect(#function, AT(1, count), AT(2, count), AT(3, count), AT(4, count));                                 \
         result = next_##function(ARGUMENTS_##count);                                                                   \
-        leave(result, IBP_CALL_##call_kind, arguments[(count) - 1]);                                                   \
+        leave(result, IBP_OPERATION_##name, IBP_CALL_##call_kind, arguments[(count) - 1]);                             \
         return result;                                                                                                 \
     }
 

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KINDS (IBP_SEGMENT_LAUNCH + 1)
+#define KINDS (IBP_SEGMENT_GRIDS + 1)
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 #define ATTEMPTS 100
@@ -38,6 +38,7 @@ static const uint32_t record_bytes[KINDS] = {
     [IBP_SEGMENT_PAIRS] = sizeof(struct ibp_pair),        [IBP_SEGMENT_TRANSFERS] = sizeof(struct ibp_transfer),
     [IBP_SEGMENT_HARDWARE] = sizeof(struct ibp_hardware), [IBP_SEGMENT_SNAPSHOTS] = sizeof(struct ibp_snapshot),
     [IBP_SEGMENT_ADDRESSES] = sizeof(struct ibp_address), [IBP_SEGMENT_LAUNCH] = sizeof(struct ibp_launch),
+    [IBP_SEGMENT_GRIDS] = sizeof(struct ibp_grid),
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 

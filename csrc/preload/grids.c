@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "grids.h"
+#include "counters.h"
+#include "recording.h"
+
+#include "ibprof_recording.h"
+
+#include <string.h>
+
+#define GRIDS_MAX 8 /* of a process: a program may make one a time step */
+
+/* MPI_COMM_NULL of the ABIs whose handles are numbers. */
+#define MPICH_COMM_NULL 0x04000000
+#define STANDARD_COMM_NULL 0x100
+
+typedef int (*cartdim_get_t)(ibp_handle, int *);
+typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);
+
+static bool is_null(ibp_handle communicator)
+{
+    switch (ibp_mpi.abi) {
+    case IBP_ABI_OPENMPI:
+        return communicator == (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_null");
+    case IBP_ABI_MPICH:
+        return communicator == MPICH_COMM_NULL;
+    case IBP_ABI_STANDARD:
+        return communicator == STANDARD_COMM_NULL;
+    default:
+        return true;
+    }
+}
+
+static void record(const struct ibp_grid *grid)
+{
+    static unsigned noted;
+    struct ibp_grid *kept;
+
+    ibp_lock();
+    if (noted < GRIDS_MAX && (kept = ibp_recording_reserve(IBP_SEGMENT_GRIDS))) {
+        *kept = *grid;
+        ibp_recording_publish(IBP_SEGMENT_GRIDS);
+        noted++;
+    }
+    ibp_unlock();
+}
+
+void ibp_grid_note(ibp_handle communicator)
+{
+    void *const find[] = {ibp_mpi_symbol("PMPI_Cartdim_get"), ibp_mpi_symbol("PMPI_Cart_get")};
+    cartdim_get_t cartdim_get;
+    cart_get_t cart_get;
+    struct ibp_grid grid;
+    int dimensions = 0, period[IBP_GRID_DIMENSIONS];
+
+    if (!find[0] || !find[1] || is_null(communicator)) return;
+    memcpy(&cartdim_get, &find[0], sizeof cartdim_get);
+    memcpy(&cart_get, &find[1], sizeof cart_get);
+    memset(&grid, 0, sizeof grid);
+    if (cartdim_get(communicator, &dimensions) || dimensions < 1 || dimensions > IBP_GRID_DIMENSIONS) return;
+    if (cart_get(communicator, dimensions, grid.extent, period, grid.place)) return;
+    grid.dimensions = (uint32_t)dimensions;
+    for (int i = 0; i < dimensions; i++) grid.periodic |= (uint32_t)!!period[i] << i;
+    record(&grid);
+}
