@@ -66,13 +66,15 @@ _BY_CM = {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provide
 _OFI = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 _UCX = mpis.THROUGH_NETWORK | {"MPIR_CVAR_CH4_NETMOD": "ucx"}
 
+_OLD_WORDS = {"MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "dissemination"}  # of 4.0
+
 TARGETS = (
     Target(mpis.SYSTEM, "ob1", "OPENMPI", {}, quick=True),
     Target(mpis.SYSTEM, "pml ucx", "OPENMPI", _BY_UCX),
     Target(mpis.SYSTEM, CM, "OPENMPI", _BY_CM),
     Target("4.1.8", "ob1", "OPENMPI", {}),
     Target("5.0.11", "ob1", "OPENMPI", {}),
-    Target(mpis.MPICH_SYSTEM, "UCX", "UCX", mpis.THROUGH_NETWORK, quick=True),
+    Target(mpis.MPICH_SYSTEM, "UCX", "UCX", mpis.THROUGH_NETWORK | _OLD_WORDS, quick=True),
     Target("mpich-4.3.2", "UCX", "UCX", _UCX),
     Target("mpich-4.3.2", "libfabric", "LIBFABRIC", _OFI, quick=True),
     Target("mpich-5.0.2", "UCX", "UCX", _UCX),
@@ -113,6 +115,28 @@ def _exchange(target: Target) -> dict[str, Matrix]:
     }
 
 
+def _agreed(target: Target) -> dict[str, Matrix]:
+    """Of programs/agreed.c: a block each, one of 8 bytes less a rank where blocks differ."""
+    ring, tree = patterns.ring(RANKS), patterns.binomial_blocks(RANKS)
+    uneven = [BYTES - 8 * rank for rank in range(RANKS)]
+    return {
+        "BCAST": all_the_same(_tree(target), BYTES),
+        "GATHER": {(child, parent): (blocks * BYTES, 1) for parent, child, blocks in reversed(tree)},
+        "GATHERV": {(rank, 0): (uneven[rank], 1) for rank in range(1, RANKS)},
+        "SCATTER": {(parent, child): (blocks * BYTES, 1) for parent, child, blocks in tree},
+        "SCATTERV": {(0, rank): (uneven[rank], 1) for rank in range(1, RANKS)},
+        "ALLGATHER": all_the_same(ring, BYTES, RANKS - 1),
+        "ALLGATHERV": {(rank, after): (sum(uneven) - uneven[after], RANKS - 1) for rank, after in ring},
+        "ALLTOALL": all_the_same(patterns.all_pairs(RANKS), BYTES),
+        "REDUCE": all_the_same(((child, parent) for parent, child, _ in tree), BYTES),
+        "ALLREDUCE": all_the_same(patterns.hypercube(RANKS), BYTES),
+        "REDUCE_SCATTER_BLOCK": {pair: ((pair[0] ^ pair[1]) * BYTES, 1) for pair in patterns.hypercube(RANKS)},
+        "SCAN": all_the_same(patterns.hypercube(RANKS), BYTES),
+        "EXSCAN": all_the_same(patterns.hypercube(RANKS), BYTES),
+        "BARRIER": all_the_same(patterns.dissemination(RANKS), 0),
+    }
+
+
 def _one(
     operation: str, pairs: Callable[[Target], patterns.Pairs], times: int = 1
 ) -> Callable[[Target], dict[str, Matrix]]:
@@ -135,6 +159,7 @@ KINDS = (
         ("collectives.c", "blocking", "Alltoall", str(BYTES)),
         _one("ALLTOALL", lambda _: patterns.all_pairs(RANKS)),
     ),
+    Kind("collectives by the same algorithms", "C", ("agreed.c", str(BYTES)), _agreed),
     Kind(
         "nonblocking collectives that overlap",
         "C",
@@ -170,15 +195,46 @@ FIXED = {
     "OMPI_MCA_coll_tuned_bcast_algorithm_segmentsize": "0",
     "OMPI_MCA_coll_tuned_alltoall_algorithm": "2",
     "OMPI_MCA_coll_tuned_allreduce_algorithm": "3",
+    "OMPI_MCA_coll_tuned_gather_algorithm": "2",
+    "OMPI_MCA_coll_tuned_scatter_algorithm": "2",
+    "OMPI_MCA_coll_tuned_allgather_algorithm": "4",
+    "OMPI_MCA_coll_tuned_allgatherv_algorithm": "3",
+    "OMPI_MCA_coll_tuned_reduce_algorithm": "5",
+    "OMPI_MCA_coll_tuned_reduce_scatter_block_algorithm": "3",
+    "OMPI_MCA_coll_tuned_scan_algorithm": "2",
+    "OMPI_MCA_coll_tuned_exscan_algorithm": "2",
+    "OMPI_MCA_coll_tuned_barrier_algorithm": "4",
     "OMPI_MCA_coll_libnbc_ibcast_algorithm": "2",
     "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial",
     "MPIR_CVAR_IBCAST_INTRA_ALGORITHM": "sched_binomial",
     "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM": "pairwise",
     "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recursive_doubling",
+    "MPIR_CVAR_GATHER_INTRA_ALGORITHM": "binomial",
+    "MPIR_CVAR_GATHERV_INTRA_ALGORITHM": "linear",
+    "MPIR_CVAR_SCATTER_INTRA_ALGORITHM": "binomial",
+    "MPIR_CVAR_SCATTERV_INTRA_ALGORITHM": "linear",
+    "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM": "ring",
+    "MPIR_CVAR_ALLGATHERV_INTRA_ALGORITHM": "ring",
+    "MPIR_CVAR_REDUCE_INTRA_ALGORITHM": "binomial",
+    "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM": "recursive_halving",
+    "MPIR_CVAR_SCAN_INTRA_ALGORITHM": "recursive_doubling",
+    "MPIR_CVAR_EXSCAN_INTRA_ALGORITHM": "recursive_doubling",
+    "MPIR_CVAR_BARRIER_INTRA_ALGORITHM": "k_dissemination",
     "I_MPI_ADJUST_BCAST": "1",
     "I_MPI_ADJUST_IBCAST": "1",
     "I_MPI_ADJUST_ALLTOALL": "3",
     "I_MPI_ADJUST_ALLREDUCE": "1",
+    "I_MPI_ADJUST_GATHER": "1",
+    "I_MPI_ADJUST_GATHERV": "1",
+    "I_MPI_ADJUST_SCATTER": "1",
+    "I_MPI_ADJUST_SCATTERV": "1",
+    "I_MPI_ADJUST_ALLGATHER": "3",
+    "I_MPI_ADJUST_ALLGATHERV": "3",
+    "I_MPI_ADJUST_REDUCE": "2",
+    "I_MPI_ADJUST_REDUCE_SCATTER_BLOCK": "1",
+    "I_MPI_ADJUST_SCAN": "1",
+    "I_MPI_ADJUST_EXSCAN": "1",
+    "I_MPI_ADJUST_BARRIER": "1",
 }
 """Which algorithms are used, in the words of each MPI."""
 

@@ -57,3 +57,13 @@ def all_pairs(ranks: int) -> Pairs:
 def hypercube(ranks: int) -> Pairs:
     """Recursive doubling, ranks a power of two: in round k with the rank that differs in bit k."""
     return [(rank, rank ^ 1 << bit) for rank in range(ranks) for bit in range(ranks.bit_length() - 1)]
+
+
+def binomial_blocks(ranks: int) -> list[tuple[int, int, int]]:
+    """Binomial scatter: (parent, child, blocks), of which a child gets those of its whole subtree; ranks a power of two."""
+    return [(rank & (rank - 1), rank, rank & -rank) for rank in range(1, ranks)]
+
+
+def dissemination(ranks: int) -> Pairs:
+    """Dissemination barrier: in round k to the rank 2^k above, round."""
+    return [(rank, (rank + (1 << bit)) % ranks) for rank in range(ranks) for bit in range((ranks - 1).bit_length())]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MPICH between hosts, over TCP: what is recorded is what the hosts' network interfaces count, headers aside."""
+"""MPICH and Intel MPI between hosts, over TCP: what is recorded is what network interfaces count."""
 
 from __future__ import annotations
 
@@ -34,14 +34,18 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Hosts]:
         yield up
 
 
-def test_interface_counters(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
-    mpi = mpis.find_of_mpich_kin("mpich-4.3.2")
-    over_tcp = {
-        "MPIR_CVAR_CH4_NETMOD": "ofi",
-        "FI_PROVIDER": "tcp",
-        "FI_TCP_IFACE": "eth0",
-        "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM": "pairwise",
-    }
+OVER_TCP = {
+    "mpich-4.3.2": {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM": "pairwise"},
+    mpis.INTEL: {"I_MPI_FABRICS": "ofi", "I_MPI_ADJUST_ALLTOALL": "3"},
+}
+
+
+@pytest.mark.parametrize("name", OVER_TCP)
+def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path: Path) -> None:
+    mpi = mpis.find_of_mpich_kin(name)
+    over_tcp = {**OVER_TCP[name], "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
+    if name == mpis.INTEL:
+        over_tcp |= {word: mpi.variables[word] for word in ("LD_LIBRARY_PATH", "FI_PROVIDER_PATH")}
     settings = [word for name, value in over_tcp.items() for word in ("-genv", name, value)]
     places = ",".join(hosts.address(host) for host in hosts.names)
     line = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent, "-iface", "eth0"]
@@ -49,7 +53,8 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, tmp_path: Path) -> N
     line += [build(mpi, "collectives.c"), "blocking", "Alltoall", str(BYTES)]
     folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
     before = {host: hosts.sent_bytes(host) for host in hosts.names}
-    done = hosts.run("node1", ["ibprof", "run", "--", *line], environment({"PATH": ":".join(folders)}), tmp_path, 60)
+    around = environment(mpi.variables | {"PATH": ":".join(folders)})
+    done = hosts.run("node1", ["ibprof", "run", "--", *line], around, tmp_path, 60)
     assert done.returncode == 0, done.stderr
     profile = load_complete(tmp_path / "profile.ibprof", HOSTS)
     assert sorted(host.name for host in profile.hosts) == sorted(hosts.names)
