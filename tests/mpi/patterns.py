@@ -60,7 +60,7 @@ def hypercube(ranks: int) -> Pairs:
 
 
 def binomial_blocks(ranks: int) -> list[tuple[int, int, int]]:
-    """Binomial scatter: (parent, child, blocks), of which a child gets those of its whole subtree; ranks a power of two."""
+    """Binomial scatter: (parent, child, blocks), a child getting those of its subtree; ranks a power of two."""
     return [(rank & (rank - 1), rank, rank & -rank) for rank in range(1, ranks)]
 
 
