@@ -147,6 +147,29 @@ static void do_bucket(struct ibp_sim *sim)
     }
 }
 
+#ifndef NDEBUG
+/* Every byte that a host has sent is at one place: it has arrived, or takes room at one end. */
+static void check_conservation(const struct ibp_sim *sim)
+{
+    const struct ibp_sim_network *network = &sim->network;
+    uint64_t taken = 0, waiting = 0, in_lists = 0, carried = 0;
+
+    for (uint64_t i = 0; i < (uint64_t)network->ends * network->lanes; i++) {
+        assert(sim->lane[i].taken <= sim->end[i / network->lanes].capacity);
+        taken += sim->lane[i].taken;
+        waiting += sim->lane[i].waiting;
+        for (uint32_t at = sim->lane[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next)
+            in_lists += sim->packet[at].bytes;
+    }
+    assert(taken == sim->state.bytes_sent - sim->state.bytes_arrived);
+    assert(waiting == in_lists && waiting <= taken);
+    for (uint32_t host = 0; host < network->hosts; host++)
+        for (uint32_t job = 0; job < sim->jobs && network->host_end[host] != IBP_NONE; job++)
+            carried += sim->carried[(uint64_t)network->host_end[host] * sim->jobs + job].bytes;
+    assert(carried == sim->state.bytes_sent);
+}
+#endif
+
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity)
 {
     struct ibp_sim_state *state = &sim->state;
@@ -175,11 +198,14 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
             state->now = until > state->now ? until : state->now;
             break;
         }
+        assert(next >= state->now);
         state->now = next;
         do_laters(sim);
         do_bucket(sim);
     }
-    if (!sim->failed) assert(state->bytes_sent >= state->bytes_arrived);
+#ifndef NDEBUG
+    if (!sim->failed && state->stopped != IBP_SIM_UNROUTED) check_conservation(sim);
+#endif
     return sim->failed ? sim->failed : (int64_t)sim->samples;
 }
 

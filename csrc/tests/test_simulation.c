@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The packet engine on networks built by hand; its own checks (bytes conserved, room kept to, time never back) and the
+ * sanitizers look on.
+ */
+#include "check.h"
+#include "ibprof_kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOSTS_MAX = 16, SWITCHES_MAX = 8, WIDTH = 8, ENDS_MAX = 64, CLIENTS_MAX = 32, NOBODY = -1 };
+
+static const uint64_t byte_ticks = UINT64_C(1) << 29; /* 8 bytes a tick */
+
+/* A network that is added to link by link. */
+struct net {
+    struct ibp_sim_network network;
+    uint32_t end_to[ENDS_MAX], end_delay[ENDS_MAX], end_capacity[ENDS_MAX], host_leaf[HOSTS_MAX];
+    uint64_t end_byte_ticks[ENDS_MAX], minimal[SWITCHES_MAX * SWITCHES_MAX];
+    int32_t host_end[HOSTS_MAX], port_end[SWITCHES_MAX * WIDTH];
+    uint8_t egress[SWITCHES_MAX * HOSTS_MAX], lane[SWITCHES_MAX * SWITCHES_MAX];
+};
+
+static void begin_net(struct net *net, uint32_t hosts, uint32_t switches, uint32_t capacity)
+{
+    memset(net, 0, sizeof *net);
+    memset(net->egress, 255, sizeof net->egress);
+    for (int i = 0; i < SWITCHES_MAX * WIDTH; i++) net->port_end[i] = IBP_NONE;
+    for (int i = 0; i < HOSTS_MAX; i++) net->host_end[i] = IBP_NONE;
+    for (int i = 0; i < ENDS_MAX; i++) net->end_capacity[i] = capacity;
+    net->network = (struct ibp_sim_network){
+        .hosts = hosts,
+        .switches = switches,
+        .width = WIDTH,
+        .end_to = net->end_to,
+        .end_byte_ticks = net->end_byte_ticks,
+        .end_delay = net->end_delay,
+        .end_capacity = net->end_capacity,
+        .host_end = net->host_end,
+        .port_end = net->port_end,
+        .egress = net->egress,
+        .host_leaf = net->host_leaf,
+        .lanes = 1,
+        .packet_bytes = 256,
+    };
+}
+
+static uint32_t add_end(struct net *net, uint32_t to, uint32_t delay)
+{
+    const uint32_t end = net->network.ends++;
+
+    net->end_to[end] = to;
+    net->end_delay[end] = delay;
+    net->end_byte_ticks[end] = byte_ticks;
+    return end;
+}
+
+static void add_host(struct net *net, uint32_t host, uint32_t at, uint32_t port)
+{
+    net->host_end[host] = (int32_t)add_end(net, net->network.hosts + at, 10);
+    net->port_end[at * WIDTH + port] = (int32_t)add_end(net, host, 2);
+    net->host_leaf[host] = at;
+    net->egress[at * net->network.hosts + host] = (uint8_t)port;
+}
+
+static void add_cable(struct net *net, uint32_t a, uint32_t a_port, uint32_t b, uint32_t b_port)
+{
+    net->port_end[a * WIDTH + a_port] = (int32_t)add_end(net, net->network.hosts + b, 10);
+    net->port_end[b * WIDTH + b_port] = (int32_t)add_end(net, net->network.hosts + a, 10);
+}
+
+/* One switch, a host on each port. */
+static void make_star(struct net *net, uint32_t hosts, uint32_t capacity)
+{
+    begin_net(net, hosts, 1, capacity);
+    for (uint32_t host = 0; host < hosts; host++) add_host(net, host, 0, host);
+}
+
+/* Switches in a ring, a host on port 0 of each, port 1 clockwise, all routes clockwise. */
+static void make_ring(struct net *net, uint32_t switches, uint32_t capacity)
+{
+    begin_net(net, switches, switches, capacity);
+    for (uint32_t at = 0; at < switches; at++) {
+        for (uint32_t host = 0; host < switches; host++) net->egress[at * switches + host] = 1;
+        add_host(net, at, at, 0);
+    }
+    for (uint32_t at = 0; at < switches; at++) add_cable(net, at, 1, (at + 1) % switches, 2);
+}
+
+/* Two leaves with hosts on their first ports, two switches above them. */
+static void make_tree(struct net *net, uint32_t hosts_a_leaf, uint32_t capacity)
+{
+    begin_net(net, 2 * hosts_a_leaf, 4, capacity);
+    for (uint32_t host = 0; host < 2 * hosts_a_leaf; host++) {
+        const uint32_t leaf = host / hosts_a_leaf;
+
+        add_host(net, host, leaf, host % hosts_a_leaf);
+        net->egress[(1 - leaf) * 2 * hosts_a_leaf + host] = (uint8_t)(hosts_a_leaf + host % 2);
+        for (uint32_t top = 2; top < 4; top++) net->egress[top * 2 * hosts_a_leaf + host] = (uint8_t)leaf;
+    }
+    for (uint32_t leaf = 0; leaf < 2; leaf++)
+        for (uint32_t top = 2; top < 4; top++) {
+            add_cable(net, leaf, hosts_a_leaf + top - 2, top, leaf);
+            net->minimal[top * 4 + leaf] = UINT64_C(1) << leaf;
+            net->minimal[leaf * 4 + (1 - leaf)] |= UINT64_C(1) << (hosts_a_leaf + top - 2);
+        }
+}
+
+static struct ibp_sim_step send(uint32_t host, uint64_t bytes)
+{
+    return (struct ibp_sim_step){.host = host, .client = (uint32_t)NOBODY, .bytes = bytes};
+}
+
+static const struct ibp_sim_job once = {.limit = 1, .sampled = 1};
+
+static struct ibp_sim_state finish(struct ibp_sim *sim, struct ibp_sim_sample *sample, uint64_t room, int64_t samples)
+{
+    struct ibp_sim_state state;
+
+    CHECK(sim);
+    CHECK(ibp_sim_run(sim, UINT64_MAX, sample, room) == samples);
+    ibp_sim_look(sim, &state);
+    return state;
+}
+
+/* A packet of 256 bytes takes 32 ticks a link and its ends' delays; those behind it come 32 ticks later each. */
+static void test_exact_times(void)
+{
+    struct net net;
+    struct ibp_sim_sample sample[CLIENTS_MAX];
+    const struct ibp_sim_client client[] = {{.host = 0, .steps = 1, .start = 5},
+                                            {.host = 1, .first_step = 1, .steps = 1}};
+
+    make_star(&net, 3, 1024);
+    const struct ibp_sim_step step[] = {send(1, 10 * 256), send(1, 100)};
+    struct ibp_sim *sim = ibp_sim_new(&net.network, &once, 1, client, 1, step, 1, 1);
+    CHECK(finish(sim, sample, CLIENTS_MAX, 1).stopped == IBP_SIM_DONE);
+    CHECK(sample[0].start == 5 && sample[0].ticks == 2 * 32 + 10 + 2 + 9 * 32 && sample[0].bytes == 2560);
+    ibp_sim_free(sim);
+    /* Within a host it takes a tick. */
+    sim = ibp_sim_new(&net.network, &once, 1, client + 1, 1, step, 2, 1);
+    CHECK(finish(sim, sample, CLIENTS_MAX, 1).packets == 0);
+    CHECK(sample[0].ticks == 1);
+    ibp_sim_free(sim);
+}
+
+/* The request of 8 bytes goes there, the answer comes back. */
+static void test_a_read(void)
+{
+    struct net net;
+    struct ibp_sim_sample sample[CLIENTS_MAX];
+    const struct ibp_sim_job job = {.limit = 1, .sampled = 1, .reads = 8};
+    const struct ibp_sim_client client = {.host = 0, .steps = 1};
+    const struct ibp_sim_step step = send(1, 256);
+
+    make_star(&net, 2, 1024);
+    struct ibp_sim *sim = ibp_sim_new(&net.network, &job, 1, &client, 1, &step, 1, 1);
+    const struct ibp_sim_state state = finish(sim, sample, CLIENTS_MAX, 1);
+    CHECK(sample[0].ticks == (2 * 1 + 12) + (2 * 32 + 12) && state.bytes_arrived == 264);
+    ibp_sim_free(sim);
+}
+
+static void test_a_ring_locks_up(void)
+{
+    struct net net;
+    struct ibp_sim_client client[6];
+    struct ibp_sim_step step[6];
+    uint32_t holds[ENDS_MAX], wants[ENDS_MAX];
+    struct ibp_sim_state state;
+
+    for (unsigned lanes = 1; lanes <= 2; lanes++) {
+        make_ring(&net, 6, 256);
+        /* Ways through the link into switch 0 have a lane of their own from there on, which opens the circle. */
+        for (uint32_t from = 0; from < 6; from++)
+            for (uint32_t to = 0; to < 6; to++) net.lane[from * 6 + to] = to < from;
+        net.network.lanes = lanes;
+        net.network.lane = lanes > 1 ? net.lane : NULL;
+        for (uint32_t i = 0; i < 6; i++) {
+            client[i] = (struct ibp_sim_client){.host = i, .first_step = i, .steps = 1};
+            step[i] = send((i + 3) % 6, 1 << 14);
+        }
+        struct ibp_sim *sim = ibp_sim_new(&net.network, &once, 1, client, 6, step, 6, 1);
+        struct ibp_sim_sample sample[CLIENTS_MAX];
+        state = finish(sim, sample, CLIENTS_MAX, lanes > 1 ? 6 : 0);
+        CHECK(state.stopped == (lanes > 1 ? IBP_SIM_DONE : IBP_SIM_DEADLOCK));
+        const uint64_t waits = ibp_sim_waits(sim, holds, wants, ENDS_MAX);
+        CHECK((waits > 0) == (lanes == 1) && waits <= ENDS_MAX);
+        /* Follow who waits for whom: it ends in the circle of the six, wherever it begins. */
+        uint32_t at = waits ? holds[0] : 0, in_circle = 0;
+        for (uint32_t turn = 0; waits && turn < 12; turn++) {
+            uint64_t i = 0;
+
+            if (turn == 6) in_circle = at;
+            while (i < waits && holds[i] != at) i++;
+            CHECK(i < waits);
+            at = wants[i];
+        }
+        CHECK(!waits || at == in_circle);
+        ibp_sim_free(sim);
+    }
+}
+
+static void test_no_way(void)
+{
+    struct net net;
+    struct ibp_sim_state state;
+    const struct ibp_sim_client client = {.host = 0, .steps = 1};
+    const struct ibp_sim_step step = send(2, 10);
+
+    make_star(&net, 3, 1024);
+    net.egress[2] = 255;
+    struct ibp_sim *sim = ibp_sim_new(&net.network, &once, 1, &client, 1, &step, 1, 1);
+    struct ibp_sim_sample sample[1];
+    state = finish(sim, sample, 1, 0);
+    CHECK(state.stopped == IBP_SIM_UNROUTED && state.switch_without_route == 0 && state.host_without_route == 2);
+    ibp_sim_free(sim);
+}
+
+/* Two that answer each other: the second waits for slot 0 before each of its messages, whatever slot 1 brings. */
+static void test_slots(void)
+{
+    struct net net;
+    struct ibp_sim_sample sample[CLIENTS_MAX];
+    const struct ibp_sim_job job = {.limit = 4, .sampled = 1};
+    const struct ibp_sim_client client[] = {{.host = 0, .steps = 2, .arrivals = 1, .start = 1},
+                                            {.host = 1, .first_step = 2, .steps = 1, .arrivals = 2, .start = 1}};
+    const struct ibp_sim_step step[] = {
+        {.host = 1, .client = 1, .slot = 1, .bytes = 256, .pause = 500},
+        {.host = 1, .client = 1, .slot = 0, .bytes = 256},
+        {.host = 0, .client = 0, .slot = 0, .awaits = 1, .bytes = 256},
+    };
+
+    make_star(&net, 2, 1024);
+    struct ibp_sim *sim = ibp_sim_new(&net.network, &job, 1, client, 2, step, 3, 1);
+    struct ibp_sim_state state = finish(sim, sample, CLIENTS_MAX, 6);
+    CHECK(state.stopped == IBP_SIM_DONE);
+    CHECK(sample[0].client == 0 && sample[1].client == 0 && sample[2].client == 1 && sample[3].client == 0);
+    CHECK(sample[2].start == sample[1].start + sample[1].ticks + 1);
+    /* A round ends with the message of the other's; then comes the pause. */
+    CHECK(sample[3].start == sample[2].start + sample[2].ticks + 500);
+    ibp_sim_free(sim);
+}
+
+/* Whatever a network is like, all that is sent arrives; in one go or bit by bit. */
+static void test_many(uint32_t seed)
+{
+    struct net net;
+    struct ibp_sim_client client[CLIENTS_MAX];
+    struct ibp_sim_step step[CLIENTS_MAX];
+    struct ibp_sim_sample sample[2][CLIENTS_MAX * 8];
+    const struct ibp_sim_job job[] = {{.limit = 8, .sampled = 1, .jitter = 30000},
+                                      {.limit = 5, .sampled = 1, .reads = 64}};
+    struct ibp_sim_state state[2];
+    int64_t samples[2] = {0, 0};
+    uint64_t sent = 0;
+
+    srand(seed);
+    make_tree(&net, 3, 256 * (1 + (uint32_t)rand() % 4));
+    net.network.minimal = seed % 2 ? net.minimal : NULL;
+    for (int i = 0; i < ENDS_MAX; i++)
+        if (rand() % 4 == 0) net.end_byte_ticks[i] *= 1 + (uint64_t)rand() % 40; /* some reach beyond the wheel */
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        client[i] = (struct ibp_sim_client){.host = (uint32_t)rand() % 6, .job = (uint32_t)rand() % 2, .steps = 1};
+        client[i].first_step = i;
+        client[i].start = (uint64_t)rand() % 1000;
+        step[i] = send((uint32_t)rand() % 6, 1 + (uint64_t)rand() % 5000);
+        step[i].pause = (uint64_t)rand() % 40000;
+        step[i].window = (uint64_t)rand() % 3 * 10000;
+        if (step[i].host != client[i].host)
+            sent += job[client[i].job].limit * (step[i].bytes + job[client[i].job].reads);
+    }
+    for (int way = 0; way < 2; way++) {
+        struct ibp_sim *sim = ibp_sim_new(&net.network, job, 2, client, CLIENTS_MAX, step, CLIENTS_MAX, seed);
+        const uint64_t bit = way ? 777 : UINT64_MAX;
+        CHECK(sim);
+        do {
+            ibp_sim_look(sim, &state[way]);
+            const uint64_t until = bit == UINT64_MAX ? bit : state[way].now + bit;
+            const int64_t more = ibp_sim_run(sim, until, sample[way] + samples[way], CLIENTS_MAX * 8);
+            CHECK(more >= 0);
+            samples[way] += more;
+            ibp_sim_look(sim, &state[way]);
+        } while (state[way].stopped == IBP_SIM_TIME || state[way].stopped == IBP_SIM_SAMPLES);
+        CHECK(state[way].stopped == IBP_SIM_DONE && !state[way].in_flight);
+        CHECK(state[way].bytes_sent == sent && state[way].bytes_arrived == sent);
+        ibp_sim_free(sim);
+    }
+    CHECK(samples[0] == samples[1]);
+    CHECK(state[0].packet_hops == state[1].packet_hops);
+    for (int64_t i = 0; i < samples[0]; i++)
+        CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].ticks == sample[1][i].ticks);
+}
+
+/* What cannot be is refused, not run. */
+static void test_unsound(void)
+{
+    struct net net;
+    struct ibp_sim_client client = {.host = 0, .steps = 1};
+    struct ibp_sim_step step = send(1, 10);
+    struct ibp_sim_job job = once;
+
+    make_star(&net, 2, 1024);
+#define REFUSED(change)                                                                                                \
+    do {                                                                                                               \
+        const struct ibp_sim_client kept_client = client;                                                              \
+        const struct ibp_sim_step kept_step = step;                                                                    \
+        const struct ibp_sim_job kept_job = job;                                                                       \
+        const struct net kept_net = net;                                                                               \
+        change;                                                                                                        \
+        CHECK(!ibp_sim_new(&net.network, &job, 1, &client, 1, &step, 1, 1));                                           \
+        client = kept_client;                                                                                          \
+        step = kept_step;                                                                                              \
+        job = kept_job;                                                                                                \
+        net = kept_net;                                                                                                \
+    } while (0)
+    REFUSED(client.host = 2);
+    REFUSED(client.job = 1);
+    REFUSED(client.steps = 0);
+    REFUSED(client.steps = 2);
+    REFUSED(client.next = 1);
+    REFUSED(step.host = 2);
+    REFUSED(step.client = 1);
+    REFUSED(step.client = 0); /* to which no messages come */
+    REFUSED(step.awaits = 1);
+    REFUSED(job.jitter = 65537);
+    REFUSED(net.host_end[1] = IBP_NONE);
+    REFUSED(net.end_capacity[3] = 255);
+    REFUSED(net.end_delay[1] = 0);
+    REFUSED(net.network.lanes = 17);
+    REFUSED(net.network.packet_bytes = 0);
+#undef REFUSED
+    struct ibp_sim *sim = ibp_sim_new(&net.network, &job, 1, &client, 1, &step, 1, 1);
+    CHECK(sim);
+    ibp_sim_free(sim);
+}
+
+int main(void)
+{
+    test_exact_times();
+    test_a_read();
+    test_a_ring_locks_up();
+    test_no_way();
+    test_slots();
+    for (uint32_t seed = 1; seed <= 40; seed++) test_many(seed);
+    test_unsound();
+    return 0;
+}
