@@ -338,8 +338,8 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
 /* Per client: steps completed, their bytes, the tick at which the last one was, and whether one is under way. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
-/* Who waits for whom: packets that came over holds[i] wait for room at wants[i], both (end * lanes + lane). Gives how many
- * there are; fills in the first `capacity`. */
+/* Who waits for whom: packets that came over the end holds[i] wait for room at the end wants[i]. Gives how many there are,
+ * none when memory is short; fills in the first `capacity`. */
 uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity);
 
 /* -- dumps of forwarding tables (entries.c) -- */

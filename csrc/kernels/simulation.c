@@ -71,16 +71,17 @@ void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t proce
 
 static void put_in_bucket(struct ibp_sim *sim, uint64_t when, uint32_t packet)
 {
-    const uint32_t bucket = (uint32_t)when & MASK;
+    const uint32_t number = (uint32_t)when & MASK;
+    struct ibp_sim_bucket *bucket = &sim->bucket[number];
 
     sim->packet[packet].next = IBP_SIM_NOTHING;
-    if (sim->bucket_first[bucket] == IBP_SIM_NOTHING) {
-        sim->bucket_first[bucket] = packet;
-        sim->bucket_used[bucket / 64] |= UINT64_C(1) << (bucket % 64);
+    if (bucket->first == IBP_SIM_NOTHING) {
+        bucket->first = packet;
+        sim->bucket_used[number / 64] |= UINT64_C(1) << (number % 64);
     } else {
-        sim->packet[sim->bucket_last[bucket]].next = packet;
+        sim->packet[bucket->last].next = packet;
     }
-    sim->bucket_last[bucket] = packet;
+    bucket->last = packet;
     sim->in_wheel++;
 }
 
@@ -111,11 +112,11 @@ static uint64_t next_bucket(const struct ibp_sim *sim)
 
 static uint32_t empty_bucket(struct ibp_sim *sim)
 {
-    const uint32_t bucket = (uint32_t)sim->state.now & MASK;
-    const uint32_t first = sim->bucket_first[bucket];
+    const uint32_t number = (uint32_t)sim->state.now & MASK;
+    const uint32_t first = sim->bucket[number].first;
 
-    sim->bucket_first[bucket] = IBP_SIM_NOTHING;
-    sim->bucket_used[bucket / 64] &= ~(UINT64_C(1) << (bucket % 64));
+    sim->bucket[number].first = IBP_SIM_NOTHING;
+    sim->bucket_used[number / 64] &= ~(UINT64_C(1) << (number % 64));
     return first;
 }
 
@@ -154,18 +155,20 @@ static void check_conservation(const struct ibp_sim *sim)
     const struct ibp_sim_network *network = &sim->network;
     uint64_t taken = 0, waiting = 0, in_lists = 0, carried = 0;
 
-    for (uint64_t i = 0; i < (uint64_t)network->ends * network->lanes; i++) {
-        assert(sim->lane[i].taken <= sim->end[i / network->lanes].capacity);
-        taken += sim->lane[i].taken;
-        waiting += sim->lane[i].waiting;
-        for (uint32_t at = sim->lane[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next)
+    for (uint64_t i = 0; i < (uint64_t)sim->places * network->lanes; i++) {
+        const struct ibp_sim_queue *queue = &sim->queue[i];
+
+        assert(!queue->taken || queue->taken <= sim->queue[i - i % network->lanes].capacity);
+        taken += queue->taken;
+        waiting += queue->waiting;
+        for (uint32_t at = queue->first; at != IBP_SIM_NOTHING; at = sim->packet[at].next)
             in_lists += sim->packet[at].bytes;
     }
     assert(taken == sim->state.bytes_sent - sim->state.bytes_arrived);
     assert(waiting == in_lists && waiting <= taken);
     for (uint32_t host = 0; host < network->hosts; host++)
-        for (uint32_t job = 0; job < sim->jobs && network->host_end[host] != IBP_NONE; job++)
-            carried += sim->carried[(uint64_t)network->host_end[host] * sim->jobs + job].bytes;
+        for (uint32_t job = 0; job < sim->jobs; job++)
+            carried += sim->carried[(uint64_t)ibp_sim_place_of_host(sim, host) * sim->jobs + job].bytes;
     assert(carried == sim->state.bytes_sent);
 }
 #endif
@@ -239,6 +242,15 @@ static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim
     return true;
 }
 
+/* Zeroed, and each at the beginning of a cache line. */
+static void *allocate_lines(size_t count, size_t size)
+{
+    void *made = aligned_alloc(64, count * size);
+
+    if (made) memset(made, 0, count * size);
+    return made;
+}
+
 static void *copy(const void *from, uint64_t count, size_t size)
 {
     void *made = calloc(count ? count : 1, size);
@@ -247,25 +259,31 @@ static void *copy(const void *from, uint64_t count, size_t size)
     return made;
 }
 
+static void set_up_end(struct ibp_sim *sim, int32_t end, uint32_t place)
+{
+    const struct ibp_sim_network *network = &sim->network;
+    struct ibp_sim_queue *queue = &sim->queue[(uint64_t)place * network->lanes];
+
+    queue->to = end == IBP_NONE ? IBP_SIM_NOTHING : network->end_to[end];
+    for (uint32_t lane = 0; lane < network->lanes; lane++) queue[lane].first = queue[lane].last = IBP_SIM_NOTHING;
+    if (end == IBP_NONE) return;
+    queue->byte_ticks = network->end_byte_ticks[end];
+    queue->delay = network->end_delay[end];
+    queue->capacity = network->end_capacity[end];
+    sim->place_of_end[end] = place;
+}
+
 static void set_up_ends(struct ibp_sim *sim)
 {
     const struct ibp_sim_network *network = &sim->network;
 
-    for (uint32_t i = 0; i < network->ends; i++)
-        sim->end[i] = (struct ibp_sim_end){
-            .byte_ticks = network->end_byte_ticks[i],
-            .delay = network->end_delay[i],
-            .to = network->end_to[i],
-            .capacity = network->end_capacity[i],
-            .from_host = IBP_SIM_NOTHING,
-        };
-    for (uint64_t i = 0; i < (uint64_t)network->ends * network->lanes; i++)
-        sim->lane[i].first = sim->lane[i].last = IBP_SIM_NOTHING;
+    for (uint32_t end = 0; end < network->ends; end++) sim->place_of_end[end] = IBP_SIM_NOTHING;
+    for (uint32_t i = 0; i < network->switches * network->width; i++) set_up_end(sim, network->port_end[i], i);
     for (uint32_t host = 0; host < network->hosts; host++) {
+        set_up_end(sim, network->host_end[host], ibp_sim_place_of_host(sim, host));
         sim->outbox[host].last = IBP_SIM_NOTHING;
-        if (network->host_end[host] != IBP_NONE) sim->end[network->host_end[host]].from_host = host;
     }
-    for (uint32_t i = 0; i < IBP_SIM_WHEEL; i++) sim->bucket_first[i] = IBP_SIM_NOTHING;
+    for (uint32_t i = 0; i < IBP_SIM_WHEEL; i++) sim->bucket[i].first = IBP_SIM_NOTHING;
 }
 
 struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct ibp_sim_job *job, uint32_t jobs,
@@ -284,20 +302,20 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     sim->free_packet = IBP_SIM_NOTHING;
     sim->random = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x2545f4914f6cdd1d);
     if (!sim->random) sim->random = 1;
-    sim->end = calloc(network->ends + 1, sizeof *sim->end);
-    sim->lane = calloc((size_t)network->ends * network->lanes + 1, sizeof *sim->lane);
-    sim->carried = calloc((size_t)network->ends * jobs + 1, sizeof *sim->carried);
+    sim->places = network->switches * network->width + network->hosts;
+    sim->queue = allocate_lines((size_t)sim->places * network->lanes, sizeof *sim->queue);
+    sim->place_of_end = calloc((size_t)network->ends + 1, sizeof *sim->place_of_end);
+    sim->carried = calloc((size_t)sim->places * jobs, sizeof *sim->carried);
     sim->outbox = calloc(network->hosts, sizeof *sim->outbox);
-    sim->bucket_first = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_first);
-    sim->bucket_last = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket_last);
+    sim->bucket = calloc(IBP_SIM_WHEEL, sizeof *sim->bucket);
     sim->bucket_used = calloc(WORDS, sizeof *sim->bucket_used);
     sim->job = copy(job, jobs, sizeof *job);
     sim->step = copy(step, steps, sizeof *step);
-    sim->process = calloc(clients + 1, sizeof *sim->process);
+    sim->process = calloc((size_t)clients + 1, sizeof *sim->process);
     for (uint32_t i = 0; i < clients; i++) slots += client[i].arrivals;
     sim->came = calloc(slots + 1, sizeof *sim->came);
-    if (!sim->end || !sim->lane || !sim->carried || !sim->came || !sim->outbox || !sim->bucket_first ||
-        !sim->bucket_last || !sim->bucket_used || !sim->job || !sim->step || !sim->process) {
+    if (!sim->queue || !sim->place_of_end || !sim->carried || !sim->outbox || !sim->bucket || !sim->bucket_used ||
+        !sim->job || !sim->step || !sim->process || !sim->came) {
         ibp_sim_free(sim);
         return NULL;
     }
@@ -320,14 +338,13 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
 void ibp_sim_free(struct ibp_sim *sim)
 {
     if (!sim) return;
-    free(sim->end);
-    free(sim->lane);
+    free(sim->queue);
+    free(sim->place_of_end);
     free(sim->carried);
     free(sim->came);
     free(sim->packet);
     free(sim->outbox);
-    free(sim->bucket_first);
-    free(sim->bucket_last);
+    free(sim->bucket);
     free(sim->bucket_used);
     free(sim->later);
     free(sim->job);
@@ -346,17 +363,23 @@ void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state)
 
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued)
 {
-    for (uint64_t i = 0; i < (uint64_t)sim->network.ends * sim->jobs; i++) {
-        bytes[i] = sim->carried[i].bytes;
-        busy[i] = sim->carried[i].ticks;
-    }
-    for (uint32_t i = 0; i < sim->network.ends; i++) {
-        most_queued[i] = sim->end[i].most_queued;
-        queued[i] = 0;
-        for (uint32_t lane = 0; lane < sim->network.lanes; lane++) {
-            const struct ibp_sim_lane *at = &sim->lane[(uint64_t)i * sim->network.lanes + lane];
+    const uint32_t lanes = sim->network.lanes;
 
-            queued[i] += at->taken + at->waiting;
+    for (uint32_t end = 0; end < sim->network.ends; end++) {
+        const uint32_t place = sim->place_of_end[end];
+
+        queued[end] = most_queued[end] = 0;
+        for (uint32_t job = 0; job < sim->jobs; job++) {
+            const struct ibp_sim_carried *carried = &sim->carried[(uint64_t)place * sim->jobs + job];
+
+            bytes[(uint64_t)end * sim->jobs + job] = place == IBP_SIM_NOTHING ? 0 : carried->bytes;
+            busy[(uint64_t)end * sim->jobs + job] = place == IBP_SIM_NOTHING ? 0 : carried->ticks;
+        }
+        for (uint32_t lane = 0; lane < lanes && place != IBP_SIM_NOTHING; lane++) {
+            const struct ibp_sim_queue *queue = &sim->queue[(uint64_t)place * lanes + lane];
+
+            queued[end] += queue->taken + queue->waiting;
+            if (queue->most > most_queued[end]) most_queued[end] = queue->most;
         }
     }
 }
@@ -374,13 +397,17 @@ void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes
 uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity)
 {
     const uint32_t lanes = sim->network.lanes;
+    uint32_t *end_of_place = calloc(sim->places, sizeof *end_of_place);
     uint64_t count = 0;
 
-    for (uint64_t i = 0; i < (uint64_t)sim->network.ends * lanes; i++)
-        for (uint32_t at = sim->lane[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next, count++)
+    for (uint32_t end = 0; end < sim->network.ends && end_of_place; end++)
+        if (sim->place_of_end[end] != IBP_SIM_NOTHING) end_of_place[sim->place_of_end[end]] = end;
+    for (uint64_t i = 0; i < (uint64_t)sim->places * lanes && end_of_place; i++)
+        for (uint32_t at = sim->queue[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next, count++)
             if (count < capacity) {
-                holds[count] = sim->packet[at].end * lanes + sim->packet[at].lane;
-                wants[count] = (uint32_t)i;
+                holds[count] = end_of_place[sim->packet[at].queue / lanes];
+                wants[count] = end_of_place[i / lanes];
             }
+    free(end_of_place);
     return count;
 }

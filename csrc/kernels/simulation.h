@@ -25,25 +25,32 @@ enum {
 struct ibp_sim_packet {
     uint32_t next; /* in a bucket of the wheel, in a queue of those that wait, or free */
     uint32_t client;
-    uint32_t end; /* over which it comes, and whose room it takes */
+    uint32_t queue; /* whose room it takes, and from which it comes */
     uint32_t host; /* that it is for */
     uint32_t bytes;
     uint8_t lane;
     uint16_t job;
 };
 
-/* The room of one virtual lane of an end, and the packets that wait for it. */
-struct ibp_sim_lane {
-    uint32_t taken, waiting; /* bytes */
+/* A virtual lane of a link end: its room, and the packets that wait for it. What an end's lanes share is in the first of
+ * them. A hop touches the queue that a packet comes from and the one that it goes to, so each is a cache line, and where it
+ * lies follows from switch and port, or host: ends are numbered anew, in that order. */
+struct ibp_sim_queue {
+    _Alignas(64) uint32_t taken; /* bytes */
+    uint32_t waiting; /* bytes */
     uint32_t first, last;
-};
-
-struct ibp_sim_end {
+    uint32_t most; /* bytes taken and waiting */
+    /* shared */
+    uint32_t to; /* node that the end leads to; IBP_SIM_NOTHING: there is no end */
+    uint32_t capacity; /* of each lane */
+    uint32_t delay;
     uint64_t free_at; /* when all that it has admitted is sent */
     uint64_t byte_ticks;
-    uint32_t delay, to, capacity;
-    uint32_t most_queued;
-    uint32_t from_host; /* IBP_SIM_NOTHING where a switch sends */
+};
+
+/* Packets that arrive at the same tick. */
+struct ibp_sim_bucket {
+    uint32_t first, last;
 };
 
 /* What an end has admitted of a job's, and how long it takes to send. */
@@ -78,13 +85,14 @@ struct ibp_sim_later {
 
 struct ibp_sim {
     struct ibp_sim_network network;
-    struct ibp_sim_end *end;
-    struct ibp_sim_lane *lane; /* [end][lane] */
-    struct ibp_sim_carried *carried; /* [end][job] */
+    struct ibp_sim_queue *queue; /* [place][lane]; see `ibp_sim_place_of_port` */
+    uint32_t places; /* of link ends */
+    uint32_t *place_of_end; /* [end], IBP_SIM_NOTHING where no host and no port sends on it */
+    struct ibp_sim_carried *carried; /* [place][job] */
     struct ibp_sim_packet *packet;
     uint32_t packets, packet_room, free_packet;
-    uint32_t *bucket_first, *bucket_last; /* of the wheel */
-    uint64_t *bucket_used;                /* a bit for each bucket */
+    struct ibp_sim_bucket *bucket; /* of the wheel */
+    uint64_t *bucket_used; /* a bit for each bucket */
     uint64_t in_wheel;
     struct ibp_sim_later *later; /* a heap */
     uint64_t laters, later_room, order;
@@ -93,7 +101,7 @@ struct ibp_sim {
     struct ibp_sim_step *step;
     struct ibp_sim_outbox *outbox; /* [host] */
     uint32_t *came;            /* messages by slot, all rounds together */
-    uint32_t *freed;           /* lanes whose room grew and whose waiting packets have not been looked at */
+    uint32_t *freed;           /* queues whose room grew and whose waiting packets have not been looked at */
     uint64_t freed_count, freed_room;
     uint32_t jobs, clients;
     uint64_t random;
@@ -113,6 +121,17 @@ static inline uint64_t ibp_sim_random(struct ibp_sim *sim)
     x ^= x << 17;
     sim->random = x;
     return x * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* Where the link ends of a switch's ports lie, and behind them all those of the hosts. */
+static inline uint32_t ibp_sim_place_of_port(const struct ibp_sim *sim, uint32_t at, uint32_t port)
+{
+    return at * sim->network.width + port;
+}
+
+static inline uint32_t ibp_sim_place_of_host(const struct ibp_sim *sim, uint32_t host)
+{
+    return sim->network.switches * sim->network.width + host;
 }
 
 static inline const struct ibp_sim_step *ibp_sim_step_of(const struct ibp_sim *sim,

@@ -9,60 +9,75 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct ibp_sim_lane *lane_of(struct ibp_sim *sim, uint32_t end, unsigned lane)
-{
-    return &sim->lane[(uint64_t)end * sim->network.lanes + lane];
-}
-
-static uint64_t ticks_of(const struct ibp_sim_end *end, uint32_t bytes)
+static uint64_t ticks_of(const struct ibp_sim_queue *end, uint32_t bytes)
 {
     return (bytes * end->byte_ticks + UINT32_MAX) >> 32;
 }
 
-/* Take room at an end and its turn on the link; the packet arrives when it is through. */
-static void admit(struct ibp_sim *sim, uint32_t end_number, uint32_t number)
+/* What the lanes of a queue's end share. */
+static struct ibp_sim_queue *end_of(struct ibp_sim *sim, uint32_t queue, unsigned lane)
+{
+    return &sim->queue[queue - lane];
+}
+
+static bool has_room(const struct ibp_sim_queue *queue, const struct ibp_sim_queue *end, uint32_t bytes)
+{
+    return queue->taken + bytes <= end->capacity;
+}
+
+static void note_most(struct ibp_sim_queue *queue)
+{
+    if (queue->taken + queue->waiting > queue->most) queue->most = queue->taken + queue->waiting;
+}
+
+/* Take room in a queue and a turn on its link; the packet arrives when it is through. */
+static void admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
-    struct ibp_sim_end *end = &sim->end[end_number];
-    struct ibp_sim_lane *lane = lane_of(sim, end_number, packet->lane);
-    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)end_number * sim->jobs + packet->job];
+    struct ibp_sim_queue *queue = &sim->queue[into], *end = end_of(sim, into, packet->lane);
+    const uint32_t place = sim->network.lanes == 1 ? into : into / sim->network.lanes;
+    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)place * sim->jobs + packet->job];
     const uint64_t ticks = ticks_of(end, packet->bytes);
 
-    lane->taken += packet->bytes;
-    assert(lane->taken <= end->capacity);
-    if (lane->taken + lane->waiting > end->most_queued) end->most_queued = lane->taken + lane->waiting;
+    queue->taken += packet->bytes;
+    assert(queue->taken <= end->capacity);
+    note_most(queue);
     if (end->free_at < sim->state.now) end->free_at = sim->state.now;
     end->free_at += ticks;
     carried->bytes += packet->bytes;
     carried->ticks += ticks;
-    packet->end = end_number;
+    packet->queue = into;
     ibp_sim_schedule_packet(sim, end->free_at + end->delay, number);
 }
 
-static void wait_for(struct ibp_sim *sim, uint32_t end, uint32_t number)
+static void wait_for(struct ibp_sim *sim, uint32_t wanted, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
-    struct ibp_sim_lane *lane = lane_of(sim, end, packet->lane);
+    struct ibp_sim_queue *queue = &sim->queue[wanted];
 
     packet->next = IBP_SIM_NOTHING;
-    if (lane->first == IBP_SIM_NOTHING)
-        lane->first = number;
+    if (queue->first == IBP_SIM_NOTHING)
+        queue->first = number;
     else
-        sim->packet[lane->last].next = number;
-    lane->last = number;
-    lane->waiting += packet->bytes;
-    if (lane->taken + lane->waiting > sim->end[end].most_queued)
-        sim->end[end].most_queued = lane->taken + lane->waiting;
+        sim->packet[queue->last].next = number;
+    queue->last = number;
+    queue->waiting += packet->bytes;
+    note_most(queue);
+}
+
+static bool is_hosts(const struct ibp_sim *sim, uint32_t queue)
+{
+    return queue >= ibp_sim_place_of_host(sim, 0) * sim->network.lanes;
 }
 
 /* Give room back, and note where somebody may wait for it: packets, or a host with more to send. */
-static void note_freed(struct ibp_sim *sim, uint32_t end, unsigned lane_number, uint32_t bytes)
+static void note_freed(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
 {
-    struct ibp_sim_lane *lane = lane_of(sim, end, lane_number);
+    struct ibp_sim_queue *queue = &sim->queue[number];
 
-    assert(lane->taken >= bytes);
-    lane->taken -= bytes;
-    if (lane->first == IBP_SIM_NOTHING && sim->end[end].from_host == IBP_SIM_NOTHING) return;
+    assert(queue->taken >= bytes);
+    queue->taken -= bytes;
+    if (queue->first == IBP_SIM_NOTHING && !is_hosts(sim, number)) return;
     if (sim->freed_count == sim->freed_room) {
         const uint64_t room = 2 * sim->freed_room + 64;
         uint32_t *larger = realloc(sim->freed, room * sizeof *larger);
@@ -74,74 +89,75 @@ static void note_freed(struct ibp_sim *sim, uint32_t end, unsigned lane_number, 
         sim->freed = larger;
         sim->freed_room = room;
     }
-    sim->freed[sim->freed_count++] = end * sim->network.lanes + lane_number;
+    sim->freed[sim->freed_count++] = number;
 }
 
 /* Let packets in wherever room was freed. Each that moves on frees room behind it, which is why this goes upstream. */
 static void let_in(struct ibp_sim *sim)
 {
     while (sim->freed_count) {
-        const uint32_t number = sim->freed[--sim->freed_count], end = number / sim->network.lanes;
-        struct ibp_sim_lane *lane = &sim->lane[number];
+        const uint32_t number = sim->freed[--sim->freed_count];
+        struct ibp_sim_queue *queue = &sim->queue[number];
 
-        while (lane->first != IBP_SIM_NOTHING) {
-            const uint32_t next = lane->first;
+        while (queue->first != IBP_SIM_NOTHING) {
+            const uint32_t next = queue->first;
             struct ibp_sim_packet *packet = &sim->packet[next];
-            const uint32_t behind = packet->end;
+            const uint32_t behind = packet->queue;
 
-            if (lane->taken + packet->bytes > sim->end[end].capacity) break;
-            lane->first = packet->next;
-            lane->waiting -= packet->bytes;
-            admit(sim, end, next);
-            note_freed(sim, behind, packet->lane, packet->bytes);
+            if (!has_room(queue, end_of(sim, number, packet->lane), packet->bytes)) break;
+            queue->first = packet->next;
+            queue->waiting -= packet->bytes;
+            admit(sim, number, next);
+            note_freed(sim, behind, packet->bytes);
         }
-        if (sim->end[end].from_host != IBP_SIM_NOTHING) ibp_sim_inject(sim, sim->end[end].from_host);
+        if (is_hosts(sim, number)) ibp_sim_inject(sim, number / sim->network.lanes - ibp_sim_place_of_host(sim, 0));
     }
 }
 
-static void free_room(struct ibp_sim *sim, uint32_t end, unsigned lane, uint32_t bytes)
+static void free_room(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
 {
-    note_freed(sim, end, lane, bytes);
+    note_freed(sim, queue, bytes);
     let_in(sim);
 }
 
 /* -- the way of a packet ---------------------------------------------------------------------------------------------- */
 
-static uint32_t queued_at(const struct ibp_sim *sim, uint32_t end, unsigned lane)
+static uint32_t queue_of_port(const struct ibp_sim *sim, uint32_t at, uint32_t port, unsigned lane)
 {
-    const struct ibp_sim_lane *at = &sim->lane[(uint64_t)end * sim->network.lanes + lane];
-
-    return at->taken + at->waiting;
+    return ibp_sim_place_of_port(sim, at, port) * sim->network.lanes + lane;
 }
 
 /* The least occupied of the ports on shortest ways, any of them at a tie. */
-static int32_t choose_end(struct ibp_sim *sim, uint64_t ports, const int32_t *port_end, unsigned lane)
+static uint32_t choose_queue(struct ibp_sim *sim, uint32_t at, uint64_t ports, unsigned lane)
 {
-    uint32_t least = UINT32_MAX, ties = 0;
-    int32_t chosen = IBP_NONE;
+    uint32_t least = UINT32_MAX, ties = 0, chosen = IBP_SIM_NOTHING;
 
     for (; ports; ports &= ports - 1) {
-        const int32_t end = port_end[__builtin_ctzll(ports)];
-        const uint32_t queued = queued_at(sim, (uint32_t)end, lane);
+        const uint32_t number = queue_of_port(sim, at, (uint32_t)__builtin_ctzll(ports), lane);
+        const uint32_t queued = sim->queue[number].taken + sim->queue[number].waiting;
 
         if (queued > least) continue;
         if (queued < least) ties = 0;
         least = queued;
-        if (ibp_sim_random(sim) % ++ties == 0) chosen = end;
+        if (ibp_sim_random(sim) % ++ties == 0) chosen = number;
     }
     return chosen;
 }
 
-static int32_t next_end(struct ibp_sim *sim, uint32_t node, const struct ibp_sim_packet *packet)
+/* The queue by which a packet leaves a switch, or IBP_SIM_NOTHING. */
+static uint32_t next_queue(struct ibp_sim *sim, uint32_t at, const struct ibp_sim_packet *packet)
 {
     const struct ibp_sim_network *network = &sim->network;
-    const uint32_t at = node - network->hosts, leaf = network->host_leaf[packet->host];
-    const int32_t *port_end = &network->port_end[(uint64_t)at * network->width];
-
-    if (network->minimal && at != leaf)
-        return choose_end(sim, network->minimal[(uint64_t)at * network->switches + leaf], port_end, packet->lane);
     const uint8_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
-    return port < network->width ? port_end[port] : IBP_NONE;
+
+    if (network->minimal && at != network->host_leaf[packet->host]) {
+        const uint64_t leaf = network->host_leaf[packet->host];
+
+        return choose_queue(sim, at, network->minimal[at * (uint64_t)network->switches + leaf], packet->lane);
+    }
+    if (port >= network->width) return IBP_SIM_NOTHING;
+    const uint32_t queue = queue_of_port(sim, at, port, packet->lane);
+    return end_of(sim, queue, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : queue;
 }
 
 static void free_packet(struct ibp_sim *sim, uint32_t number)
@@ -154,8 +170,8 @@ static void free_packet(struct ibp_sim *sim, uint32_t number)
 void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
-    const uint32_t behind = packet->end, node = sim->end[behind].to, bytes = packet->bytes;
-    const unsigned lane = packet->lane;
+    const uint32_t behind = packet->queue, bytes = packet->bytes;
+    const uint32_t node = end_of(sim, behind, packet->lane)->to;
 
     sim->state.packet_hops++;
     if (node < sim->network.hosts) {
@@ -164,24 +180,24 @@ void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
         assert(node == packet->host);
         sim->state.bytes_arrived += bytes;
         free_packet(sim, number);
-        free_room(sim, behind, lane, bytes);
+        free_room(sim, behind, bytes);
         ibp_sim_deliver(sim, process, node, bytes);
         return;
     }
-    const int32_t ahead = next_end(sim, node, packet);
-    if (ahead == IBP_NONE) {
+    const uint32_t ahead = next_queue(sim, node - sim->network.hosts, packet);
+    if (ahead == IBP_SIM_NOTHING) {
         sim->state.stopped = IBP_SIM_UNROUTED;
         sim->state.switch_without_route = node - sim->network.hosts;
         sim->state.host_without_route = packet->host;
         return;
     }
-    const struct ibp_sim_lane *room = lane_of(sim, (uint32_t)ahead, lane);
-    if (room->first != IBP_SIM_NOTHING || room->taken + bytes > sim->end[ahead].capacity) {
-        wait_for(sim, (uint32_t)ahead, number);
+    const struct ibp_sim_queue *queue = &sim->queue[ahead];
+    if (queue->first != IBP_SIM_NOTHING || !has_room(queue, end_of(sim, ahead, packet->lane), bytes)) {
+        wait_for(sim, ahead, number);
         return;
     }
-    admit(sim, (uint32_t)ahead, number);
-    free_room(sim, behind, lane, bytes);
+    admit(sim, ahead, number);
+    free_room(sim, behind, bytes);
 }
 
 /* -- hosts ------------------------------------------------------------------------------------------------------------ */
@@ -219,7 +235,7 @@ static unsigned choose_lane(const struct ibp_sim *sim, uint32_t from, uint32_t t
 void ibp_sim_inject(struct ibp_sim *sim, uint32_t host)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];
-    const uint32_t end = (uint32_t)sim->network.host_end[host];
+    const uint32_t place = ibp_sim_place_of_host(sim, host);
 
     while (outbox->last != IBP_SIM_NOTHING) {
         const uint32_t number = sim->process[outbox->last].next_at_host;
@@ -228,9 +244,10 @@ void ibp_sim_inject(struct ibp_sim *sim, uint32_t host)
         const unsigned lane = choose_lane(sim, host, to);
         const uint32_t bytes =
             process->to_inject < sim->network.packet_bytes ? (uint32_t)process->to_inject : sim->network.packet_bytes;
+        const uint32_t queue = place * sim->network.lanes + lane;
         uint32_t packet;
 
-        if (lane_of(sim, end, lane)->taken + bytes > sim->end[end].capacity) return;
+        if (!has_room(&sim->queue[queue], end_of(sim, queue, lane), bytes)) return;
         packet = take_packet(sim);
         if (packet == IBP_SIM_NOTHING) return;
         sim->packet[packet] = (struct ibp_sim_packet){
@@ -251,6 +268,6 @@ void ibp_sim_inject(struct ibp_sim *sim, uint32_t host)
             outbox->last = IBP_SIM_NOTHING;
         else
             sim->process[outbox->last].next_at_host = process->next_at_host;
-        admit(sim, end, packet);
+        admit(sim, queue, packet);
     }
 }

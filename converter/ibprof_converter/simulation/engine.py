@@ -266,13 +266,12 @@ class Simulation:
         return found
 
     def find_waits(self) -> npt.NDArray[np.uint32]:
-        """Give which link ends' packets wait for room at which: uint32 [packet, 2], lanes left out."""
+        """Give over which link end each waiting packet came and at which it waits for room: uint32 [packet, 2]."""
         none = self._kernels.ffi.NULL
         count = self._lib.ibp_sim_waits(self._sim, none, none, 0)
         holds, wants = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
         self._lib.ibp_sim_waits(self._sim, self._kernels.pointer(holds), self._kernels.pointer(wants), count)
-        waits: npt.NDArray[np.uint32] = np.stack([holds, wants], axis=1) // np.uint32(self._lanes)
-        return waits
+        return np.stack([holds, wants], axis=1)
 
     def _look(self) -> Any:
         state = self._kernels.ffi.new("struct ibp_sim_state *")
@@ -294,7 +293,6 @@ class Simulation:
 
     def _network_struct(self, adaptive: bool, lanes: npt.NDArray[np.uint8] | None) -> Any:
         network, hardware = self.network, self.network.hardware
-        self._lanes = 1 if lanes is None else int(lanes.max()) + 1
         struct = self._kernels.ffi.new("struct ibp_sim_network *")
         struct.hosts, struct.switches = network.hosts, network.switches
         struct.ends, struct.width = len(network.end_to), network.port_end.shape[1]
@@ -303,7 +301,7 @@ class Simulation:
         struct.end_capacity = self._keep(np.full(len(network.end_to), hardware.lane_bytes, np.uint32))
         struct.minimal = self._keep(find_minimal_ports(network)) if adaptive else self._kernels.ffi.NULL
         struct.lane = self._kernels.ffi.NULL if lanes is None else self._keep(lanes)
-        struct.lanes, struct.packet_bytes = self._lanes, hardware.packet_bytes
+        struct.lanes, struct.packet_bytes = 1 if lanes is None else int(lanes.max()) + 1, hardware.packet_bytes
         self._kept.append(struct)
         return struct
 
