@@ -6,12 +6,11 @@
  */
 #include "simulation.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MASK = IBP_SIM_WHEEL - 1, WORDS = IBP_SIM_WHEEL / 64, LANES_MAX = 16 };
+enum { MASK = IBP_SIM_WHEEL - 1, WORDS = IBP_SIM_WHEEL / 64, LANES_MAX = 16, SCOUTED_WORDS = 8, CACHE = 4 << 20 };
 
 /* -- later ------------------------------------------------------------------------------------------------------------ */
 
@@ -67,32 +66,12 @@ void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t proce
     push_later(sim, when, process, false);
 }
 
+void ibp_sim_schedule_later(struct ibp_sim *sim, uint64_t when, uint32_t packet)
+{
+    push_later(sim, when, packet, true);
+}
+
 /* -- soon ------------------------------------------------------------------------------------------------------------- */
-
-static void put_in_bucket(struct ibp_sim *sim, uint64_t when, uint32_t packet)
-{
-    const uint32_t number = (uint32_t)when & MASK;
-    struct ibp_sim_bucket *bucket = &sim->bucket[number];
-
-    sim->packet[packet].next = IBP_SIM_NOTHING;
-    if (bucket->first == IBP_SIM_NOTHING) {
-        bucket->first = packet;
-        sim->bucket_used[number / 64] |= UINT64_C(1) << (number % 64);
-    } else {
-        sim->packet[bucket->last].next = packet;
-    }
-    bucket->last = packet;
-    sim->in_wheel++;
-}
-
-void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet)
-{
-    assert(when > sim->state.now);
-    if (when - sim->state.now < IBP_SIM_WHEEL)
-        put_in_bucket(sim, when, packet);
-    else
-        push_later(sim, when, packet, true);
-}
 
 /* The tick of the next bucket that has anything; the wheel is not empty. */
 static uint64_t next_bucket(const struct ibp_sim *sim)
@@ -134,6 +113,45 @@ static void do_laters(struct ibp_sim *sim)
     }
 }
 
+/* The first packet of the first bucket after a tick, not too far on; IBP_SIM_NOTHING if there is none. */
+static uint32_t first_after(const struct ibp_sim *sim, uint64_t *tick)
+{
+    uint64_t word = (*tick + 1) / 64, used = sim->bucket_used[word % WORDS] & (UINT64_MAX << (*tick + 1) % 64);
+
+    for (unsigned words = 0; words < SCOUTED_WORDS; words++, used = sim->bucket_used[++word % WORDS])
+        if (used) {
+            *tick = word * 64 + (uint64_t)__builtin_ctzll(used);
+            return sim->bucket[*tick & MASK].first;
+        }
+    return IBP_SIM_NOTHING;
+}
+
+/* Most of a hop is waiting for memory. So a scout goes some packets ahead of what happens, and has fetched what they will
+ * need. What is scheduled behind its back it misses, which costs time alone. */
+static void look_ahead(struct ibp_sim *sim)
+{
+    struct ibp_sim_scout *scout = &sim->scout;
+
+    if (scout->tick <= sim->state.now) {
+        scout->tick = sim->state.now;
+        scout->packet = IBP_SIM_NOTHING;
+        scout->lead = 0;
+    }
+    for (unsigned steps = 0; steps < 2 && scout->lead < IBP_SIM_LEAD; steps++) {
+        uint32_t next = scout->packet == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : sim->packet[scout->packet].next;
+
+        if (next == IBP_SIM_NOTHING) next = first_after(sim, &scout->tick);
+        if (next == IBP_SIM_NOTHING) return;
+        __builtin_prefetch(&sim->packet[next], 1);
+        scout->packet = scout->seen[scout->count++ % IBP_SIM_LEAD] = next;
+        scout->lead++;
+        if (scout->count < IBP_SIM_LEAD) continue;
+        ibp_sim_prefetch_queues(sim, scout->seen[(scout->count - IBP_SIM_LEAD / 4) % IBP_SIM_LEAD]);
+        ibp_sim_prefetch_waiting(sim, scout->seen[(scout->count - IBP_SIM_LEAD / 2) % IBP_SIM_LEAD]);
+    }
+    scout->lead--;
+}
+
 static void do_bucket(struct ibp_sim *sim)
 {
     uint32_t packet = empty_bucket(sim);
@@ -141,7 +159,10 @@ static void do_bucket(struct ibp_sim *sim)
     while (packet != IBP_SIM_NOTHING) {
         const uint32_t next = sim->packet[packet].next;
 
-        if (next != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[next]);
+        if (sim->is_large)
+            look_ahead(sim);
+        else if (next != IBP_SIM_NOTHING)
+            __builtin_prefetch(&sim->packet[next]);
         sim->in_wheel--;
         ibp_sim_arrive(sim, packet);
         packet = next;
@@ -270,6 +291,7 @@ static void set_up_end(struct ibp_sim *sim, int32_t end, uint32_t place)
     queue->byte_ticks = network->end_byte_ticks[end];
     queue->delay = network->end_delay[end];
     queue->capacity = network->end_capacity[end];
+    queue->place = place;
     sim->place_of_end[end] = place;
 }
 
@@ -304,6 +326,9 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     if (!sim->random) sim->random = 1;
     sim->places = network->switches * network->width + network->hosts;
     sim->queue = allocate_lines((size_t)sim->places * network->lanes, sizeof *sim->queue);
+    sim->is_large =
+        (size_t)sim->places * network->lanes * sizeof *sim->queue + (size_t)network->switches * network->hosts > CACHE;
+    sim->first_of_hosts = ibp_sim_place_of_host(sim, 0) * network->lanes;
     sim->place_of_end = calloc((size_t)network->ends + 1, sizeof *sim->place_of_end);
     sim->carried = calloc((size_t)sim->places * jobs, sizeof *sim->carried);
     sim->outbox = calloc(network->hosts, sizeof *sim->outbox);

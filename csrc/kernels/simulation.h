@@ -12,11 +12,13 @@
 
 #include "ibprof_kernels.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 #define IBP_SIM_NOTHING UINT32_MAX /* no packet, no client */
 
 enum {
+    IBP_SIM_LEAD = 16, /* packets */
     IBP_SIM_WHEEL_BITS = 14,
     IBP_SIM_WHEEL = 1
         << IBP_SIM_WHEEL_BITS /* ticks ahead of now that the wheel reaches; what is farther lies in the heap */
@@ -27,6 +29,7 @@ struct ibp_sim_packet {
     uint32_t client;
     uint32_t queue; /* whose room it takes, and from which it comes */
     uint32_t host; /* that it is for */
+    uint32_t node; /* that it comes to next */
     uint32_t bytes;
     uint8_t lane;
     uint16_t job;
@@ -46,6 +49,7 @@ struct ibp_sim_queue {
     uint32_t delay;
     uint64_t free_at; /* when all that it has admitted is sent */
     uint64_t byte_ticks;
+    uint32_t place; /* of the end */
 };
 
 /* Packets that arrive at the same tick. */
@@ -83,10 +87,19 @@ struct ibp_sim_later {
     bool is_packet;
 };
 
+/* Who looks at packets before their time comes. */
+struct ibp_sim_scout {
+    uint64_t tick, count;
+    uint32_t packet; /* looked at last */
+    uint32_t lead; /* packets ahead of what happens, about */
+    uint32_t seen[IBP_SIM_LEAD];
+};
+
 struct ibp_sim {
     struct ibp_sim_network network;
     struct ibp_sim_queue *queue; /* [place][lane]; see `ibp_sim_place_of_port` */
     uint32_t places; /* of link ends */
+    uint32_t first_of_hosts; /* queue */
     uint32_t *place_of_end; /* [end], IBP_SIM_NOTHING where no host and no port sends on it */
     struct ibp_sim_carried *carried; /* [place][job] */
     struct ibp_sim_packet *packet;
@@ -106,6 +119,8 @@ struct ibp_sim {
     uint32_t jobs, clients;
     uint64_t random;
     struct ibp_sim_state state;
+    bool is_large; /* what a hop may touch is more than caches hold */
+    struct ibp_sim_scout scout;
     struct ibp_sim_sample *sample;
     uint64_t samples, sample_room;
     int failed; /* negative errno */
@@ -142,14 +157,42 @@ static inline const struct ibp_sim_step *ibp_sim_step_of(const struct ibp_sim *s
 
 /* -- simulation.c: time -- */
 
-/* Have a packet arrive, or a process act, at a later tick. */
-void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet);
+/* Have a packet arrive at a later tick, beyond the reach of the wheel. */
+void ibp_sim_schedule_later(struct ibp_sim *sim, uint64_t when, uint32_t packet);
+
+/* Have a packet arrive at a later tick. */
+static inline void ibp_sim_schedule_packet(struct ibp_sim *sim, uint64_t when, uint32_t packet)
+{
+    const uint32_t number = (uint32_t)when % IBP_SIM_WHEEL;
+    struct ibp_sim_bucket *bucket = &sim->bucket[number];
+
+    assert(when > sim->state.now);
+    if (when - sim->state.now >= IBP_SIM_WHEEL) {
+        ibp_sim_schedule_later(sim, when, packet);
+        return;
+    }
+    sim->packet[packet].next = IBP_SIM_NOTHING;
+    if (bucket->first == IBP_SIM_NOTHING) {
+        bucket->first = packet;
+        sim->bucket_used[number / 64] |= UINT64_C(1) << (number % 64);
+    } else {
+        sim->packet[bucket->last].next = packet;
+    }
+    bucket->last = packet;
+    sim->in_wheel++;
+}
+
+/* Have a process act at a later tick. */
 void ibp_sim_schedule_process(struct ibp_sim *sim, uint64_t when, uint32_t process);
 
 /* -- simulation_queues.c: packets -- */
 
 /* Put as many packets of a host's messages on its link as there is room for. */
 void ibp_sim_inject(struct ibp_sim *sim, uint32_t host);
+
+/* Fetch the queues between which a packet will move, and, when these are there, the packet that takes its place. */
+void ibp_sim_prefetch_queues(const struct ibp_sim *sim, uint32_t packet);
+void ibp_sim_prefetch_waiting(const struct ibp_sim *sim, uint32_t packet);
 
 /* A packet has come to the node that its end leads to. */
 void ibp_sim_arrive(struct ibp_sim *sim, uint32_t packet);

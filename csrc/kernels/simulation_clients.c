@@ -5,8 +5,6 @@
  */
 #include "simulation.h"
 
-#include <assert.h>
-
 static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {
     struct ibp_sim_outbox *outbox = &sim->outbox[host];

@@ -5,7 +5,6 @@
  */
 #include "simulation.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -35,8 +34,7 @@ static void admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
     struct ibp_sim_queue *queue = &sim->queue[into], *end = end_of(sim, into, packet->lane);
-    const uint32_t place = sim->network.lanes == 1 ? into : into / sim->network.lanes;
-    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)place * sim->jobs + packet->job];
+    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)end->place * sim->jobs + packet->job];
     const uint64_t ticks = ticks_of(end, packet->bytes);
 
     queue->taken += packet->bytes;
@@ -47,6 +45,7 @@ static void admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
     carried->bytes += packet->bytes;
     carried->ticks += ticks;
     packet->queue = into;
+    packet->node = end->to;
     ibp_sim_schedule_packet(sim, end->free_at + end->delay, number);
 }
 
@@ -67,7 +66,7 @@ static void wait_for(struct ibp_sim *sim, uint32_t wanted, uint32_t number)
 
 static bool is_hosts(const struct ibp_sim *sim, uint32_t queue)
 {
-    return queue >= ibp_sim_place_of_host(sim, 0) * sim->network.lanes;
+    return queue >= sim->first_of_hosts;
 }
 
 /* Give room back, and note where somebody may wait for it: packets, or a host with more to send. */
@@ -110,7 +109,7 @@ static void let_in(struct ibp_sim *sim)
             admit(sim, number, next);
             note_freed(sim, behind, packet->bytes);
         }
-        if (is_hosts(sim, number)) ibp_sim_inject(sim, number / sim->network.lanes - ibp_sim_place_of_host(sim, 0));
+        if (is_hosts(sim, number)) ibp_sim_inject(sim, (number - sim->first_of_hosts) / sim->network.lanes);
     }
 }
 
@@ -167,11 +166,33 @@ static void free_packet(struct ibp_sim *sim, uint32_t number)
     sim->state.in_flight--;
 }
 
+void ibp_sim_prefetch_queues(const struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_packet *packet = &sim->packet[number];
+    const struct ibp_sim_network *network = &sim->network;
+
+    __builtin_prefetch(&sim->queue[packet->queue], 1);
+    if (packet->node < network->hosts) {
+        __builtin_prefetch(&sim->process[packet->client], 1);
+        return;
+    }
+    const uint32_t at = packet->node - network->hosts;
+    const uint32_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
+    if (port < network->width) __builtin_prefetch(&sim->queue[queue_of_port(sim, at, port, packet->lane)], 1);
+}
+
+void ibp_sim_prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
+{
+    const uint32_t first = sim->queue[sim->packet[number].queue].first;
+
+    if (first != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[first], 1);
+}
+
 void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
     const uint32_t behind = packet->queue, bytes = packet->bytes;
-    const uint32_t node = end_of(sim, behind, packet->lane)->to;
+    const uint32_t node = packet->node;
 
     sim->state.packet_hops++;
     if (node < sim->network.hosts) {
