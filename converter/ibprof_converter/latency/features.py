@@ -29,7 +29,10 @@ _LEAST = 0.1
 """A correlation below this explains less than a hundredth of the variance: no feature, however quiet the rest."""
 
 _MOST = 0.9
-_MAD_TO_SIGMA = 1.4826
+_QUIET_SHARE, _QUIET_SIGMAS = 0.8, 1.2816
+"""So many of the correlations are those of noise, and within so many of its standard deviations. The median would do
+with more features, but a median filter leaves many differences 0."""
+
 _BLOCK = 1 << 22
 """Values that are worked on at once."""
 
@@ -144,14 +147,14 @@ def _middle(
 
 
 def choose_threshold(correlations: Profiles) -> float:
-    """Choose a threshold from the data: what noise alone, as broad as the middle of the data, would seldom pass.
+    """Choose a threshold from the data: what noise alone, as broad as most of the data, would seldom pass.
 
     Of n values of a profile without features fewer than one in a hundred profiles then has one beyond it.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD
     sample = correlations.ravel()[:: max(correlations.size // _BLOCK, 1)]
-    sigma = _MAD_TO_SIGMA * float(np.median(np.abs(sample - np.median(sample))))
+    sigma = float(np.quantile(np.abs(sample), _QUIET_SHARE)) / _QUIET_SIGMAS
     return float(np.clip(sigma * math.sqrt(2 * math.log(100 * correlations.shape[1])), _LEAST, _MOST))
 
 

@@ -162,8 +162,10 @@ def _choose(clusters: Clusters) -> npt.NDArray[np.int64]:
 
 
 def _scale_lengths(axes: Axes, delays: Delays) -> None:
-    if len(delays.lengths) > 2 and delays.lengths[-1] > 64 * max(int(delays.lengths[1]), 1):
-        axes.set_xscale("symlog", base=2, linthresh=max(int(delays.lengths[delays.lengths > 0][0]), 1))
+    gaps = np.diff(delays.lengths)
+    if gaps.max() > 8 * gaps.min():  # lengths that grow by a factor
+        axes.set_xscale("symlog", base=2, linthresh=int(delays.lengths[delays.lengths > 0][0]))
+        axes.set_xlim(left=0)
     axes.set_xlabel("bytes")
 
 
