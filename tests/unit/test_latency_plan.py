@@ -49,7 +49,7 @@ def test_numbers_of_rounds() -> None:
     assert [len(list(round_robin(n))) for n in (2, 3, 9, 10, 64)] == [1, 3, 9, 9, 63]
     rounds = [pairs.tolist() for pairs in halving(10)]
     assert len(rounds) == 11
-    assert [len(pairs) for pairs in rounds] == [5] * 5 + [4] * 3 + [4, 4, 2]
+    assert [len(pairs) for pairs in rounds] == [5] * 5 + [4] * 4 + [2, 2]
     # As printed: 1 to 5 against 6 to 10 first, then each half in itself.
     assert all(one < 5 <= other for pairs in rounds[:5] for one, other in pairs)
     assert all((one < 5) == (other < 5) for pairs in rounds[5:] for one, other in pairs)
@@ -102,7 +102,7 @@ def test_statistics_are_numpys() -> None:
 
 
 def test_batches_grow_until_they_last_and_what_warms_up_is_thrown_away() -> None:
-    """A turn of 10 us, the first ones slow: a batch of 1 ms has at least 100 turns and each sample is of such a batch."""
+    """A turn of 10 us, the first ones slow: a batch of 1 ms has at least 100 turns, and so has each sample."""
     asked: list[int] = []
 
     def run(turns: int) -> float:

@@ -52,7 +52,7 @@ def _scale(argv: Sequence[str] | None) -> None:
 
 
 def _run_kernel(arguments: argparse.Namespace) -> None:
-    cluster = Cluster(arguments.l_peak, arguments.bandwidth)
+    cluster = Cluster(arguments.l_peak, _find_bandwidth(arguments))
     kernel = KERNELS[arguments.command](arguments.n, cluster, arguments.word)
     most = find_optimum(kernel.exact, cluster).p_max
     processes = arguments.processes or _powers_of_two(2 * most if math.isfinite(most) else 4096)
@@ -105,13 +105,14 @@ def _run_fit(arguments: argparse.Namespace) -> None:
 
 
 def _find_bandwidth(arguments: argparse.Namespace) -> float:
-    if (arguments.bandwidth is None) == (arguments.fabric is None):
-        raise UsageError("give one of --bandwidth and --fabric")
+    given = [each for each in (arguments.bandwidth, arguments.fabric, arguments.delays) if each is not None]
+    if len(given) != 1:
+        raise UsageError("give one of --bandwidth, --fabric and --delays")
     if arguments.bandwidth is not None:
         return float(arguments.bandwidth)
-    from ibprof_converter.scaling.links import slowest_host_link  # noqa: PLC0415  (slow to import)
+    from ibprof_converter.scaling.links import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
 
-    return slowest_host_link(arguments.fabric)
+    return slowest_host_link(arguments.fabric) if arguments.fabric else slowest_process(arguments.delays)
 
 
 def _read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
@@ -172,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         kernel = add(name, _run_kernel, summary)
         kernel.add_argument("--n", metavar="N", type=_positive, required=True, help="size of the problem")
-        _add_cluster(kernel, needs_bandwidth=True)
+        _add_cluster(kernel)
         _add_word(kernel)
         _add_curve(kernel)
     fit = add("fit", _run_fit, "fit what recordings exchanged, and predict speed-up by region")
@@ -187,8 +188,7 @@ def _parser() -> argparse.ArgumentParser:
         help="#op as a formula of n, such as '2*n**3'; of one region with its name in front",
     )
     fit.add_argument("--data", metavar="FORMULA", required=True, help="#b, bytes of data involved, as a formula of n")
-    _add_cluster(fit, needs_bandwidth=False)
-    fit.add_argument("--fabric", metavar="LST", type=Path, help="in place of --bandwidth: the slowest link of a host")
+    _add_cluster(fit)
     fit.add_argument("--n", metavar="N", type=_positive, help="size to predict for (default: the largest measured)")
     fit.add_argument(
         "--between",
@@ -217,10 +217,17 @@ def _example_of(command: str) -> str:
     return "example:\n" + "\n".join(fitting).replace("\\", "\\\n")
 
 
-def _add_cluster(parser: argparse.ArgumentParser, needs_bandwidth: bool) -> None:
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--l-peak", metavar="FLOPS", type=_positive, required=True, help="of a process, in Flop/s")
+    parser.add_argument("--bandwidth", metavar="B", type=_positive, help="of the network, in bytes/s")
     parser.add_argument(
-        "--bandwidth", metavar="B", type=_positive, required=needs_bandwidth, help="of the network, in bytes/s"
+        "--fabric", metavar="LST", type=Path, help="in place of --bandwidth: the slowest link of a host in this fabric"
+    )
+    parser.add_argument(
+        "--delays",
+        metavar="FILE",
+        type=Path,
+        help="in place of --bandwidth: the slowest process by what ibprof-latency measured, with --lengths 0,1M",
     )
 
 

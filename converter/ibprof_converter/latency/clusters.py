@@ -120,8 +120,11 @@ def _points(features: Features, by: str) -> npt.NDArray[np.float32]:
 
 def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415
 
-    return KMeans(k, n_init=4, random_state=seed).fit(sample)
+    # Its threads wait for one another by spinning: on a machine that is busy they take longer than one does.
+    with threadpool_limits(1):
+        return KMeans(k, n_init=4, random_state=seed).fit(sample)
 
 
 def _in_order(

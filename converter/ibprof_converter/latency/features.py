@@ -149,7 +149,8 @@ def _middle(
 def choose_threshold(correlations: Profiles) -> float:
     """Choose a threshold from the data: what noise alone, as broad as most of the data, would seldom pass.
 
-    Of n values of a profile without features fewer than one in a hundred profiles then has one beyond it.
+    Of profiles of n values of Gaussian noise fewer than one in a hundred has one beyond it; of differences behind a
+    median filter, which have longer tails, some in a hundred.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD

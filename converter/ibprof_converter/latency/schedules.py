@@ -30,9 +30,9 @@ def round_robin(processes: int) -> Iterator[Round]:
 
     With an odd number one process rests in each round.
     """
-    seats = processes + processes % 2  # an empty seat makes them even
-    if seats < 2:
+    if processes < 2:
         return
+    seats = processes + processes % 2  # an empty seat makes them even
     circle = seats - 1
     steps = np.arange(1, seats // 2)
     for turn in range(circle):

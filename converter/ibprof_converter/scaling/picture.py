@@ -36,6 +36,7 @@ def draw_kernel(path: Path, kernel: Kernel, cluster: Cluster) -> None:
         p, [performance(kernel.approximate, cluster, each) / _GIGA for each in p], color=_SLIDE, ls="--", label="slide"
     )
     _mark(axes, kernel.exact, cluster, optimum, _EXACT)
+    _mark_slide(axes, kernel, cluster)
     axes.set_title(f"{kernel.name} (slide {kernel.slide})")
     _finish(axes, top=2 * optimum.l_max / _GIGA if np.isfinite(optimum.l_max) else None)
     figure.savefig(path)
@@ -109,6 +110,18 @@ def _mark(axes: Axes, work: Work, cluster: Cluster, optimum: Optimum, colour: st
             axes.plot(
                 [p], [performance(work, cluster, p) / _GIGA], marker, color=colour, ms=8, label=f"{name} = {p:.4g}"
             )
+
+
+def _mark_slide(axes: Axes, kernel: Kernel, cluster: Cluster) -> None:
+    """Mark the slides' closed forms: p_1/2 on the curve that they come from, l_max at p_max."""
+    closed = kernel.closed
+    marks = [
+        (closed.p_half, performance(kernel.approximate, cluster, closed.p_half), "s", f"p_1/2 = {closed.p_half:.4g}"),
+        (closed.p_max, closed.l_max, "^", f"p_max = {closed.p_max:.4g}, l_max = {closed.l_max / _GIGA:.4g} GFlop/s"),
+    ]
+    for p, height, marker, name in marks:
+        if np.isfinite(p) and np.isfinite(height):
+            axes.plot([p], [height / _GIGA], marker, color=_SLIDE, ms=8, mfc="none", mew=1.5, label=f"slide: {name}")
 
 
 def _finish(axes: Axes, top: float | None) -> None:
