@@ -30,9 +30,7 @@ def main() -> None:
             here.append(float(read_delays(path).median[0, 0, 1]) * 1e6)
     one, other = statistics.median(in_c), statistics.median(here)
     print(f"half a round trip of 0 bytes: C {one:.2f} us, ibprof-latency {other:.2f} us, {other - one:.2f} us more")
-    print(
-        f"C {min(in_c):.2f} to {max(in_c):.2f}, ibprof-latency {min(here):.2f} to {max(here):.2f} in {_ROUNDS} runs each"
-    )
+    print(f"C {min(in_c):.2f} to {max(in_c):.2f}, here {min(here):.2f} to {max(here):.2f}, in {_ROUNDS} runs of each")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from profile_samples import Count, make_host, make_profile, make_rank
 from ibprof.archive import write_archive
 from ibprof.profile import Direction, Kind
 from ibprof_converter.cli.scaling import main
+from ibprof_converter.latency.delays import Delays
+from ibprof_converter.latency.files import write_delays
 from ibprof_converter.scaling.fit import fit_exchange
 from ibprof_converter.scaling.kernels import (
     PRINTED_TOO_SMALL,
@@ -299,6 +301,32 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert "beyond the data" in capsys.readouterr().out
 
 
+def write_bulk(path: Path, **attributes: str) -> None:
+    """Two processes on each of three hosts; 5 us and 2 GB/s between hosts, half of it from and to the last."""
+    hosts = ("a", "a", "b", "b", "c", "c")
+    slow = np.array([0, 0, 0, 0, 1, 1])
+    rate = np.where(slow[:, None] | slow, 1e9, 2e9)
+    rate[np.equal.outer(hosts, hosts)] = 20e9
+    lengths = np.array([0, 1 << 20])
+    write_delays(
+        path, Delays(hosts, lengths, (5e-6 + lengths[:, None, None] / rate).astype(np.float32), attributes=attributes)
+    )
+
+
+def test_the_bandwidth_can_be_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The slowest process, between hosts, without the latency; as many messages at once show it, with the latency."""
+    write_bulk(tmp_path / "delays.nc")
+    about = ("linpack", "--n", "1e4", "--l-peak", "8e9", "--delays")
+    assert run_json(capsys, *about, str(tmp_path / "delays.nc"))["bandwidth"] == pytest.approx(1e9, rel=1e-3)
+    write_bulk(tmp_path / "stream.nc", mode="bandwidth")
+    streamed = (1 << 20) / (5e-6 + (1 << 20) / 1e9)
+    assert run_json(capsys, *about, str(tmp_path / "stream.nc"))["bandwidth"] == pytest.approx(streamed, rel=1e-3)
+    write_delays(tmp_path / "short.nc", Delays(("a", "b"), np.array([0]), np.ones((1, 2, 2), np.float32)))
+    assert main([*about, str(tmp_path / "short.nc")]) == 5
+    assert "65,536 bytes" in capsys.readouterr().err
+    assert main([*about, str(tmp_path / "none.nc")]) == 3
+
+
 def test_top500_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     table = tmp_path / "list.csv"
     table.write_text(
@@ -343,7 +371,7 @@ SHARES = ["shares", "--operations", "1", "--data", "1", "--exchanged", "1", "--b
     [
         ([*FIT, "--bandwidth", "1", "--operations", "import os"], 2, "a formula"),
         ([*FIT, "--bandwidth", "1", "--operations", "n-5"], 2, "positive"),
-        ([*FIT, "--operations", "n"], 2, "one of --bandwidth and --fabric"),
+        ([*FIT, "--operations", "n"], 2, "one of --bandwidth, --fabric and --delays"),
         ([*FIT, "--bandwidth", "1", "--operations", "n"], 5, "at least two"),
         (["fit", "1:none.otf2", *FIT[2:], "--bandwidth", "1", "--operations", "n"], 3, "none.otf2"),
         ([*SHARES, "--operation-shares", "0.5,0.6"], 2, "add up to 1"),
