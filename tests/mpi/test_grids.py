@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mpis import INTEL, MPICH_SYSTEM, NAMES, STANDARD_ABI, Build, find_mpi, find_of_mpich_kin, run_mpi
+from mpis import INTEL, MPICH_SYSTEM, NAMES, STANDARD_ABI, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
 from ibprof.archive import write_archive
 from ibprof.load import load_profile
@@ -18,7 +18,7 @@ RANKS = 5
 @pytest.mark.parametrize("name", [*NAMES, MPICH_SYSTEM, STANDARD_ABI, INTEL])
 def test_grids(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_mpi(name) if name in NAMES else find_of_mpich_kin(name)
-    said = run_mpi(mpi, RANKS, [build(mpi, "grids.c")], recording=tmp_path / "recording")
+    said = run_mpi(mpi, RANKS, [build(mpi, "grids.c")], recording=tmp_path / "recording", env=THROUGH_NETWORK)
     profile = load_profile(tmp_path / "recording")
     places = {rank: rest for rank, *rest in (map(int, line.split()) for line in said.stdout.splitlines())}
     assert sorted(places) == list(range(RANKS))
