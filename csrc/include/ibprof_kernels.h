@@ -376,6 +376,38 @@ void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form fo
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 
+/* -- trees over hosts (linkage.c, joining.c, prune.c) -- */
+
+/* A binary tree has the leaves 0 to leaves - 1; node leaves + k joins child[2 * k] and child[2 * k + 1], both below it in
+ * number. The last node is the root. */
+
+/* Average linkage. distance[leaf][leaf], symmetric, finite, is written over. size[k]: leaves below node leaves + k, height[k]:
+ * mean distance between its children's leaves. */
+int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
+
+/* Neighbour joining. distance[leaf][leaf], symmetric, finite, 0 on the diagonal, is written over. The tree has no root by
+ * itself: the last two that are left are joined by one. */
+int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child);
+
+/* detour[a][b]: the least distance[a][k] + distance[k][b] over all others k. The diagonal is of no meaning. */
+void ibp_find_detours(const float *distance, uint32_t count, float *detour);
+
+struct ibp_binary_tree {
+    uint32_t leaves;
+    const int32_t *child;
+    const double *weight; /* [node], of the pairs of leaves that meet in it, each by the inverse of its variance */
+    const double *height; /* [node], weighted mean over these pairs */
+};
+
+/* Merge nodes into those above them while that costs less than it saves: a node is kept where giving its pairs a height
+ * of their own gains more than `penalty`, and the log of the ways in which chance could have made one, in log-likelihood.
+ * A node that is not below the one above it in height is merged.
+ *
+ * variance: of a pair of weight 1. into[node]: the node that it became part of, itself where it is kept. weight, height
+ * [node]: of those kept, with what they took in. lost: weighted squares that the fit lost. */
+int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
+                   double *height, double *lost);
+
 /* -- cffi ends -- */
 
 #pragma GCC visibility pop

@@ -118,8 +118,42 @@ static void test_all_to_all(void)
     free(egress);
 }
 
+/* Trees over hosts: all sizes up to some, each on memory of its own. */
+static void test_trees(void)
+{
+    for (uint32_t leaves = 2; leaves < 150; leaves += leaves < 12 ? 1 : 23) {
+        size_t nodes = leaves - 1, cells = (size_t)leaves * leaves;
+        float *distance = malloc(cells * sizeof *distance), *detour = malloc(cells * sizeof *detour);
+        double *additive = malloc(cells * sizeof *additive);
+        for (uint32_t a = 0; a < leaves; a++) {
+            for (uint32_t b = 0; b < leaves; b++) {
+                distance[a * leaves + b] = a == b ? 0.0f : 1.0f + (float)((a * b + a + b) % 7);
+                additive[a * leaves + b] = (double)distance[a * leaves + b];
+            }
+        }
+        ibp_find_detours(distance, leaves, detour);
+        if (leaves > 2) CHECK(detour[1] >= 2.0f && detour[1] <= 14.0f);
+        int32_t *child = malloc(2 * nodes * sizeof *child), *into = malloc(nodes * sizeof *into);
+        double *height = malloc(nodes * sizeof *height), *weight = malloc(nodes * sizeof *weight), lost;
+        double *heights = malloc(nodes * sizeof *heights), *weights = malloc(nodes * sizeof *weights);
+        uint32_t *size = malloc(nodes * sizeof *size);
+        CHECK(ibp_join_neighbours(additive, leaves, child) == 0);
+        for (size_t k = 0; k < 2 * nodes; k++) CHECK(child[k] < (int32_t)(leaves + k / 2));
+        CHECK(ibp_average_linkage(distance, leaves, child, height, size) == 0);
+        CHECK(size[nodes - 1] == leaves);
+        for (size_t k = 0; k < nodes; k++) weight[k] = 1;
+        struct ibp_binary_tree tree = {.leaves = leaves, .child = child, .weight = weight, .height = height};
+        CHECK(ibp_prune_tree(&tree, 1.0, 1.0, into, weights, heights, &lost) == 0);
+        CHECK(into[nodes - 1] == (int32_t)(leaves + nodes - 1));
+        for (size_t k = 0; k < nodes; k++) CHECK(into[k] >= (int32_t)(leaves + k));
+        free(distance), free(detour), free(additive), free(child), free(into), free(height), free(weight);
+        free(heights), free(weights), free(size);
+    }
+}
+
 int main(void)
 {
+    test_trees();
     test_cut_dumps();
     test_whole_dump();
     test_all_to_all();

@@ -73,7 +73,7 @@ def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> Non
 
     graph = to_networkx(nodes, links)
     for _, attributes in graph.nodes(data=True):
-        attributes.update({name: _clean(value) for name, value in attributes.items() if isinstance(value, str)})
+        attributes.update({name: quote_line(value) for name, value in attributes.items() if isinstance(value, str)})
     nx.write_graphml(graph, str(path))
 
 
@@ -82,33 +82,35 @@ def write_dot(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
     file.write("digraph fabric {\n  node [shape=box];\n")
     for row in nodes:
         shown = {"label": row["name"], "kind": row["kind"], "level": row["level"], "pos": f"{row['x']},{row['y']}!"}
-        file.write(f"  {_quote(node_key(row['rail'], row['guid']))} [{_list(shown)}];\n")
+        file.write(f"  {quote_dot(node_key(row['rail'], row['guid']))} [{_list(shown)}];\n")
     for edge in list_edges(links):
-        file.write(f"  {_quote(edge.source)} -> {_quote(edge.destination)} [{_list(edge.attributes)}];\n")
+        file.write(f"  {quote_dot(edge.source)} -> {quote_dot(edge.destination)} [{_list(edge.attributes)}];\n")
     file.write("}\n")
 
 
 def write_tgf(file: TextIO, nodes: Iterable[Row], links: Iterable[Row]) -> None:
     """Write the graph as Trivial Graph Format: a line a node with its name, `#`, a line an edge, `name=value` each."""
     for row in nodes:
-        file.write(f"{node_key(row['rail'], row['guid'])} {_clean(str(row['name']))}\n")
+        file.write(f"{node_key(row['rail'], row['guid'])} {quote_line(str(row['name']))}\n")
     file.write("#\n")
     for edge in list_edges(links):
-        label = " ".join(f"{name}={_clean(str(value)).replace(' ', '_')}" for name, value in edge.attributes.items())
+        label = " ".join(
+            f"{name}={quote_line(str(value)).replace(' ', '_')}" for name, value in edge.attributes.items()
+        )
         file.write(f"{edge.source} {edge.destination} {label}\n")
 
 
 def _list(attributes: dict[str, Value]) -> str:
-    return ", ".join(f"{name}={_quote(value)}" for name, value in attributes.items())
+    return ", ".join(f"{name}={quote_dot(value)}" for name, value in attributes.items())
 
 
-def _quote(value: Value) -> str:
+def quote_dot(value: Value) -> str:
     """Give a DOT string; a backslash stands for itself, not for Graphviz's escapes."""
-    text = _clean(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+    text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 
-def _clean(text: str) -> str:
+def quote_line(text: str) -> str:
     """Make names, which are anyone's text, fit for lines and XML: no control characters, no half characters."""
     printable = "".join(letter if letter >= " " and letter not in "\x7f\ufffe\uffff" else "\ufffd" for letter in text)
     return printable.encode("utf-8", "backslashreplace").decode()

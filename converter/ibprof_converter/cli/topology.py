@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-topology`: what the network is like, where delays are all that is known of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from ibprof.cli.command import run_command
+from ibprof_converter.cli import topology_infer
+
+NAME = "ibprof-topology"
+
+_EXAMPLES = """\
+examples:
+  mpirun ibprof-latency measure -o delays.nc
+  ibprof-topology infer delays.nc -o topology.lst -o topology.dot
+  ibprof-layout topology.lst profile.otf2 -o links.csv
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ibprof-topology`."""
+    return run_command(NAME, _run, argv)
+
+
+def _run(argv: Sequence[str] | None) -> None:
+    arguments = _parser().parse_args(argv)
+    arguments.run(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog=NAME,
+        description="Find out who is linked to whom from measured delays, where nobody hands you the fabric's files.",
+        epilog=_EXAMPLES,
+        formatter_class=raw,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    topology_infer.add_commands(commands, raw)
+    return parser

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Binary trees over hosts, by average linkage or neighbour joining, and which of their nodes the delays bear out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.kernels import load_kernels
+
+Integers = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+CAUTION = 5.0
+"""Log-likelihood that a node must gain beyond its parameter and the choice among siblings: a factor of 150."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryTree:
+    """A binary tree; node `leaves + k` joins two nodes of smaller number, and the last node is the root.
+
+    Attributes:
+        leaves: number of leaves.
+        child: int32 [leaves - 1, 2].
+        weight: float64 [leaves - 1], of the pairs of leaves that meet in a node, by the inverse of their variance.
+        height: float64 [leaves - 1], their weighted mean.
+    """
+
+    leaves: int
+    child: Integers
+    weight: Floats
+    height: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A rooted tree whose nodes have any number of children; node 0 is the root, and others come after their parents.
+
+    Attributes:
+        node_of_leaf: int32 [leaf], the node that a leaf hangs on.
+        parent: int32 [node]; the root's is 0.
+    """
+
+    node_of_leaf: Integers
+    parent: Integers
+
+    @property
+    def nodes(self) -> int:
+        """Number of inner nodes."""
+        return len(self.parent)
+
+    def order_leaves(self) -> tuple[Integers, Integers, Integers]:
+        """Give the leaves in an order in which those below each node are together.
+
+        Returns:
+            The leaves in that order, and for each node where its own begin and where they end.
+        """
+        own = np.bincount(self.node_of_leaf, minlength=self.nodes)
+        below = own.copy()
+        for node in range(self.nodes - 1, 0, -1):
+            below[self.parent[node]] += below[node]
+        begin = np.zeros(self.nodes, np.int32)
+        free = np.zeros(self.nodes, np.int32)
+        for node in range(self.nodes):
+            if node:
+                begin[node] = free[self.parent[node]]
+                free[self.parent[node]] += below[node]
+            free[node] = begin[node] + own[node]
+        by_node = np.argsort(self.node_of_leaf, kind="stable")
+        first = np.concatenate([[0], np.cumsum(own)[:-1]])
+        place = np.arange(len(by_node)) - first[self.node_of_leaf[by_node]] + begin[self.node_of_leaf[by_node]]
+        order = np.empty(len(by_node), np.int32)
+        order[place] = by_node
+        return order, begin, (begin + below).astype(np.int32)
+
+    def meeting_nodes(self) -> npt.NDArray[np.int32]:
+        """Give the node in which each two leaves meet, int32 [leaf, leaf]; on the diagonal the node of the leaf."""
+        order, begin, end = self.order_leaves()
+        ordered = np.zeros((len(order), len(order)), np.int32)
+        for node in range(self.nodes):
+            ordered[begin[node] : end[node], begin[node] : end[node]] = node
+        back = np.argsort(order)
+        return ordered[np.ix_(back, back)]
+
+    def children_count(self) -> Integers:
+        """Give how many leaves and nodes hang on each node."""
+        count = np.bincount(self.node_of_leaf, minlength=self.nodes)
+        return (count + np.bincount(self.parent[1:], minlength=self.nodes)).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What is left of a binary tree.
+
+    Attributes:
+        tree: of the nodes that were kept.
+        height, weight: float64 [node], of the pairs that meet in it.
+        lost: weighted squares that the fit lost by it.
+    """
+
+    tree: Tree
+    height: Floats
+    weight: Floats
+    lost: float
+
+
+def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
+    """Link clusters by their mean distance.
+
+    Args:
+        distances: float32 [n, n], symmetric and finite; is written over.
+    """
+    kernels = load_kernels()
+    leaves = len(distances)
+    child, height = np.empty((leaves - 1, 2), np.int32), np.empty(leaves - 1)
+    size = np.empty(leaves - 1, np.uint32)
+    status = kernels.lib.ibp_average_linkage(
+        kernels.pointer(distances), leaves, kernels.pointer(child), kernels.pointer(height), kernels.pointer(size)
+    )
+    _check(status)
+    sizes = np.concatenate([np.ones(leaves), size])
+    return BinaryTree(leaves, child, sizes[child[:, 0]] * sizes[child[:, 1]], height)
+
+
+def join_neighbours(distances: Floats) -> Integers:
+    """Give the children of a binary tree by neighbour joining, rooted where it parts the leaves most evenly.
+
+    Args:
+        distances: float64 [n, n], symmetric, finite, 0 on the diagonal.
+    """
+    kernels = load_kernels()
+    leaves = len(distances)
+    child = np.empty((leaves - 1, 2), np.int32)
+    scratch = np.ascontiguousarray(distances, np.float64).copy()
+    _check(kernels.lib.ibp_join_neighbours(kernels.pointer(scratch), leaves, kernels.pointer(child)))
+    return _root_in_the_middle(child, leaves)
+
+
+def prune(tree: BinaryTree, variance: float, pairs: int) -> Pruned:
+    """Merge nodes into those above them while that costs less than telling them apart.
+
+    Each node that is kept must gain in log-likelihood what a parameter costs (Schwarz's criterion), what it costs to
+    say which of its siblings it joins, and some caution beyond.
+
+    Args:
+        tree: binary.
+        variance: of a pair of weight 1.
+        pairs: how many there are.
+    """
+    kernels = load_kernels()
+    nodes = tree.leaves - 1
+    into, weight, height = np.empty(nodes, np.int32), np.empty(nodes), np.empty(nodes)
+    lost = np.zeros(1)
+    described = kernels.ffi.new("struct ibp_binary_tree *")
+    described.leaves = tree.leaves
+    described.child = kernels.pointer(tree.child)
+    described.weight = kernels.pointer(tree.weight)
+    described.height = kernels.pointer(tree.height)
+    penalty = CAUTION + 0.5 * log(max(pairs, 1))
+    _check(
+        kernels.lib.ibp_prune_tree(
+            described, variance, penalty,
+            *(kernels.pointer(array) for array in (into, weight, height, lost)),
+        )
+    )  # fmt: skip
+    return _gather(tree, into, weight, height, float(lost[0]))
+
+
+def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> Pruned:
+    """Number the nodes that were kept, parents first."""
+    leaves, nodes = tree.leaves, tree.leaves - 1
+    kept = np.flatnonzero(into == leaves + np.arange(nodes))[::-1]
+    number = np.full(2 * leaves - 1, -1, np.int32)
+    number[leaves + kept] = np.arange(len(kept))
+    number[leaves:] = number[into]
+    above = np.zeros(2 * leaves - 1, np.int32)
+    above[tree.child.ravel()] = np.repeat(np.arange(leaves, 2 * leaves - 1), 2)
+    parent = number[above[leaves + kept]]
+    parent[:1] = 0
+    return Pruned(Tree(number[above[:leaves]], parent.astype(np.int32)), height[kept], weight[kept], lost)
+
+
+def _root_in_the_middle(child: Integers, leaves: int) -> Integers:
+    """Move the root to the edge that parts the leaves most evenly, and number children before parents again."""
+    neighbours: list[list[int]] = [[] for _ in range(2 * leaves - 2)]
+    top, (left, right) = 2 * leaves - 2, child[-1].tolist()
+    for k, pair in enumerate(child[:-1].tolist()):
+        for below in pair:
+            neighbours[leaves + k].append(below)
+            neighbours[below].append(leaves + k)
+    neighbours[left].append(right)
+    neighbours[right].append(left)
+    size = np.ones(2 * leaves - 1, np.int64)
+    for k, (a, b) in enumerate(child.tolist()):
+        size[leaves + k] = size[a] + size[b]
+    above = {below: leaves + k for k, pair in enumerate(child[:-1].tolist()) for below in pair}
+    best = int(np.argmin(np.abs(2 * size[:top] - leaves)))
+    ends = (best, above.get(best, right if best == left else left))
+    made: list[tuple[int, int]] = []
+    stack: list[tuple[int, int, bool]] = [(ends[0], ends[1], False), (ends[1], ends[0], False)]
+    number = list(range(leaves)) + [-1] * (leaves - 1)
+    while stack:
+        node, came_from, done = stack.pop()
+        if node < leaves:
+            continue
+        below = [each for each in neighbours[node] if each != came_from]
+        if done:
+            number[node] = leaves + len(made)
+            made.append((number[below[0]], number[below[1]]))
+        else:
+            stack.append((node, came_from, True))
+            stack.extend((each, node, False) for each in below)
+    made.append((number[ends[0]], number[ends[1]]))
+    return np.array(made, np.int32)
+
+
+def _check(status: int) -> None:
+    if status == -12:
+        raise MemoryError
+    if status:
+        raise ValueError(f"a kernel refused its input: {status}")
