@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.routing.subnet import Subnet, read_subnet
-from ibprof_converter.simulation.deadlock import assign_lanes
+from ibprof_converter.simulation.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.measure import Effort, Latency, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
@@ -166,6 +166,11 @@ def load_network(fabric: str, hardware: Hardware) -> tuple[Subnet, SimulatedNetw
     return subnet, index_network(subnet, hardware), lanes
 
 
+@lru_cache(maxsize=4)
+def _refuse_adaptive_deadlock(fabric: str) -> None:
+    refuse_adaptive_deadlock(load_network(fabric, Hardware(gbps=1.0))[1])
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A cell's simulation before its first tick.
@@ -190,6 +195,8 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
     """
     setting = cell.setting
     _, network, lanes = load_network(setting.fabric, setting.hardware)
+    if setting.adaptive:
+        _refuse_adaptive_deadlock(setting.fabric)
     seats = seat(
         network,
         cell.workloads,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.network import NONE
-from ibprof_converter.simulation.network import SimulatedNetwork
+from ibprof_converter.simulation.network import SimulatedNetwork, find_minimal_ports
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,13 +27,47 @@ LANES = 15
 """Virtual lanes of InfiniBand that carry data."""
 
 
-def find_cycle(network: SimulatedNetwork) -> list[int]:
-    """Find link ends that wait for each other in a circle, by the tables; empty when there are none."""
+def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
+    """Find link ends that wait for each other in a circle; empty when there are none.
+
+    Args:
+        network: whose tables are looked at.
+        adaptive: look at all shortest ways instead.
+    """
+    return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
+
+
+def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
+    """See that packets which choose among shortest ways cannot block each other in a circle.
+
+    Raises:
+        InconsistentError: they can; it names the circle. Virtual lanes by pairs of leaves would not help: they keep
+            routes of tables apart.
+    """
+    if cycle := find_cycle(network, adaptive=True):
+        raise InconsistentError(
+            f"adaptive routes can deadlock: {describe_cycle(network, cycle)}; simulate with the tables (static)"
+        )
+
+
+def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) -> str:
+    """Name the circle that packets wait in.
+
+    Args:
+        network: in which nothing moves any more.
+        waits: of `Simulation.find_waits`.
+    """
+    ends = len(network.end_to)
+    pairs: Ints = np.unique(waits[:, 0].astype(np.int64) * ends + waits[:, 1])
+    return describe_cycle(network, _find_cycle(network, pairs))
+
+
+def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
     ends = len(network.end_to)
-    here, there = np.divmod(_find_dependencies(network), ends)
+    here, there = np.divmod(dependencies, ends)
     graph = coo_array((np.ones(len(here), np.uint8), (here, there)), shape=(ends, ends))
     _, component = connected_components(graph, connection="strong")
     inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
@@ -114,6 +148,69 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
     first, port = np.nonzero(follows)
     second = network.port_end[network.end_to[first].astype(np.int64) - network.hosts, port]
     return first * ends + second
+
+
+def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
+    """As `_find_dependencies`, of all shortest ways; none at all where these go up and then down."""
+    minimal, level = find_minimal_ports(network), _find_levels(network)
+
+    def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
+        return (_move_to(network, minimal[:, leaf]) for leaf in np.unique(network.host_leaf))
+
+    if all(_goes_up_and_down(level[at], level[to], at, to) for at, _, to in moves()):
+        return np.zeros(0, np.int64)
+    found: Ints = np.zeros(0, np.int64)
+    for at, end, to in moves():
+        found = np.union1d(found, _join(at, end, to, len(network.end_to)))
+    return found
+
+
+def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
+    """Find what packets from any leaf do on shortest ways: from which switch, by which link end, to which switch."""
+    width = np.arange(network.port_end.shape[1], dtype=np.uint64)
+    at, port = np.nonzero((ports[:, None] >> width) & np.uint64(1))
+    end = network.port_end[at, port].astype(np.int64)
+    to = network.end_to[end].astype(np.int64) - network.hosts
+    reached = np.zeros(network.switches, np.bool_)
+    reached[network.host_leaf] = True
+    before = 0
+    while before != (before := int(reached.sum())):
+        reached[to[reached[at]]] = True
+    taken = reached[at]
+    return at[taken], end[taken], to[taken]
+
+
+def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
+    """Whether moves between levels never go on level or up again once they went down."""
+    came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
+    came_down[to[there < here]] = True
+    return not ((here == there) | (came_down[at] & (there > here))).any()
+
+
+def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
+    """Pair each link end with those that its packets take next: first * ends + second."""
+    order = np.argsort(at, kind="stable")
+    begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
+    first = np.repeat(end, stop - begin)
+    nth = np.arange(len(first)) - np.repeat(np.cumsum(stop - begin) - (stop - begin), stop - begin)
+    pairs: Ints = first * ends + end[order][np.repeat(begin, stop - begin) + nth]
+    return pairs
+
+
+def _find_levels(network: SimulatedNetwork) -> Ints:
+    """Links from each switch to the nearest one with hosts."""
+    far = network.switches
+    level = np.full(network.switches, far)
+    level[network.host_leaf] = 0
+    at, port = np.nonzero(network.port_end != NONE)
+    to = network.end_to[network.port_end[at, port]].astype(np.int64) - network.hosts
+    at, to = at[to >= 0], to[to >= 0]
+    for distance in range(1, far):
+        near = at[(level[to] == distance - 1) & (level[at] == far)]
+        if not len(near):
+            break
+        level[near] = distance
+    return level
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:

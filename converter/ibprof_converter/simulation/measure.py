@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.simulation.deadlock import describe_deadlock
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.watch import Watch, bin_values, list_bins
 
@@ -215,7 +216,8 @@ def _half_interval(values: npt.NDArray[np.float64]) -> float:
 
 def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effort) -> Latency:
     if simulation.state.stop == Stop.DEADLOCK:
-        return replace(latency, is_settled=False, note="deadlock: packets wait for each other in a circle")
+        circle = describe_deadlock(simulation.network, simulation.find_waits())
+        return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a circle: {circle}")
     if latency.is_settled:
         return latency
     if all_of:

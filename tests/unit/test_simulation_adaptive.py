@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adaptive routing: shortest ways, the least occupied, any at a tie; and what cannot be routed so is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.cell import Cell, Setting, run_cell, set_up
+from ibprof_converter.simulation.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
+from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.measure import Effort, measure
+from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.roles import Role, Workload
+
+TREE = "xgft:2:4,2:1,4@100"
+"""Two leaves of 4 hosts, four switches above them."""
+
+
+def make(name: str, **changes: float) -> SimulatedNetwork:
+    return index_network(read_subnet(name), Hardware(gbps=100, **changes))  # type: ignore[arg-type]
+
+
+def make_bad_tables(network: SimulatedNetwork) -> None:
+    """All that leaves leaf 0 goes by one port."""
+    far = np.flatnonzero(network.host_leaf != network.host_leaf[0])
+    network.egress[network.host_leaf[0], far] = network.egress[network.host_leaf[0], far[0]]
+
+
+def bytes_up(simulation: Simulation) -> list[int]:
+    network = simulation.network
+    ends = network.port_end[network.host_leaf[0]]
+    up = ends[(ends >= 0) & (network.end_to[ends] >= network.hosts)]
+    return sorted(simulation.look_at_ends().bytes[up].sum(axis=1).tolist())
+
+
+@pytest.mark.parametrize(("adaptive", "links"), [(False, 1), (True, 4)])
+def test_packets_go_where_there_is_room(adaptive: bool, links: int) -> None:
+    """Four hosts send to four others; by bad tables over one of four links, adaptively over all of them."""
+    network = make(TREE)
+    make_bad_tables(network)
+    clients = [Client(host, 0, [Step(host + 4, 1 << 20)]) for host in range(4)]
+    simulation = Simulation(network, [Job("all")], clients, adaptive=adaptive)
+    simulation.run(network.ticks(2e6))
+    gbps = simulation.state.bytes_arrived * 8 / 2e6
+    assert gbps == pytest.approx(100 * links, rel=0.05)
+    assert sum(each > 0 for each in bytes_up(simulation)) == links
+
+
+def test_a_tie_is_decided_by_lot() -> None:
+    """Packets that are alone find all four ports empty: each is as likely."""
+    network = make(TREE)
+    simulation = Simulation(
+        network, [Job("one", interval=network.ticks(5000), limit=4000)], [Client(0, 0, [Step(7, 64)])], adaptive=True
+    )
+    simulation.run()
+    taken = np.array(bytes_up(simulation)) / 64
+    assert taken.sum() == 4000
+    # Chi-square with 3 degrees of freedom: above 16.3 once in 1,000 times, and the seed is fixed.
+    assert ((taken - 1000) ** 2 / 1000).sum() < 16.3
+
+
+@pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,4,2@100", "xgft:3:4,4,4:1,2,2@100"])
+def test_ways_are_no_longer_than_the_shortest(name: str) -> None:
+    network = make(name)
+    random = np.random.default_rng(2)
+    to = random.permutation(network.hosts)
+    clients = [Client(host, 0, [Step(int(to[host]), 100_000)]) for host in range(network.hosts) if to[host] != host]
+    hops = []
+    for adaptive in (False, True):
+        simulation = Simulation(network, [Job("all", limit=3)], clients, adaptive=adaptive)
+        simulation.run()
+        assert simulation.state.stop == Stop.DONE
+        hops.append(simulation.state.packet_hops)
+    assert hops[0] == hops[1]
+
+
+@pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,4,2@100", "xgft:2:4,2:1,4@100", "tree:3,3@100"])
+def test_trees_are_fit_for_it(name: str) -> None:
+    refuse_adaptive_deadlock(make(name))
+
+
+@pytest.mark.parametrize("name", ["torus:6:1@100", "torus:4x4:1@100", "dragonfly:4,2,2@100"])
+def test_what_can_lock_up_is_refused_by_name(name: str) -> None:
+    network = make(name)
+    cycle = find_cycle(network, adaptive=True)
+    for here, there in zip(cycle, cycle[1:] + cycle[:1], strict=True):
+        end = int(network.end_to[here]) - network.hosts
+        assert there in network.port_end[end]
+    with pytest.raises(InconsistentError, match=r"adaptive routes can deadlock: '.*' port .* -> the first"):
+        refuse_adaptive_deadlock(network)
+    workload = Workload("a", Role.PAIRS, 100, share=1)
+    cell = Cell(Setting(name, adaptive=True, servers=0), (workload,), ("a",), "a", 1)
+    with pytest.raises(InconsistentError, match="adaptive routes can deadlock"):
+        set_up(cell)
+
+
+def test_a_deadlock_names_its_circle() -> None:
+    """A ring whose packets have one lane, and room for one of them at each end."""
+    network = make("torus:6:1@100", lane_bytes=4096)
+    clients = [Client(host, 0, [Step((host + 2) % 6, 1 << 20)]) for host in range(6)]
+    stuck = Simulation(network, [Job("all")], clients)
+    latency = measure(stuck, np.ones(6, bool), Effort())
+    assert not latency.is_settled
+    assert latency.note.startswith("deadlock: packets wait for each other in a circle: '")
+    assert stuck.state.stop == Stop.DEADLOCK
+    assert describe_deadlock(network, stuck.find_waits()).count(" -> ") == 6
+
+
+def test_a_torus_runs_with_its_tables() -> None:
+    workload = Workload("a", Role.PAIRS, 100_000, share=1)
+    setting = Setting("torus:4x4:1@100", servers=0, effort=Effort(messages=5, warm_up=2))
+    outcome = run_cell(Cell(setting, (workload,), ("a",), "a", 1))
+    assert outcome.latency.is_settled
