@@ -5,18 +5,14 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from fabric_samples import FABRICS, IBDIAGNET, find_sample
 from opened_views import Open, Opened
-from profile_samples import Count, make_host, make_profile, make_rank
+from timed_profiles import write_timed_profile
 from traffic_samples import keep_pairs, loads_in_csv, write_matrix
 
-from ibprof.archive import write_archive
-from ibprof.profile import Intervals
 from ibprof_converter.cli import layout
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
@@ -177,29 +173,8 @@ def test_jobs_are_told_apart(open_view: Open, tmp_path: Path) -> None:
     assert opened.page.locator("#jobs-key button").count() == 2
 
 
-@pytest.fixture
-def timed(tmp_path: Path) -> str:
-    """Rank 0 sends in the first half of a second, rank 2 in the second half."""
-    hosts = [make_host(name) for name in ("host01", "host21", "host41")]
-    run = make_profile(
-        [Count(0, 1, 1000), Count(2, 1, 500)], [make_rank(rank, rank) for rank in range(3)], hosts, ("main",), ("SEND",)
-    )
-    second = 1_000_000_000
-    intervals = Intervals(
-        rank=np.array([0, 2], np.int32),
-        begin_ns=np.array([5 * second, 5 * second + second // 2], np.uint64),
-        end_ns=np.array([5 * second + second // 2, 6 * second], np.uint64),
-        first_peer=np.array([1, 1], np.uint32),
-        last_peer=np.array([1, 1], np.uint32),
-        bytes=np.array([1000, 500], np.uint64),
-        messages=np.array([1, 1], np.uint64),
-    )
-    write_archive(replace(run, intervals=intervals), tmp_path / "profile.otf2")
-    return str(tmp_path / "profile.otf2")
-
-
-def test_a_span_of_time_is_dragged_over(open_view: Open, timed: str) -> None:
-    opened = open_view([TESTBED, timed])
+def test_a_span_of_time_is_dragged_over(open_view: Open, tmp_path: Path) -> None:
+    opened = open_view([TESTBED, write_timed_profile(tmp_path)])
     opened.page.locator("#tab-time").click()
     box = opened.page.locator("#time").bounding_box()
     assert box

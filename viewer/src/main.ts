@@ -90,6 +90,7 @@ class View implements Page {
     locateNode: (node: number): [number, number] | undefined => this.stage.locateNode(node),
     find: (x: number, y: number): Hit => this.stage.find(x, y),
     redraw: (): void => this.stage.redraw(),
+    pan: (x: number, y: number): void => this.stage.pan(x, y),
     choose: (part: State): void => this.choose(part),
   };
 
@@ -317,6 +318,7 @@ async function start(): Promise<void> {
   const view = new View(await readDocument(byId("data").textContent ?? ""));
   Object.assign(window, { ibprof: view.api });
   document.documentElement.dataset.ready = "true";
+  performance.mark("ibprof-shown");
   // What a first look at who is on a link needs, before it is asked for.
   window.setTimeout(() => view.table.prepare());
 }

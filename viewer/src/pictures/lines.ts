@@ -3,12 +3,13 @@
 
 import type { Model } from "../data/document";
 import { STEPS } from "./colours";
-import { type Drawing, FONT, type Hit, type Place, paintRows, type Transform } from "./drawing";
+import { type Drawing, FONT, type Hit, MARGIN, type Place, paintRows, type Transform } from "./drawing";
 import { type Geometry, placeNodes } from "./geometry";
 import type { Ink } from "./ink";
 import { HIDDEN, IDLE, type Look } from "./look";
 
 const INK = 26;
+const THINNEST = 0.6;
 const SWITCH = 1;
 const SEGMENTS = 400;
 const MOST_ARROWS = 1500;
@@ -102,10 +103,10 @@ export class Lines implements Drawing {
     // As thin as must be for all to be seen.
     const faint = Math.min(Math.max(INK / Math.sqrt(2 * this.model.links + 1), 0.4), 1.6);
     const lit = batches.slice(1).reduce((sum, ends) => sum + ends.length, 0);
-    const thin = Math.min(Math.max(INK / Math.sqrt(lit + 1), 0.6), 2.4);
+    const thin = Math.min(Math.max(INK / Math.sqrt(lit + 1), THINNEST), 2.4);
     batches.forEach((ends, batch) => {
       ink.strokeStyle = batch ? look.theme.ramp[batch - 1] : look.theme.idle;
-      ink.lineWidth = batch ? thin * (1 + batch / STEPS) : Math.min(thin, faint);
+      ink.lineWidth = batch ? widthOf(thin, batch) : Math.min(thin, faint);
       this.stroke(ink, ends, view);
     });
     if (look.ways.length) {
@@ -203,13 +204,14 @@ export class Lines implements Drawing {
     ink.font = `11px ${FONT}`;
     ink.textAlign = "center";
     ink.textBaseline = "middle";
+    const left = this.geometry.rows.length ? MARGIN.left : 0;
     for (const { y, nodes, gap, letters, below } of this.rows) {
       const top = view.y + y * view.scale + (below ? 16 : -14);
       if (gap * view.scale < letters * LETTER || top < 8 || top > height - 8) continue;
       for (const node of nodes) {
         const x = view.x + this.geometry.x[node] * view.scale;
         const half = (letters * LETTER) / 2;
-        if (x < half + 60 || x > width - half || !this.isShown(look, node)) continue;
+        if (x < half + left || x > width - half || !this.isShown(look, node)) continue;
         const name = shorten(this.model.header.node_names[node]);
         ink.strokeStyle = look.theme.ground;
         ink.lineWidth = 3;
@@ -219,6 +221,12 @@ export class Lines implements Drawing {
       }
     }
   }
+}
+
+/** The more a line carries, the thicker; but lines of more than a pixel take many times as long where there are many. */
+function widthOf(thin: number, batch: number): number {
+  const width = thin * (1 + batch / STEPS);
+  return thin > THINNEST ? width : Math.min(width, 1);
 }
 
 interface Row {

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time the page of `ibprof-view` in a browser without a GPU, beside plotly's WebGL scatter and SVG in the same run.
+
+Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
+
+    python benchmarks/view.py [--runs N] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from ibprof_converter.cli import view
+
+TREE = str(Path(__file__).parents[1] / "tests/fabrics/xgft3-1296")
+LARGE = "xgft:3:18,18,36:1,18,18"
+HUGE = "xgft:3:18,26,80:1,18,18"
+RANKS = 128
+MANY_RANKS = 1024
+PLOTLY = "plotly.js-dist-min@2.35.2"
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
+
+# A pixel is read back, since a canvas is drawn only when somebody looks.
+REDRAW = """runs => {
+    const canvas = document.getElementById("picture");
+    const times = [];
+    for (let run = 0; run < runs; run++) {
+        const began = performance.now();
+        ibprof.redraw();
+        canvas.getContext("2d").getImageData(0, 0, 1, 1);
+        times.push(performance.now() - began);
+    }
+    return times;
+}"""
+PAN = """() => new Promise(done => {
+    const began = performance.now();
+    let frames = 0;
+    const step = () => {
+        if (performance.now() - began > 2000) return done(frames / (performance.now() - began) * 1000);
+        frames++;
+        ibprof.pan(frames % 40 < 20 ? 6 : -6, 2);
+        requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+})"""
+HOVER = """count => {
+    const canvas = document.getElementById("picture");
+    const lit = ibprof.lit();
+    const times = [];
+    for (let at = 0; at < count; at++) {
+        const [x, y] = ibprof.locateEnd(lit[Math.floor(at * lit.length / count)]);
+        const box = canvas.getBoundingClientRect();
+        const event = new PointerEvent("pointermove", {clientX: box.left + x, clientY: box.top + y, bubbles: true});
+        const began = performance.now();
+        canvas.dispatchEvent(event);
+        document.getElementById("tip").getBoundingClientRect();
+        times.push(performance.now() - began);
+    }
+    return times;
+}"""
+# The halves of links as the page draws them: x, y, x, y by colour.
+HALVES = """() => {
+    const batches = Array.from({length: 64}, () => []);
+    const ends = 2 * ibprof.loads().length;
+    for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.placeOfEnd(end));
+    return batches;
+}"""
+SVG = """([batches, runs]) => {
+    document.body.innerHTML = '<svg width="880" height="560" xmlns="http://www.w3.org/2000/svg"></svg>';
+    const svg = document.querySelector("svg");
+    const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    const draw = async shift => {
+        const began = performance.now();
+        svg.innerHTML = batches.map((lines, batch) =>
+            `<path stroke="hsl(${batch * 5} 80% 40%)" fill="none" d="${lines.map(([a, b, c, d]) =>
+                `M${a + shift} ${b}L${c + shift} ${d}`).join("")}"/>`).join("");
+        await frame(); await frame();
+        return performance.now() - began;
+    };
+    return (async () => {
+        const times = [];
+        for (let run = 0; run < runs; run++) times.push(await draw(run));
+        return times;
+    })();
+}"""
+PLOT = """([batches, runs]) => {
+    document.body.innerHTML = '<div id="plot" style="width:880px;height:560px"></div>';
+    const traces = batches.map((lines, batch) => ({
+        type: "scattergl", mode: "lines", line: {color: `hsl(${batch * 5},80%,40%)`, width: 1}, hoverinfo: "skip",
+        x: lines.flatMap(([a, , c]) => [a, c, null]), y: lines.flatMap(([, b, , d]) => [b, d, null]),
+    }));
+    const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+    return (async () => {
+        const times = [];
+        for (let run = 0; run < runs; run++) {
+            const began = performance.now();
+            await Plotly.react("plot", traces, {showlegend: false, xaxis: {range: [run, 880 + run]}});
+            await frame();
+            times.push(performance.now() - began);
+        }
+        return times;
+    })();
+}"""
+
+
+def main() -> None:
+    """Print a row for each size, and what opening costs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--others", action="store_true", help="plotly and SVG too")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+        folder = Path(temporary)
+        files = make_files(folder)
+        plotly = fetch_plotly(folder) if arguments.others else None
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        opening = {name: time_opening(browser, file, arguments.runs) for name, file in files.items()}
+        sizes = [
+            measure(browser, files[name], arguments.runs, plotly)
+            for name in ("128 ranks", "all hosts", "100,000 links")
+        ]
+        browser.close()
+    if arguments.json:
+        print(json.dumps({"opening": opening, "sizes": sizes}))
+        return
+    for name, (size, ready) in opening.items():
+        print(f"{name}: {size / 1e6:.2f} MB, picture and lists after {ready:.0f} ms (median)")
+    print("| links | lines, ms | cells, ms | pan, frames/s | hover, ms (largest) | SVG, ms | plotly WebGL, ms |")
+    print("|---|---|---|---|---|---|---|")
+    for size in sizes:
+        others = " | ".join(f"{size[name]:.0f}" if size.get(name) else "-" for name in ("svg", "plotly"))
+        print(
+            f"| {size['links']:,} | {size['lines']:.0f} | {size['cells']:.0f} | {size['frames']:.0f} | "
+            f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {others} |"
+        )
+
+
+def make_files(folder: Path) -> dict[str, Path]:
+    """Write the files that are opened."""
+
+    def matrix(ranks: int) -> str:
+        path = folder / f"{ranks}.csv"
+        pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
+        rows = "".join(f"{a},{b},{1 + (a * 7919 + b * 104729) % (1 << 31)},1\n" for a, b in pairs)
+        path.write_text("src,dst,bytes,messages\n" + rows)
+        return str(path)
+
+    wanted = {
+        "128 ranks": (TREE, matrix(RANKS), "--placement", "spread"),
+        "1,024 ranks": (LARGE, matrix(MANY_RANKS), "--placement", "spread"),
+        "all hosts": (LARGE, "pattern:shift:324:1000"),
+        "100,000 links": (HUGE, "pattern:shift:468:1000"),
+    }
+    files = {}
+    for name, arguments in wanted.items():
+        files[name] = folder / f"{name}.html"
+        if view.main([*arguments, "-o", str(files[name])]):
+            raise SystemExit(f"no view of {name}")
+    return files
+
+
+def fetch_plotly(folder: Path) -> str:
+    """Get plotly's bundle from the npm registry."""
+    subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
+    return next(folder.rglob("plotly.min.js")).read_text()
+
+
+def time_opening(browser: Browser, file: Path, runs: int) -> tuple[int, float]:
+    """Give the file's size, and milliseconds from the start of loading until all is shown."""
+    times = []
+    for _ in range(runs):
+        page = open_page(browser, file)
+        times.append(page.evaluate("performance.getEntriesByName('ibprof-shown')[0].startTime"))
+        page.close()
+    return file.stat().st_size, statistics.median(times)
+
+
+def open_page(browser: Browser, file: Path, address: str = "") -> Page:
+    """Open a view of 1280 x 720."""
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.goto(file.as_uri() + address)
+    page.wait_for_selector("html[data-ready]", timeout=120_000)
+    page.wait_for_timeout(500)
+    return page
+
+
+def measure(browser: Browser, file: Path, runs: int, plotly: str | None) -> dict[str, float]:
+    """Time one size, all in milliseconds."""
+    page = open_page(browser, file, "#picture=cells")
+    cells = statistics.median(page.evaluate(REDRAW, runs))
+    page.close()
+    page = open_page(browser, file, "#picture=lines")
+    found = {
+        "links": page.evaluate("ibprof.loads().length"),
+        "lines": statistics.median(page.evaluate(REDRAW, runs)),
+        "cells": cells,
+        "hover": 0.0,
+        "frames": page.evaluate(PAN),
+    }
+    page.wait_for_timeout(1500)
+    page.keyboard.press("0")
+    hovers = page.evaluate(HOVER, 60)
+    found |= {"hover": statistics.median(hovers), "hover_most": max(hovers)}
+    if plotly:
+        halves = page.evaluate(HALVES)
+        blank = browser.new_page(viewport={"width": 1280, "height": 720})
+        found["svg"] = statistics.median(blank.evaluate(SVG, [halves, 3]))
+        blank.add_script_tag(content=plotly)
+        found["plotly"] = statistics.median(blank.evaluate(PLOT, [halves, 3]))
+        blank.close()
+    page.close()
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page looks as it did when somebody last looked at it: golden pictures, half as wide and high.
+
+`pytest tests/viewer/test_golden.py --update` writes them anew; look at them before they are committed. How the edges of
+letters are drawn differs by machine, so blocks of pixels are compared, not pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fabric_samples import FABRICS, IBDIAGNET, find_sample
+from opened_views import Open
+from PIL import Image
+from timed_profiles import write_timed_profile
+from traffic_samples import write_matrix
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "view"
+TESTBED = str(find_sample("testbed44", IBDIAGNET))
+RAILS = [str(FABRICS / "dualrail" / rail) for rail in ("rail1", "rail2")]
+LARGE = str(FABRICS / "xgft3-1296")
+
+SCALE = 2
+COLOURS = 128
+BLOCK = 8
+"""Side of the blocks whose mean colours are compared, in pixels of the golden picture."""
+
+DIFFERENT = 24
+"""Steps of 255 by which a block's mean is another colour."""
+
+TOLERANCE = 0.01
+"""Part of all blocks that may be."""
+
+STATES = {
+    "first": ([TESTBED], 12, ""),
+    "dark": ([TESTBED], 12, "#theme=dark&log=1&panel=links"),
+    "rank": ([LARGE], 64, "#panel=ranks&ranks=5,6"),
+    "cells": ([LARGE], 64, "#picture=cells&panel=hosts&theme=dark"),
+    "pair": ([TESTBED], 12, "#panel=pairs&source=3&destination=9"),
+    "end": ([TESTBED], 12, "#end=23"),
+    "torus": (["torus:6x5:2"], 12, "#panel=hosts&hosts=2&load=1000000,9000000"),
+    "dragonfly": (["dragonfly:4,2,2"], 12, "#used=1&theme=dark"),
+    "rails": (RAILS, 6, "#panel=pairs&source=0&destination=3"),
+    "zoomed": ([LARGE], 64, "#at=20,560,8"),
+}
+
+
+@pytest.fixture(params=[*STATES, "time", "wide"])
+def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
+    """A state, and the page in it."""
+    name = request.param
+    if name == "time":
+        opened = open_view([TESTBED, write_timed_profile(tmp_path)], address="#panel=time&time=0.25,0.75")
+    else:
+        fabrics, ranks, address = STATES["first" if name == "wide" else name]
+        width, height = (2560, 1440) if name == "wide" else (1280, 720)
+        arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
+        opened = open_view(arguments, width=width, height=height, address=address)
+    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # it has the folder of this run
+    opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
+    opened.page.wait_for_timeout(300)
+    return name, Image.open(BytesIO(opened.page.screenshot())).convert("RGB")
+
+
+def placed(fabrics: Sequence[str], ranks: int, folder: Path) -> list[str]:
+    matrix = write_matrix(folder / "matrix.csv", ranks)
+    if len(fabrics) == 1:
+        return [matrix, "--placement", "spread"]
+    hosts = folder / "hosts.txt"
+    hosts.write_text("".join(f"t2a{host:06d}\n" for host in (11, 12, 31, 32, 51, 71)))
+    return [matrix, "--placement", str(hosts), "--rails", "first"]
+
+
+def reduce_picture(picture: Image.Image) -> Image.Image:
+    scale = SCALE * picture.width // 1280
+    return picture.resize((picture.width // scale, picture.height // scale), Image.Resampling.BOX)
+
+
+def count_different(one: Image.Image, other: Image.Image) -> float:
+    """Give the part of blocks that have another colour."""
+
+    def blocks(picture: Image.Image) -> npt.NDArray[np.float64]:
+        size = (picture.width // BLOCK, picture.height // BLOCK)
+        return np.asarray(picture.convert("RGB").resize(size, Image.Resampling.BOX)).astype(np.float64)
+
+    return float((np.abs(blocks(one) - blocks(other)).max(axis=2) > DIFFERENT).mean())
+
+
+def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.FixtureRequest) -> None:
+    name, picture = shot
+    reduced = reduce_picture(picture)
+    golden = GOLDEN / f"{name}.png"
+    if request.config.getoption("--update"):
+        GOLDEN.mkdir(exist_ok=True)
+        reduced.quantize(COLOURS).save(golden, optimize=True)
+    different = count_different(reduced, Image.open(golden))
+    if different > TOLERANCE:
+        kept = Path(f"{name}-found.png").resolve()
+        picture.save(kept)
+        pytest.fail(f"{different:.1%} of {golden.name} looks otherwise; what was found: {kept}")
+
+
+def test_the_tolerance_tells_states_apart() -> None:
+    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, "time")]
+    for one, other in combinations(pictures, 2):
+        assert count_different(one, other) > 2 * TOLERANCE
