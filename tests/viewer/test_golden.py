@@ -43,7 +43,7 @@ STATES = {
     "rank": ([LARGE], 64, "#panel=ranks&ranks=5,6"),
     "cells": ([LARGE], 64, "#picture=cells&panel=hosts&theme=dark"),
     "pair": ([TESTBED], 12, "#panel=pairs&source=3&destination=9"),
-    "end": ([TESTBED], 12, "#end=23"),
+    "end": ([TESTBED], 12, "#end=4"),
     "torus": (["torus:6x5:2"], 12, "#panel=hosts&hosts=2&load=1000000,9000000"),
     "dragonfly": (["dragonfly:4,2,2"], 12, "#used=1&theme=dark"),
     "rails": (RAILS, 6, "#panel=pairs&source=0&destination=3"),

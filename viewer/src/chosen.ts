@@ -81,7 +81,8 @@ export class Chosen {
     if (knows(model.header.operations))
       add("operation", table.shares(state, table.by.operation(), LISTED), (key) => names.operation(key));
     if (knows(model.header.jobs)) add("job", table.shares(state, table.by.job(), LISTED), (key) => names.job(key));
-    if (!tables.length) tables.push(element("p", "who sends it is not in this file"));
+    if (!tables.length)
+      tables.push(element("p", amount ? "who sends it is not in this file" : "it carries nothing of this"));
     return [element("h3", `Who is on ${names.end(end)}`), ...tables];
   }
 
