@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ibprof.job_hosts import same_host
 from ibprof.kernels import sum_exactly
 from ibprof.port_sums import describe_ports
-from ibprof.profile import Kind, Profile
+from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Profile
 from ibprof.show import format_bytes, format_seconds
 
 
@@ -31,6 +31,12 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
     if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
+    sent = (run.counters.kind == Kind.USER) & (run.counters.direction != Direction.RECEIVED)
+    if elsewhere := sum_exactly(run.counters.bytes[sent & (run.counters.peer == UNKNOWN_PEER)]):
+        yield (
+            f"{format_bytes(elsewhere)} are between ranks and processes that are none of MPI_COMM_WORLD's (another job's, "
+            "spawned or connected, or not recorded): no matrix and no link has them"
+        )
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (

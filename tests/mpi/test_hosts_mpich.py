@@ -17,6 +17,7 @@ from matrices import load_complete, recorded
 from mpis import Build, environment
 from patterns import all_the_same
 
+from ibprof.gaps import describe_gaps
 from ibprof.profile import UNKNOWN_PEER, Kind
 from ibprof.recording import merge_run
 from ibprof.recording_runs import list_runs
@@ -74,4 +75,5 @@ def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None
     parents, children = (merge_run(tmp_path, run) for run in list_runs(tmp_path))
     assert (parents.world_size, children.world_size) == (2, 1)
     assert recorded(parents, operation="SENDRECV") == all_the_same(patterns.ring(2), 1000)
-    assert (0, UNKNOWN_PEER) in recorded(parents, operation="BCAST")
+    assert recorded(parents, operation="BCAST")[0, UNKNOWN_PEER] == (4, 1)
+    assert any("are between ranks and processes that are none of" in gap for gap in describe_gaps(parents))
