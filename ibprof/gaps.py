@@ -31,12 +31,7 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
     if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
-    sent = (run.counters.kind == Kind.USER) & (run.counters.direction != Direction.RECEIVED)
-    if elsewhere := sum_exactly(run.counters.bytes[sent & (run.counters.peer == UNKNOWN_PEER)]):
-        yield (
-            f"{format_bytes(elsewhere)} are between ranks and processes that are none of MPI_COMM_WORLD's (another job's, "
-            "spawned or connected, or not recorded): no matrix and no link has them"
-        )
+    yield from _describe_elsewhere(run)
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
@@ -53,6 +48,17 @@ def describe_gaps(run: Profile) -> Iterator[str]:
             said.setdefault(note, []).append(rank.rank)
     for note, ranks in said.items():
         yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def _describe_elsewhere(run: Profile) -> Iterator[str]:
+    """What has an end that no matrix has a row or column for."""
+    counters = run.counters
+    sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):
+        yield (
+            f"{format_bytes(elsewhere)} are between ranks and processes that are none of MPI_COMM_WORLD's (another "
+            "job's, spawned or connected, or not recorded): no matrix and no link has them"
+        )
 
 
 def _place_missing(run: Profile) -> str:
