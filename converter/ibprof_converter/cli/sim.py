@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -15,8 +14,23 @@ from typing import Any
 
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.cli.sim_options import (
+    HOSTS_A_SERVER,
+    add_machine,
+    add_running,
+    parse_pattern,
+    parse_size,
+    parse_traffic,
+    share,
+)
 from ibprof_converter.cli.sim_outputs import FILES, write_run
-from ibprof_converter.simulation.cell import Cell, Setting, set_up
+from ibprof_converter.cli.sim_questions import (
+    advise,
+    find_own_threshold,
+)
+from ibprof_converter.outputs.charts import draw_figures, merge_means
+from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
@@ -26,11 +40,14 @@ from ibprof_converter.simulation.results import (
     WHOLE,
     Row,
     average_seeds,
+    is_means,
     list_results,
     list_whole_times,
+    read_means,
     write_table,
 )
-from ibprof_converter.simulation.runs import open_pool, run_cells
+from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
+from ibprof_converter.simulation.runs import find_stored, open_pool, run_cells
 from ibprof_converter.simulation.studies import STUDIES
 from ibprof_converter.simulation.study_file import EXAMPLE, read_study
 
@@ -42,6 +59,9 @@ examples:
   ibprof-sim study interference --fabric ibdiagnet.lst --seeds 5 -o survey
   ibprof-sim run study.yaml -o mine
   mpirun -n 8 ibprof-sim study interference -o survey
+  ibprof-sim charts survey placement -o figures
+  ibprof-sim threshold --size 4MiB
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io 4MiB
 """
 
 _RATE = 2e7
@@ -58,19 +78,30 @@ def _simulate(argv: Sequence[str] | None) -> None:
     arguments.run(arguments)
 
 
-def _run_study(arguments: argparse.Namespace) -> None:
-    setting = Setting(
-        fabric=arguments.fabric or THESIS_FABRIC,
-        hardware=Hardware(
-            packet_bytes=arguments.packet,
-            lane_bytes=arguments.lane,
-            switch_ns=arguments.switch_ns,
-            gbps=arguments.gbps,
-        ),
+def _make_setting(arguments: argparse.Namespace) -> Setting:
+    fabric = arguments.fabric or THESIS_FABRIC
+    hardware = Hardware(
+        packet_bytes=arguments.packet, lane_bytes=arguments.lane, switch_ns=arguments.switch_ns, gbps=arguments.gbps
+    )
+    if arguments.lane < arguments.packet:
+        raise UsageError(f"--lane: expected at least the {arguments.packet} bytes of a packet, found {arguments.lane}")
+    hosts = load_network(fabric, hardware)[1].hosts
+    servers = arguments.servers or max(hosts // HOSTS_A_SERVER, 1)
+    if servers >= hosts:
+        raise UsageError(f"--servers: expected fewer than the fabric's {hosts} hosts, found {servers}")
+    return Setting(
+        fabric=fabric,
+        hardware=hardware,
         adaptive=arguments.adaptive,
-        servers=arguments.servers,
+        servers=servers,
+        server_placement=ServerPlacement(arguments.server_placement),
+        job_placement=JobPlacement(arguments.job_placement),
         effort=QUICK if arguments.quick else FULL if arguments.full else SURVEY,
     )
+
+
+def _run_study(arguments: argparse.Namespace) -> None:
+    setting = _make_setting(arguments)
     study = STUDIES[arguments.name]
     cells = study.make(setting, range(1, arguments.seeds + 1), arguments.quick)
     if arguments.estimate:
@@ -80,6 +111,28 @@ def _run_study(arguments: argparse.Namespace) -> None:
         if pool is not None:
             results, means = _run(cells, pool, arguments)
             _report(arguments.output, arguments.name, setting, results, study.conclude(means))
+
+
+def _draw(arguments: argparse.Namespace) -> None:
+    tables = [path for each in arguments.results for path in _find_tables(each)]
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    written, missing = draw_figures(
+        merge_means([read_means([path]) for path in tables]), arguments.output, arguments.format
+    )
+    for path in written:
+        print(path)
+    if missing:
+        print(f"{NAME}: no results for the figures {', '.join(missing)}", file=sys.stderr)
+
+
+def _find_tables(path: Path) -> list[Path]:
+    """Give a table, or those in a folder whose first line is that of means."""
+    if not path.is_dir():
+        return [path]
+    found = [each for each in sorted(path.rglob("*.csv")) if is_means(each)]
+    if not found:
+        raise InputError(path, None, f"{MEANS} of a study in it", "none")
+    return found
 
 
 def _run_own(arguments: argparse.Namespace) -> None:
@@ -108,7 +161,7 @@ def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -
         set_up(cell)
     unique = list({cell.key: cell for cell in cells}.values())
     with show_progress("simulating") as tell:
-        outcomes = run_cells(unique, folder, pool, tell)
+        outcomes = find_stored(unique, folder) if arguments.stored else run_cells(unique, folder, pool, tell)
     results = list_results(unique, outcomes)
     means = average_seeds(results)
     for name, rows in ((RESULTS, results), (MEANS, means), (WHOLE, list_whole_times(unique, outcomes))):
@@ -116,7 +169,8 @@ def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -
             write_table(folder / name, rows)
             if arguments.parquet:
                 write_table((folder / name).with_suffix(".parquet"), rows)
-    write_run(folder, next((cell for cell in unique if not cell.is_alone), unique[0]))
+    if not arguments.stored:
+        write_run(folder, next((cell for cell in unique if not cell.is_alone), unique[0]))
     return results, means
 
 
@@ -133,71 +187,99 @@ def _report(folder: Path, name: str, setting: Setting, results: Sequence[Row], c
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="ascii")
     print(json.dumps(concluded, indent=2))
-    files = ", ".join((RESULTS, MEANS, "summary.json", *FILES))
+    files = ", ".join((RESULTS, MEANS, "summary.json", *(name for name in FILES if (folder / name).exists())))
     print(f"{NAME}: {len(results)} simulations in {folder}: {files}", file=sys.stderr)
-    if open_cells := sum(not row["is_settled"] for row in results):
-        print(f"{NAME}: {open_cells} of them have no mean that is settled; their cells are empty", file=sys.stderr)
+    if open_ones := sum(not row["is_settled"] for row in results):
+        print(f"{NAME}: {open_ones} of them have no mean that is settled; their cells are empty", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=NAME,
         description="Simulate jobs that share a fabric, packet by packet over its forwarding tables: how much they "
         "disturb each other, and what helps.",
         epilog=_EXAMPLES,
-        formatter_class=raw,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     summaries = "\n".join(f"  {name:14}{study.summary}" for name, study in STUDIES.items())
-    study = commands.add_parser(
-        "study",
-        help="a study of MPI jobs beside I/O",
-        description=f"Studies of MPI jobs beside I/O:\n{summaries}",
-        epilog="examples:\n  ibprof-sim study placement --quick -o placement\n"
-        "  ibprof-sim study interference --estimate",
-        formatter_class=raw,
-    )
+    study = _add_command(
+        commands, "study", "a study of MPI jobs beside I/O", f"Studies of MPI jobs beside I/O:\n{summaries}",
+        "  ibprof-sim study placement --quick -o placement\n  ibprof-sim study interference --estimate",
+    )  # fmt: skip
     study.set_defaults(run=_run_study)
     study.add_argument("name", metavar="NAME", choices=STUDIES)
-    effort = study.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
-    effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
-    study.add_argument("--seeds", metavar="N", type=_count, default=1, help="runs of each, drawn anew (default: 1)")
     study.add_argument("--estimate", action="store_true", help="say how much work it would be, and end")
-    _add_machine(study)
-    own = commands.add_parser(
-        "run",
-        help="a study of your own",
-        description="Simulate the jobs of a file.",
-        epilog=f"example:\n  ibprof-sim run study.yaml -o mine\n\nstudy.yaml:\n{EXAMPLE}",
-        formatter_class=raw,
-    )
+    add_machine(study)
+    own = _add_command(
+        commands, "run", "a study of your own", "Simulate the jobs of a file.",
+        f"  ibprof-sim run study.yaml -o mine\n\nstudy.yaml:\n{EXAMPLE}",
+    )  # fmt: skip
     own.set_defaults(run=_run_own)
     own.add_argument("study", metavar="STUDY.yaml", type=Path)
     for each in (study, own):
-        each.add_argument(
-            "-o", "--output", metavar="DIR", type=Path, default=Path("results"),
-            help="results (default: results); gone on with if begun",
-        )  # fmt: skip
+        add_running(each, Path("results"))
+        each.add_argument("--stored", action="store_true", help="tables of what is stored; nothing is simulated")
         each.add_argument("--parquet", action="store_true", help="tables as Parquet too")
-        each.add_argument("--workers", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes at once")
+    threshold = _add_command(
+        commands, "threshold", "from which interval on I/O requests congest themselves",
+        "Find the I/O-congestion threshold: the interval from a request's end to the next one's start below which the "
+        "requests of the\njob's own clients hold each other up.",
+        "  ibprof-sim threshold --size 4MiB\n  ibprof-sim threshold --fabric ibdiagnet.lst --servers 8 --size 1MiB "
+        "--share 0.25 --json",
+    )  # fmt: skip
+    threshold.set_defaults(run=lambda arguments: find_own_threshold(arguments, _make_setting(arguments)))
+    threshold.add_argument(
+        "--size", metavar="SIZE", type=parse_size, default=1 << 22, help="of a request (default: 4MiB)"
+    )
+    threshold.add_argument(
+        "--share", metavar="S", type=share, default=0.5, help="of the compute hosts that write (default: 0.5)"
+    )
+    advice = _add_command(
+        commands, "advise", "what two jobs do to each other, and what would help",
+        "Say what an MPI job and an I/O job do to each other on this fabric, and what placement, routing and "
+        "throttling would change.",
+        "  ibprof-sim advise --mpi 4KiB@500us --io 4MiB --quick\n"
+        "  ibprof-sim advise --fabric ibdiagnet.lst --servers 8 --mpi profile.otf2@100us --io 1MiB@5ms --json",
+    )  # fmt: skip
+    advice.set_defaults(run=lambda arguments: advise(arguments, _make_setting(arguments)))
+    advice.add_argument(
+        "--mpi", metavar="TRAFFIC", type=parse_traffic, required=True,
+        help="SIZE@INTERVAL between random pairs, or a profile, by its time line or with @INTERVAL",
+    )  # fmt: skip
+    advice.add_argument(
+        "--io", metavar="SIZE[@INTERVAL]", type=parse_pattern, required=True, help="no interval: a checkpoint"
+    )
+    advice.add_argument(
+        "--share",
+        metavar="S",
+        type=share,
+        default=0.5,
+        help="of the compute hosts for MPI (default: 0.5)",
+    )
+    for each in (threshold, advice):
+        add_machine(each)
+        add_running(each, None)
+        each.add_argument("--json", action="store_true", help="for programs")
+    charts = _add_command(
+        commands, "charts", "figures from stored results", "Draw the thesis's figures from the means of studies.",
+        "  ibprof-sim charts survey placement throttle -o figures",
+    )  # fmt: skip
+    charts.set_defaults(run=_draw)
+    charts.add_argument(
+        "results", metavar="RESULTS", type=Path, nargs="+", help=f"folders of studies, or {MEANS} of them"
+    )
+    charts.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")
+    charts.add_argument("--format", choices=("png", "svg", "pdf"), default="png", help="default: png")
     return parser
 
 
-def _add_machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--fabric", metavar="LST", help=f"default: {THESIS_FABRIC}")
-    parser.add_argument("--servers", metavar="N", type=_count, default=72, help="I/O servers (default: 72)")
-    parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest ways")
-    parser.add_argument("--packet", metavar="B", type=_count, default=4096, help="bytes of a packet (default: 4096)")
-    parser.add_argument(
-        "--lane", metavar="B", type=_count, default=65536, help="room of a virtual lane (default: 65536)"
+def _add_command(commands: Any, name: str, summary: str, description: str, examples: str) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=description,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--switch-ns", metavar="NS", type=float, default=90.0, help="delay of a switch (default: 90)")
-    parser.add_argument("--gbps", metavar="G", type=float, help="speed of all links (default: as the fabric says)")
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
-    return int(text)
+    return added

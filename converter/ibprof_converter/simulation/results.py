@@ -6,13 +6,14 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from ibprof.errors import InputError, MissingToolError
+from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.cell import Cell, Outcome
-from ibprof_converter.simulation.measure import QUANTILES, Latency
+from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Latency
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]
@@ -27,10 +28,13 @@ _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us")
 
 
+_MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
+
+
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Give a row a cell. Times of a mean that is not settled are empty, and `note` says why."""
+    """Give a row a cell. Times are empty where a mean is not settled, or not simulated yet, and `note` says why."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
-    return [_describe_cell(cell, jobs) | _describe_outcome(outcomes[cell.key], jobs) for cell in cells]
+    return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
 
 def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
@@ -180,7 +184,7 @@ def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> 
         }
         for cell in cells
         for workload in cell.workloads
-        for client, whole in enumerate(outcomes[cell.key].whole_ns.get(workload.name, ()))
+        for client, whole in enumerate(outcomes.get(cell.key, _MISSING).whole_ns.get(workload.name, ()))
     ]
 
 
@@ -207,21 +211,28 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
 
 
+_OF_MEANS = frozenset({"measured", "run", "seeds", "mean_us", "slowdown"})
+
+
+def is_means(path: Path) -> bool:
+    """Whether a file begins as a table of means does."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return set(file.readline().strip().split(",")) >= _OF_MEANS
+
+
 def read_means(paths: Iterable[Path]) -> list[Row]:
-    """Read tables of means; those of a folder are all in it whose columns are such a table's.
+    """Read tables of means.
 
     Raises:
         InputError: a file is none.
     """
     means: list[Row] = []
     for path in paths:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8", errors="replace") as file:
             reader = csv.DictReader(file)
-            needed = {"measured", "run", "mean_us", "slowdown"}
-            if not needed <= set(reader.fieldnames or ()):
-                raise InputError(
-                    path, 1, f"columns {', '.join(sorted(needed))}", ", ".join(reader.fieldnames or ("none",))
-                )
+            found = reader.fieldnames or ("nothing",)
+            if not set(found) >= _OF_MEANS:
+                raise InputError(path, 1, f"columns {', '.join(sorted(_OF_MEANS))}", quote_found(", ".join(found)))
             means += [_parse(path, reader.line_num, row) for row in reader]
     return means
 

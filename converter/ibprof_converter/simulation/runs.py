@@ -8,7 +8,7 @@ import math
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict
 from multiprocessing import active_children, connection, get_context, parent_process
@@ -47,7 +47,11 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
         with _open_ranks() as pool:
             yield pool
         return
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    pool: Executor = (
+        ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)
+        if workers > 1
+        else ThreadPoolExecutor(1)  # which need not read the fabric once more
+    )
     try:
         yield pool
     except BaseException:
@@ -123,6 +127,12 @@ def run_cells(
         except BrokenExecutor:
             raise MemoryError("a simulation's process was killed") from None
     return {key: outcomes[key] for key in wanted}
+
+
+def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
+    """Give the outcomes that a folder has, without any simulation."""
+    outcomes = {each.key: each for each in _read_store(folder / STORE)}
+    return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 
 
 def _end_line(store: Path, write: Callable[[str], int]) -> None:

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import yaml
 
-from ibprof.errors import InputError, quote_found
-from ibprof_converter.simulation.cell import Cell, Setting
+from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof_converter.simulation.cell import Cell, Setting, load_network
 from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import cells_of
-from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload
+from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, seat
 
 EXAMPLE = """\
 fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
@@ -34,8 +35,8 @@ jobs:
 """
 
 _LARGEST = 1 << 50
-_UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
 _KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
@@ -48,19 +49,57 @@ _NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
 Made = TypeVar("Made", Hardware, Effort)
 
 
+class _Mapping(dict[Any, Any]):
+    """A mapping that knows its lines in the file."""
+
+    line = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: dict[Any, int] = {}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML whose mappings know their lines, and have each key once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002  (always deep)
+        made = _Mapping()
+        made.line = node.start_mark.line + 1
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str) or key in made:
+                problem = f"{key!r} once more" if isinstance(key, str) else f"{key!r}, no name"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key_node.start_mark)
+            made[key] = self.construct_object(value_node, deep=True)
+            made.lines[key] = key_node.start_mark.line + 1
+        return made
+
+    def construct_yaml_map(self, node: yaml.MappingNode) -> Generator[dict[Any, Any], None, None]:
+        yield self.construct_mapping(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     path: Path
+    lines: dict[str, int] = field(default_factory=dict)
 
     def fail(self, where: str, expected: str, found: object) -> InputError:
-        return InputError(self.path, None, f"{where} to be {expected}", quote_found(str(found)))
+        # What is not there has no line: then that of what it should be in.
+        line = self.lines.get(where) or self.lines.get(re.split(r"'s |\.", where)[0])
+        return InputError(self.path, line, f"{where} to be {expected}", quote_found(str(found)))
 
-    def mapping(self, where: str, value: object, keys: tuple[str, ...]) -> Mapping[str, Any]:
-        if not isinstance(value, dict):
+    def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> Mapping[str, Any]:
+        if not isinstance(value, _Mapping):
             raise self.fail(where, "a mapping", value)
+        self.lines[where] = value.line
+        self.lines.update({inside.format(key): line for key, line in value.lines.items()})
         for key in value:
             if key not in keys:
-                raise self.fail(where, f"of {', '.join(keys)}", key)
+                self.lines[where] = value.lines[key]
+                raise self.fail(where, f"made of {', '.join(keys)}", key)
         return value
 
     def number(self, where: str, value: object, least: float, most: float) -> float:
@@ -89,7 +128,7 @@ class _Reader:
 
     def numbers(self, where: str, value: object, of: type[Made]) -> Made:
         names = tuple(each.name for each in fields(of))
-        given = self.mapping(where, value, names)
+        given = self.mapping(where, value, names, f"{where}.{{}}")
         made: dict[str, Any] = {}
         for name, each in given.items():
             kind = next(one.type for one in fields(of) if one.name == name)
@@ -105,11 +144,11 @@ def read_study(path: Path) -> list[Cell]:
         InputError: it is no YAML, or says what cannot be.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(path, line, "YAML", str(error.problem)) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, None, "YAML", quote_found(str(error))) from error
     reader = _Reader(path)
     study = reader.mapping("the study", document, _KEYS)
@@ -119,7 +158,7 @@ def read_study(path: Path) -> list[Cell]:
     workloads = _read_jobs(reader, study["jobs"])
     setting = Setting(
         fabric=str(study["fabric"]),
-        hardware=reader.numbers("hardware", study.get("hardware", {}), Hardware),
+        hardware=reader.numbers("hardware", study.get("hardware", _Mapping()), Hardware),
         adaptive=reader.choice("routing", study.get("routing", "static"), ("static", "adaptive")) == "adaptive",
         servers=reader.whole("servers", study.get("servers", 0), 0, 1 << 16),
         server_placement=ServerPlacement(
@@ -132,14 +171,36 @@ def read_study(path: Path) -> list[Cell]:
                 "job_placement", study.get("job_placement", "random-node"), tuple(e.value for e in JobPlacement)
             )
         ),
-        effort=reader.numbers("effort", study.get("effort", {}), Effort),
+        effort=reader.numbers("effort", study.get("effort", _Mapping()), Effort),
     )
     if setting.hardware.lane_bytes < setting.hardware.packet_bytes:
         raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
     names = tuple(each.name for each in workloads)
     measured = reader.choice("measured", study.get("measured", names[-1]), names)
     seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, 1000) + 1)
+    _check_seats(reader, setting, workloads)
     return cells_of(setting, workloads, measured, seeds)
+
+
+def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload]) -> None:
+    """Say at once, and where, what does not fit on the fabric.
+
+    Raises:
+        InputError: there are too many servers or none, or too few hosts for a job.
+    """
+    if sum(each.share for each in workloads) > 1 + 1e-9:
+        total = " + ".join(f"{each.share:g}" for each in workloads)
+        raise reader.fail(f"job {len(workloads)}'s share", "such that all shares add up to 1 at most", total)
+    if not setting.servers and any(each.role is Role.IO for each in workloads):
+        raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
+    _, network, _ = load_network(setting.fabric, setting.hardware)
+    if setting.servers >= network.hosts:
+        raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
+    random = np.random.default_rng(1)
+    try:
+        seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random)
+    except InconsistentError as error:
+        raise reader.fail("jobs", "such that they fit on the fabric", error) from None
 
 
 def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
@@ -148,7 +209,7 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
     made: list[Workload] = []
     for number, value in enumerate(jobs, start=1):
         where = f"job {number}"
-        job = reader.mapping(where, value, _JOB_KEYS)
+        job = reader.mapping(where, value, _JOB_KEYS, f"{where}'s {{}}")
         needed = _NEEDS.get(str(job.get("role")), "bytes")
         for key in ("name", "role", needed):
             if key not in job:
@@ -160,14 +221,14 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
             Workload(
                 name=name,
                 role=Role(reader.choice(f"{where}'s role", job["role"], tuple(each.value for each in Role))),
-                bytes=int(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), _UNITS_OF_SIZE, 1)),
-                interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), _UNITS_OF_TIME, 0),
-                window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), _UNITS_OF_TIME, 0),
+                bytes=int(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
+                interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
+                window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
                 profile=str(reader.path.parent / str(job["profile"])) if "profile" in job else "",
-                reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), _UNITS_OF_SIZE, 0)),
+                reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0)),
             )
         )
     return made

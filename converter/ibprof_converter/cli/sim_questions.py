@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-sim threshold` and `advise`: questions that a few simulations answer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ibprof.cli.progress import show_progress
+from ibprof_converter.simulation.advise import (
+    SharedLink,
+    Way,
+    compare_ways,
+    find_shared_links,
+    list_cells,
+    recommend,
+)
+from ibprof_converter.simulation.cell import Cell, Outcome, Setting, set_up
+from ibprof_converter.simulation.patterns import IO, MPI
+from ibprof_converter.simulation.roles import Role, Workload
+from ibprof_converter.simulation.runs import open_pool, run_cells
+from ibprof_converter.simulation.threshold import Threshold, find_threshold
+
+
+def find_own_threshold(arguments: argparse.Namespace, setting: Setting) -> None:
+    """Answer `threshold`."""
+    job = Workload(IO, Role.IO, arguments.size, share=arguments.share)
+    with open_pool(arguments.workers) as pool:
+        if pool is None:
+            return
+        found = _in_folder(
+            arguments,
+            lambda folder: find_threshold(
+                setting,
+                job,
+                range(1, arguments.seeds + 1),
+                lambda cells: run_cells(cells, folder, pool),
+            ),
+        )
+    clients = int(set_up(Cell(setting, (job,), (IO,), IO, 1)).measured.sum())
+    if arguments.json:
+        print(json.dumps({"request_bytes": job.bytes, "clients": clients, "servers": setting.servers}
+                         | _describe_threshold(found), indent=2))  # fmt: skip
+    else:
+        print(_tell_threshold(found, job, clients, setting.servers))
+
+
+def _in_folder(arguments: argparse.Namespace, work: Any) -> Any:
+    """Do work in the folder of results, which is forgotten where none was named."""
+    if arguments.output:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        return work(arguments.output)
+    with TemporaryDirectory(prefix="ibprof-sim-") as folder:
+        return work(Path(folder))
+
+
+def _describe_threshold(found: Threshold) -> dict[str, Any]:
+    def us(value: float | None) -> float | None:
+        return None if value is None else round(value / 1e3, 3)
+
+    return {
+        "alone_us": us(found.alone_ns),
+        "without_pause_us": us(found.without_pause_ns),
+        "threshold_us": None if found.below_ns is None else {"from": us(found.below_ns), "to": us(found.above_ns)},
+        "bound_us": us(found.bound_ns),
+        "tried": [{"interval_us": us(interval), "mean_us": us(mean)} for interval, mean in found.tried],
+    }
+
+
+def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int) -> str:
+    lines = [
+        f"Requests of {_size(job.bytes)} from {clients} clients to {servers} servers:",
+        f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
+    ]
+    if found.below_ns is None or found.above_ns is None:
+        lines.append("  no I/O-congestion threshold: even without a pause requests hardly wait for each other")
+    else:
+        lines.append(
+            f"  I/O-congestion threshold: between {_time(found.below_ns)} and {_time(found.above_ns)} from a request's "
+            "end to the next one's start"
+        )
+        lines.append(f"  by the servers' links alone it would be {_time(max(found.bound_ns, 0))}")
+    lines += ["", f"  {'interval':>12}  {'request':>12}"]
+    lines += [f"  {_time(interval):>12}  {_time(mean):>12}" for interval, mean in found.tried]
+    return "\n".join(lines)
+
+
+def advise(arguments: argparse.Namespace, setting: Setting) -> None:
+    """Answer `advise`."""
+    io = _read_io(arguments.io, 1 - arguments.share)
+    mpi = _read_mpi(arguments.mpi, arguments.share)
+    seeds = range(1, arguments.seeds + 1)
+    with open_pool(arguments.workers) as pool:
+        if pool is None:
+            return
+        cells = list_cells(setting, io, mpi, seeds)
+        for cell in {cell.setting: cell for cell in cells}.values():
+            set_up(cell)
+        outcomes = _in_folder(arguments, lambda folder: _simulate(cells, folder, pool))
+    ways = compare_ways(setting, io, mpi, seeds, outcomes)
+    links, shared = find_shared_links(Cell(setting, (io, mpi), (IO, MPI), MPI, 1))
+    best = recommend(ways, MPI)
+    if arguments.json:
+        print(json.dumps(_describe_ways(ways, best, links, shared), indent=2))
+    else:
+        print(_tell_ways(ways, best, links, shared))
+
+
+def _simulate(cells: Sequence[Cell], folder: Path, pool: Executor) -> dict[str, Outcome]:
+    with show_progress("simulating") as tell:
+        return run_cells(cells, folder, pool, tell)
+
+
+def _describe_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink], shared: int) -> dict[str, Any]:
+    def us(value: float | None) -> float | None:
+        return None if value is None else round(value / 1e3, 4)
+
+    return {
+        "ways": [
+            {
+                "name": way.name,
+                "job_placement": way.setting.job_placement.value,
+                "server_placement": way.setting.server_placement.value,
+                "routing": "adaptive" if way.setting.adaptive else "static",
+                "io_window_us": us(way.jobs[0].window_ns),
+                **{
+                    f"{job}_{name}": value
+                    for job in (MPI, IO)
+                    for name, value in (
+                        ("alone_us", us(way.alone[job])),
+                        ("beside_us", us(way.beside[job])),
+                        ("slowdown", None if way.slowdown(job) is None else round(way.slowdown(job) or 0, 4)),
+                    )
+                },
+                "io_bytes_per_s": None if way.io_bytes_per_s is None else round(way.io_bytes_per_s),
+            }
+            for way in ways
+        ],
+        "advice": best.name if best else None,
+        "links_of_both": shared,
+        "busiest_links_of_both": [
+            {key: value for key, value in asdict(link).items() if key != "end"} for link in links
+        ],
+    }
+
+
+def _tell_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink], shared: int) -> str:
+    now = ways[0]
+    lines = [
+        f"MPI messages take {_time(now.alone[MPI])} alone and {_time(now.beside[MPI])} beside the I/O job: "
+        f"{_times(now.slowdown(MPI))}.",
+        f"I/O requests take {_time(now.alone[IO])} alone and {_time(now.beside[IO])} beside the MPI job: "
+        f"{_times(now.slowdown(IO))}.",
+        "",
+        f"Both jobs send on {shared} link ends. Those that both keep busiest:",
+    ]
+    lines += [
+        f"  {link.name!r} port {link.port} to {link.to!r}: busy {100 * link.busy[IO]:.0f} % of the time with I/O, "
+        f"{100 * link.busy[MPI]:.2g} % with MPI"
+        for link in links
+    ]
+    head = f"  {'':34}{'MPI message':>13}{'slow-down':>12}{'I/O request':>13}{'slow-down':>12}{'I/O rate':>11}"
+    lines += ["", "What changes would do, each simulated:", head]
+    for way in ways:
+        rate = way.io_bytes_per_s
+        change = f"{100 * (rate / now.io_bytes_per_s - 1):+.1f} %" if rate and now.io_bytes_per_s else "?"
+        lines.append(
+            f"  {way.name:34}{_time(way.beside[MPI]):>13}{_times(way.slowdown(MPI)):>12}{_time(way.beside[IO]):>13}"
+            f"{_times(way.slowdown(IO)):>12}{change:>11}"
+        )
+    lines.append("")
+    if best is None:
+        lines.append("Advice: none of these makes MPI messages quicker by more than 5 % and leaves I/O its rate.")
+    else:
+        before, after = now.beside[MPI] or 1.0, best.beside[MPI] or 1.0
+        less = f"{_time(after)}, {100 * (1 - after / before):.0f} % less"
+        lines.append(f"Advice: {best.name}: MPI messages then take {less}, and the I/O job keeps its rate to 5 %.")
+    return "\n".join(lines)
+
+
+def _read_io(pattern: tuple[int, float], share: float) -> Workload:
+    return Workload(IO, Role.IO, pattern[0], interval_ns=pattern[1], share=share)
+
+
+def _read_mpi(traffic: tuple[int | Path, float], share: float) -> Workload:
+    what, interval = traffic
+    if isinstance(what, Path):
+        return Workload(MPI, Role.PROFILE, 1, interval_ns=interval, share=share, profile=str(what))
+    return Workload(MPI, Role.PAIRS, what, interval_ns=interval, share=share)
+
+
+def _size(size: int) -> str:
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
+
+
+def _time(nanoseconds: float | None) -> str:
+    if nanoseconds is None:
+        return "?"
+    for unit, name in ((1e6, "ms"), (1e3, "us")):
+        if nanoseconds >= unit:
+            return f"{nanoseconds / unit:.4g} {name}"
+    return f"{nanoseconds:.4g} ns"
+
+
+def _times(ratio: float | None) -> str:
+    return "?" if ratio is None else f"{ratio:.2f} times"

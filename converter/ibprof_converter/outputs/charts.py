@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of studies of interference, in the form and under the numbers of the thesis's figures.
+
+A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean; black without the
+other job, coloured by the other job's interval with it (figure 5.2).
+
+Source: chapters 5 and 6 of the thesis on whose method ibprof stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from ibprof_converter.simulation.patterns import TABLE_5_1, US
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+_ALONE = "#111111"
+_MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")
+_JOBS = {"io": "I/O request", "mpi": "MPI message"}
+_OTHER = {"io": "mpi", "mpi": "io"}
+_SIZES = (4096.0, 524288.0, 4194304.0)
+_DOTS_PER_INCH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar of a cluster.
+
+    Attributes:
+        row: of the table of means; None leaves its place empty.
+        colour: of it.
+    """
+
+    row: Row | None
+    colour: str
+
+
+def format_interval(microseconds: float) -> str:
+    """Give an interval as people say it; 0 is a checkpoint."""
+    if not microseconds:
+        return "checkpoint"
+    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
+
+
+def format_size(size: float) -> str:
+    """Give a size in the thesis's units: KB and MB are powers of two."""
+    return f"{size / 2**20:g} MB" if size >= 2**20 else f"{size / 2**10:g} KB"
+
+
+def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
+    """Draw every figure that there are rows for.
+
+    Args:
+        means: rows of tables of means; of several machines, those of the one with most rows are drawn.
+        folder: to write into.
+        suffix: png, svg or pdf.
+
+    Returns:
+        The files, and the names of figures for which rows are missing.
+    """
+    kept = choose_machine(means)
+    written, missing = [], []
+    for name, draw in FIGURES.items():
+        figure = draw(kept)
+        if figure is None:
+            missing.append(name)
+            continue
+        path = folder / f"figure-{name}.{suffix}"
+        FigureCanvasAgg(figure)
+        figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
+        written.append(path)
+    return written, missing
+
+
+def choose_machine(means: Rows) -> list[Row]:
+    """Give the rows of the machine that most rows are of, those with a mean alone."""
+    of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
+    if not of_machine:
+        return []
+    chosen = of_machine.most_common(1)[0][0]
+    return [
+        row for row in means if tuple(row.get(column) for column in _MACHINE) == chosen and row["mean_us"] is not None
+    ]
+
+
+def pick(rows: Rows, **wanted: Any) -> list[Row]:
+    """Give the rows whose columns are as wanted; without other word, of the thesis's usual configuration."""
+    usual = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
+    each = {**usual, **wanted}
+    return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
+
+
+def _only(rows: Rows, **wanted: Any) -> Row | None:
+    found = pick(rows, **wanted)
+    return found[0] if found else None
+
+
+def _shades(count: int) -> list[str]:
+    from matplotlib.colors import to_hex  # noqa: PLC0415  (used here alone)
+
+    scale = colormaps["plasma"]
+    return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
+
+
+def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]]) -> None:
+    for place, bars in enumerate(clusters.values()):
+        width = 0.84 / max(len(bars), 1)
+        for number, bar in enumerate(bars):
+            if bar.row is None:
+                continue
+            x = place - 0.42 + (number + 0.5) * width
+            low, high, row = bar.row["p25_us"], bar.row["p75_us"], bar.row
+            axes.bar(x, max(high - low, 0), 0.8 * width, low, color=bar.colour, alpha=0.75, linewidth=0)
+            axes.hlines(row["p50_us"], x - 0.45 * width, x + 0.45 * width, color=bar.colour, linewidth=1.6)
+            axes.plot(x, row["mean_us"], "o", color=bar.colour, markersize=3.2, markeredgecolor="white", mew=0.4)
+    axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
+    axes.set_xlim(-0.55, len(clusters) - 0.45)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", linewidth=0.3)
+    axes.set_axisbelow(True)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _format_time(value)))
+    axes.tick_params(labelsize=7)
+
+
+def _format_time(microseconds: float) -> str:
+    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
+
+
+def _intervals(rows: Rows, column: str) -> list[float]:
+    return sorted({row[column] for row in rows if row.get(column) is not None}, reverse=True)
+
+
+def _cluster_by_interval(rows: Rows, job: str, size: float, other_size: float) -> dict[str, list[Bar]]:
+    """Clusters by the measured job's interval, a bar without the other job and one for each of its intervals."""
+    other, share = _OTHER[job], {f"{job}_share": 0.5}
+    own = [
+        row for row in rows if row["measured"] == job and row.get(f"{job}_bytes") == size and row[f"{job}_share"] == 0.5
+    ]
+    own = [row for row in own if not row.get(f"{job}_window_us") and not row.get("io_window_us")]
+    beside = [row for row in own if row["run"] == "interference" and row.get(f"{other}_bytes") == other_size]
+    others = _intervals(beside, f"{other}_interval_us")
+    colours = dict(zip(others, _shades(len(others)), strict=True))
+    clusters = {}
+    for interval in _intervals(beside, f"{job}_interval_us"):
+        mine = {f"{job}_interval_us": interval, **share}
+        bars = [
+            Bar(
+                next((row for row in own if row["run"] == "baseline" and row[f"{job}_interval_us"] == interval), None),
+                _ALONE,
+            )
+        ]
+        for each in others:
+            found = [row for row in beside if all(row[column] == value for column, value in mine.items())]
+            row = next((row for row in found if row[f"{other}_interval_us"] == each), None)
+            bars.append(Bar(row, colours[each]))
+        clusters[format_interval(interval)] = bars
+    return clusters
+
+
+def _legend(axes: Axes, rows: Rows, job: str, size: float, other_size: float) -> None:
+    other = _OTHER[job]
+    beside = [
+        row
+        for row in rows
+        if row["measured"] == job and row["run"] == "interference" and row.get(f"{job}_bytes") == size
+        and row.get(f"{other}_bytes") == other_size and row[f"{job}_share"] == 0.5 and not row.get("io_window_us")
+    ]  # fmt: skip
+    others = _intervals(beside, f"{other}_interval_us")
+    patches = [Patch(color=_ALONE, label=f"no {other.upper().replace('IO', 'I/O')}")]
+    patches += [
+        Patch(color=colour, label=format_interval(each))
+        for each, colour in zip(others, _shades(len(others)), strict=True)
+    ]
+    axes.legend(handles=patches, fontsize=6, title=f"{_JOBS[other]} interval", title_fontsize=6, frameon=False)
+
+
+def _is_in_table(row: Row, job: str) -> bool:
+    """Whether a job's pattern is one of table 5.1, or it does not run."""
+    size = row.get(f"{job}_bytes")
+    return size is None or row[f"{job}_interval_us"] * US in TABLE_5_1.get(int(size), ())
+
+
+def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
+    other = _OTHER[job]
+
+    def draw(means: Rows) -> Figure | None:
+        rows = [row for row in pick(means) if all(_is_in_table(row, each) for each in (job, other))]
+        if len({row.get(f"{other}_bytes") for row in rows if row["measured"] == job} & set(_SIZES)) < 2:
+            return None
+        figure = Figure(figsize=(15, 11), layout="constrained")
+        figure.suptitle(f"Time of an {_JOBS[job]} beside the other job", fontsize=11)
+        for row_number, size in enumerate(_SIZES):
+            for column, other_size in enumerate(_SIZES):
+                axes = figure.add_subplot(3, 3, 3 * row_number + column + 1)
+                letter = "ABCDEFGHI"[3 * row_number + column]
+                _draw_clusters(axes, _cluster_by_interval(rows, job, size, other_size))
+                axes.set_title(f"{letter}: {format_size(size)} {_JOBS[job]}s beside {format_size(other_size)} "
+                               f"{_JOBS[other]}s", fontsize=8)  # fmt: skip
+                _legend(axes, rows, job, size, other_size)
+        return figure
+
+    return draw
+
+
+def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
+    def draw(means: Rows) -> Figure | None:
+        rows, size = pick(means), _SIZES[-1]
+        clusters = _cluster_by_interval(rows, job, size, size)
+        if not clusters:
+            return None
+        figure = Figure(figsize=(11, 5), layout="constrained")
+        axes = figure.add_subplot()
+        _draw_clusters(axes, clusters)
+        _legend(axes, rows, job, size, size)
+        axes.set_title(f"4 MB {_JOBS[job]}s beside 4 MB {_JOBS[_OTHER[job]]}s", fontsize=10)
+        axes.set_xlabel(f"{_JOBS[job]} interval", fontsize=8)
+        return figure
+
+    return draw
+
+
+def _draw_routing(job: str) -> Callable[[Rows], Figure | None]:
+    def draw(means: Rows) -> Figure | None:
+        size = _SIZES[1]
+        sides = {name: pick(means, routing=name) for name in ("static", "adaptive")}
+        if not all(_cluster_by_interval(rows, job, size, size) for rows in sides.values()):
+            return None
+        figure = Figure(figsize=(14, 5), layout="constrained")
+        first: Axes | None = None
+        for number, (name, rows) in enumerate(sides.items()):
+            axes = figure.add_subplot(1, 2, number + 1, sharey=first)
+            first = first or axes
+            _draw_clusters(axes, _cluster_by_interval(rows, job, size, size))
+            _legend(axes, rows, job, size, size)
+            axes.set_title(f"{'AB'[number]}: {name} routing, 512 KB {_JOBS[job]}s", fontsize=9)
+            axes.set_xlabel(f"{_JOBS[job]} interval", fontsize=8)
+        return figure
+
+    return draw
+
+
+_SHARES = {0.25: "small (25 %)", 0.5: "medium (50 %)", 0.75: "large (75 %)"}
+
+
+def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
+    """Figures 5.10 (by the I/O interval) and 5.11 (by the size of MPI messages)."""
+    by = f"{job}_interval_us" if job == "io" else f"{job}_bytes"
+    fixed = {"mpi_bytes": _SIZES[-1], "mpi_interval_us": 500.0} if job == "io" else {"io_interval_us": 0.0}
+    name = format_interval if job == "io" else format_size
+
+    def draw(means: Rows) -> Figure | None:
+        rows = [row for row in pick(means, measured=job) if not row.get("io_window_us")]
+        if job == "io":
+            rows = [row for row in rows if row.get("io_bytes") == _SIZES[-1]]
+        else:
+            rows = [row for row in rows if row.get("mpi_interval_us") == 500.0]
+        beside = [row for row in rows if row["run"] == "interference" and all(row[k] == v for k, v in fixed.items())]
+        if len({row[f"{job}_share"] for row in beside}) < 2:
+            return None
+        places = sorted({row[by] for row in beside if row[f"{job}_share"] != 0.5})
+        figure = Figure(figsize=(14, 5), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        clusters: dict[str, list[Bar]] = {}
+        for share, label in _SHARES.items():
+            ratios = []
+            for place in places:
+                here = [row for row in rows if row[by] == place and row[f"{job}_share"] == share]
+                alone = next((row for row in here if row["run"] == "baseline"), None)
+                with_other = next((row for row in beside if row in here), None)
+                colour = _shades(3)[list(_SHARES).index(share)]
+                clusters.setdefault(name(place), []).extend([Bar(alone, _ALONE), Bar(with_other, colour)])
+                ratios.append(with_other["slowdown"] if with_other else None)
+            shown = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
+            right.plot(*zip(*shown, strict=True), "o-", label=label, color=_shades(3)[list(_SHARES).index(share)])
+        _draw_clusters(left, clusters)
+        if job == "mpi":
+            left.set_yscale("log")
+        left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside the other job", fontsize=9)
+        right.set_title("B: slow-down", fontsize=9)
+        right.set_xticks(range(len(places)), [name(place) for place in places], fontsize=7)
+        right.grid(linewidth=0.3)
+        right.legend(fontsize=7, frameon=False)
+        return figure
+
+    return draw
+
+
+def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
+    """Figures 6.2 and 6.5: a column's values beside each other, the two pairs of jobs of section 6.4."""
+    pairs = {
+        "io": {"io_bytes": _SIZES[-1], "io_interval_us": 128000.0},
+        "mpi": {"mpi_bytes": _SIZES[0], "mpi_interval_us": 500.0},
+    }
+    beside = {
+        "io": {"mpi_bytes": _SIZES[-1], "mpi_interval_us": 500.0},
+        "mpi": {"io_interval_us": 0.0, "io_window_us": 0.0},
+    }
+
+    def draw(means: Rows) -> Figure | None:
+        values = sorted({row[column] for row in means})
+        if len(values) < 2:
+            return None
+        figure = Figure(figsize=(12, 5), layout="constrained")
+        for number, (job, own) in enumerate(pairs.items()):
+            axes = figure.add_subplot(1, 2, number + 1)
+            clusters = {}
+            for value in values:
+                usual = {column: value, "measured": job, f"{job}_share": 0.5, **own}
+                alone = _only(means, **usual, run="baseline")
+                both = _only(means, **usual, **beside[job], run="interference")
+                clusters[value] = [Bar(alone, _ALONE), Bar(both, "#d94a6a")]
+                if both is not None and both["slowdown"] is not None:
+                    at = list(values).index(value)
+                    axes.annotate(f"{both['slowdown']:.2f}x", (at + 0.21, both["mean_us"]), (0, 7), fontsize=8,
+                                  textcoords="offset points", ha="center")  # fmt: skip
+            _draw_clusters(axes, clusters)
+            axes.margins(y=0.15)
+            axes.set_ylim(bottom=0, auto=None)
+            axes.set_title(f"{'AB'[number]}: {_JOBS[job]}s, alone (black) and beside the other job", fontsize=9)
+        return figure
+
+    return draw
+
+
+def _draw_throttle(means: Rows) -> Figure | None:
+    rows = [row for row in pick(means) if row["run"] == "interference" and row.get("io_interval_us") == 0.0]
+    mpi = {row["io_window_us"]: row for row in rows if row["measured"] == "mpi" and row.get("io_limit")}
+    if len(mpi) < 2:
+        return None
+    windows = sorted(mpi)
+    figure = Figure(figsize=(14, 5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    names = ["none" if not window else format_interval(window) for window in windows]
+    whole = [mpi[window].get("io_whole_ms") for window in windows]
+    left.bar(range(len(windows)), [each or 0 for each in whole], 0.6, color="#8a2a86")
+    for at, each in enumerate(whole):
+        if each is not None and whole[0]:
+            left.annotate(f"{100 * (each / whole[0] - 1):+.1f} %", (at, each), (0, 3), fontsize=8,
+                          textcoords="offset points", ha="center")  # fmt: skip
+    left.set_xticks(range(len(windows)), names, fontsize=8)
+    left.set_title("A: time of an I/O client for all that it writes (ms)", fontsize=9)
+    alone = next((row for row in pick(means) if row["measured"] == "mpi" and row["run"] == "baseline"
+                  and row.get("mpi_bytes") == _SIZES[0] and row.get("mpi_interval_us") == 500.0), None)  # fmt: skip
+    bars = {"no I/O": [Bar(alone, _ALONE)]}
+    bars |= {name: [Bar(mpi[window], "#d94a6a")] for name, window in zip(names, windows, strict=True)}
+    _draw_clusters(right, bars)
+    right.set_title("B: 4 KB MPI messages beside it", fontsize=9)
+    for axes in (left, right):
+        axes.set_xlabel("throttle window", fontsize=8)
+    return figure
+
+
+FIGURES: dict[str, Callable[[Rows], Figure | None]] = {
+    "5.3": _draw_survey("io"),
+    "5.4": _draw_detail("io"),
+    "5.5": _draw_survey("mpi"),
+    "5.7": _draw_detail("mpi"),
+    "5.8": _draw_routing("io"),
+    "5.9": _draw_routing("mpi"),
+    "5.10": _draw_scaling("io"),
+    "5.11": _draw_scaling("mpi"),
+    "6.2": _draw_places("job_placement"),
+    "6.5": _draw_places("server_placement"),
+    "6.7": _draw_throttle,
+}
+"""By their numbers in the thesis."""
+
+
+def merge_means(tables: Iterable[Rows]) -> list[Row]:
+    """Put tables together; of a simulation that several have, the one with most seeds is taken."""
+    merged: dict[tuple[Any, ...], Row] = {}
+    for table in tables:
+        for row in table:
+            before = list(row)[: list(row).index("seeds")]
+            key = tuple((column, row[column]) for column in sorted(before))
+            if key not in merged or (merged[key]["seeds"] or 0) < (row["seeds"] or 0):
+                merged[key] = row
+    return list(merged.values())

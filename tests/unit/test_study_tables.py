@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables, charts, thresholds and advice from simulations, on fabrics of a few hosts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ibprof_converter.cli.sim import main
+from ibprof_converter.outputs.charts import FIGURES, draw_figures, merge_means
+from ibprof_converter.simulation.cell import Outcome, Setting, run_cell
+from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
+from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Effort, Latency
+from ibprof_converter.simulation.network import Hardware
+from ibprof_converter.simulation.patterns import IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
+from ibprof_converter.simulation.results import average_seeds, list_results, read_means, write_table
+from ibprof_converter.simulation.studies import STUDIES
+
+# 4 leaves of 8 hosts, full bisection.
+SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)
+
+# 9 leaves of 8 hosts: a leaf of servers, and 4 for each job where they get whole ones. As many clients a server as 4.
+MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
+
+
+def latency_of(mean: float, settled: bool = True) -> Latency:
+    return replace(NOTHING, messages=9, mean=mean, quantiles=(mean,) * len(QUANTILES), is_settled=settled, note="said")
+
+
+def test_a_slowdown_is_the_mean_of_each_seeds_own() -> None:
+    cells = cells_of(SMALL, [io(), mpi()], MPI, [1, 2, 3])
+    means = dict(zip([cell.key for cell in cells], (2000.0, 4000.0, 1000.0, 4000.0, 1000.0, 9000.0), strict=True))
+    outcomes = {key: Outcome(key, latency_of(mean), 1, 0.0, {}) for key, mean in means.items()}
+    alone, beside = average_seeds(list_results(cells, outcomes))
+    assert (alone["run"], alone["seeds"], alone["slowdown"]) == ("baseline", 3, None)
+    # 2, 4 and 9 times; t(0.975, 2) = 4.3027, their deviation 3.6056.
+    assert beside["slowdown"] == 5.0
+    assert beside["slowdown_half"] == pytest.approx(4.3027 * 3.6056 / 3**0.5, abs=1e-3)
+    assert alone["io_bytes"] is None
+
+
+def test_what_is_not_settled_is_empty_and_says_why() -> None:
+    cells = cells_of(SMALL, [io(), mpi()], MPI, [1, 2])
+    outcomes = {cell.key: Outcome(cell.key, latency_of(1e3, cell.is_alone), 1, 0.0, {}) for cell in cells[:3]}
+    results = list_results(cells, outcomes)
+    assert [row["mean_us"] for row in results] == [1.0, None, 1.0, None]
+    beside = average_seeds(results)[1]
+    assert (beside["mean_us"], beside["slowdown"], beside["seeds"]) == (None, None, 0)
+    assert beside["note"] == "2 of 2 not settled: not simulated yet; said"
+
+
+def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
+    (first, beside), (other, _) = (cells_of(SMALL, [io(interval=each), mpi()], MPI, [1]) for each in (0.0, 1 * MS))
+    assert first.key == other.key != beside.key  # a baseline is the same whatever the other job would be
+    changed = [
+        replace(first, seed=2),
+        replace(first, setting=replace(SMALL, servers=5)),
+        replace(first, setting=replace(SMALL, hardware=Hardware(lane_bytes=8192))),
+        replace(first, setting=replace(SMALL, fabric="xgft:2:8,4:1,4@100")),
+    ]
+    assert len({first.key, *(cell.key for cell in changed)}) == 5
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_estimates_are_of_the_right_size(name: str) -> None:
+    cells = STUDIES[name].make(SMALL, [1], True)
+    assert all(0 < estimate_hops(cell) <= QUICK.hops for cell in cells)
+
+
+def test_estimates_by_hand() -> None:
+    # Within a leaf 2 links, between leaves 4: over all leaves and hosts 2/4 + 4 * 3/4.
+    assert find_mean_hops(SMALL.fabric, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
+    # 14 clients of 4 MiB at 12.5 GB/s into 4 servers.
+    cell = cells_of(SMALL, [io(), mpi()], IO, [1])[0]
+    assert find_bottleneck_ns(cell, io()) == pytest.approx(14 * 4 * MIB / 12.5 / 4)
+    # A cell that was run took about as much.
+    short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
+    assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
+
+
+def test_a_checkpoint_is_timed_whole() -> None:
+    # One client and one server: what a client writes takes at least its bytes' time, its first start left out.
+    setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
+    jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
+    (_, beside) = cells_of(setting, jobs, MPI, [1])
+    (whole,) = run_cell(beside).whole_ns[IO]
+    assert 40 * 512 * KIB / 12.5 < whole < 1.2 * 40 * 512 * KIB / 12.5
+
+
+@pytest.fixture(scope="module")
+def every_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The studies that figures are drawn from, in their quick form on a small machine."""
+    folder = tmp_path_factory.mktemp("studies")
+    for name in STUDIES:
+        if name != "parameters":
+            assert main(["study", name, *MACHINE, "-o", str(folder / name)]) == 0
+    return folder
+
+
+def test_the_reduced_survey_shows_every_shape(every_study: Path) -> None:
+    """Section 5.4 on 72 hosts with 4 clients a server: N S/(n B) - S/B is 1.0 ms for 4 MiB, 0.13 ms for 512 KiB."""
+    means = read_means([every_study / "interference" / "means.csv"])
+
+    def find(column: str, measured: str, io_pattern: tuple[int, float], mpi_pattern: tuple[int, float] | None) -> float:
+        wanted = {"measured": measured, "io_bytes": io_pattern[0], "io_interval_us": io_pattern[1]}
+        if mpi_pattern:
+            wanted |= {"mpi_bytes": mpi_pattern[0], "mpi_interval_us": mpi_pattern[1]}
+        run = "interference" if mpi_pattern else "baseline"
+        (row,) = (row for row in means if row["run"] == run and all(row[key] == value for key, value in wanted.items()))
+        return float(row[column])
+
+    # Past the threshold requests take times as long; 4 KiB has none.
+    alone = {
+        size: find("mean_us", IO, pattern, None) for size, pattern in {4: (4 * MIB, 5000), 1: (512 * KIB, 500)}.items()
+    }
+    assert find("mean_us", IO, (4 * MIB, 100), None) > 2 * alone[4]
+    assert find("mean_us", IO, (512 * KIB, 100), None) > 1.3 * alone[1]
+    assert find("mean_us", IO, (4 * KIB, 1), None) < 1.5 * find("mean_us", IO, (4 * KIB, 500), None)
+    # MPI messages suffer from congested I/O, those of short intervals less; I/O suffers from large messages when small.
+    beside = [find("slowdown", MPI, (4 * MIB, 100), (4 * KIB, interval)) for interval in (500, 1)]
+    assert beside[0] > beside[1] > 1.5
+    assert find("slowdown", IO, (4 * KIB, 500), (4 * MIB, 100)) > 1.1
+    # Past the threshold MPI does not matter to I/O.
+    assert find("slowdown", IO, (4 * MIB, 100), (4 * MIB, 1000)) == pytest.approx(1, abs=0.15)
+
+
+def test_every_study_says_what_it_found(every_study: Path) -> None:
+    found = json.loads((every_study / "placement" / "summary.json").read_text())["mpi_slowdown"]
+    assert found["random-node"] > found["random-switch"] == pytest.approx(1, abs=0.05)
+    throttled = json.loads((every_study / "throttle" / "summary.json").read_text())
+    assert set(throttled["mpi_slowdown"]) == {"io_window_us=0", "io_window_us=2000", "io_window_us=3000"}
+    with (every_study / "throttle" / "whole.csv").open(newline="") as file:
+        whole = [row for row in csv.DictReader(file) if row["window_us"] == "3000.0"]
+    requests = -(-4_300_000_000 // (4 * MIB)) // 20
+    assert len(whole) == 32
+    # So many windows and a request, jittered.
+    assert all(float(row["whole_ms"]) == pytest.approx((requests - 1) * 3, rel=0.02) for row in whole)
+
+
+def test_all_figures_are_drawn_from_stored_results(every_study: Path, tmp_path: Path) -> None:
+    assert main(["charts", str(every_study), "-o", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {f"figure-{name}.png" for name in FIGURES}
+
+
+def test_figures_without_results_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert draw_figures([], tmp_path) == ([], list(FIGURES))
+    assert main(["charts", str(tmp_path), "-o", str(tmp_path)]) == 3
+    assert "means.csv" in capsys.readouterr().err
+    (tmp_path / "x.csv").write_text("measured,run\n")
+    assert main(["charts", str(tmp_path / "x.csv"), "-o", str(tmp_path)]) == 3
+
+
+def test_tables_read_back_the_same(every_study: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    means = read_means([every_study / "placement" / "means.csv"])
+    write_table(tmp_path / "again.csv", means)
+    assert read_means([tmp_path / "again.csv"]) == means
+    write_table(tmp_path / "means.parquet", means)
+    assert pq.read_table(tmp_path / "means.parquet").to_pylist() == means
+    assert len(merge_means([means, means])) == len(means)
+
+
+def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
+    assert main(["threshold", *machine, "--size", "256KiB"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # 31 clients, one server: I* = N S/(n B) - S/B.
+    bound = (31 - 1) * 256 * KIB / 12.5e3
+    assert found["bound_us"] == pytest.approx(bound, rel=0.03)
+    assert found["threshold_us"]["from"] < 1.2 * bound
+    assert found["threshold_us"]["to"] > 0.95 * bound
+    assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+
+
+def test_no_threshold_where_nothing_is_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(
+            [
+                "threshold",
+                "--fabric",
+                "xgft:2:8,4:1,8@100",
+                "--servers",
+                "16",
+                "--size",
+                "4KiB",
+                "--quick",
+                "--workers",
+                "1",
+            ]
+        )
+        == 0
+    )
+    assert "no I/O-congestion threshold" in capsys.readouterr().out
+
+
+def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [*MACHINE, "--mpi", "4KiB@500us", "--io", "1MiB"]
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
+    told = capsys.readouterr().out
+    assert "as it is" in told
+    assert "Advice:" in told
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    ways = {way["name"]: way for way in found["ways"]}
+    now, apart = ways["as it is"], ways["jobs on whole leaf switches"]
+    assert now["mpi_slowdown"] > 1.2 > apart["mpi_slowdown"]
+    assert now["io_bytes_per_s"] <= 8 * 12.5e9
+    assert found["links_of_both"] > 0
+    assert all(0 < sum(link["busy"].values()) <= 1.01 for link in found["busiest_links_of_both"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["threshold", "--size", "4 parsecs"], 2, "4 parsecs"),
+        (["threshold", "--share", "2"], 2, "from 0 to 1"),
+        (["threshold", "--fabric", "xgft:1:4:1@100", "--servers", "4"], 2, "fewer than the fabric's 4 hosts"),
+        (["threshold", "--fabric", "xgft:1:4:1@100", "--share", "0"], 5, "too small"),
+        (["threshold", "--lane", "100"], 2, "--lane"),
+        (["advise", "--io", "4MiB", "--mpi", "nothing.otf2"], 3, "nothing.otf2"),
+        (["advise", "--io", "4MiB@soon", "--mpi", "4KiB"], 2, "soon"),
+    ],
+)
+def test_bad_questions(arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        ended = main(arguments)
+    except SystemExit as error:  # argparse
+        ended = int(str(error.code))
+    assert ended == status
+    assert said in capsys.readouterr().err
+
+
+def test_errors_of_a_study_name_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "study.yaml"
+    job = {"name": "a", "role": "pairs", "bytes": "4 B"}
+    for bad, wanted in (({"servers": 99}, "servers"), ({"jobs": [job, {**job, "name": "b", "bytes": 0}]}, "bytes: 0")):
+        study.write_text(yaml.safe_dump({"fabric": SMALL.fabric, "jobs": [job], **bad}, sort_keys=False))
+        assert main(["run", str(study), "-o", str(tmp_path / "out")]) == 3
+        number = int(capsys.readouterr().err.split("study.yaml:")[1].split(":")[0])
+        assert study.read_text().splitlines()[number - 1].strip().startswith(wanted)
+    for text in ("servers: 1\nservers: 2\n", "jobs: " + 3000 * "["):
+        study.write_text(text)
+        assert main(["run", str(study), "-o", str(tmp_path / "out")]) == 3
