@@ -44,8 +44,8 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
         InconsistentError: mpi4py is not of the MPI whose mpirun started it.
     """
     if any(int(os.environ.get(name, "1")) > 1 for name in _WORLD_SIZES):
-        with _open_ranks() as pool:
-            yield pool
+        with _open_ranks() as ranks:
+            yield ranks
         return
     pool: Executor = (
         ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A study whose simulations are spread over MPI ranks gives what it gives on one machine, to the last byte."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import mpis
+import pytest
+
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.results import MEANS, RESULTS
+from ibprof_converter.simulation.runs import STORE
+
+STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:8,9:1,8@100", "--servers", "8"]
+COMMAND = [sys.executable, "-c", "import sys; from ibprof_converter.cli.sim import main; sys.exit(main())"]
+
+
+def run_on_ranks(mpi: mpis.Mpi, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(mpi.program("mpirun")), "-n", "3", *COMMAND, *arguments]
+    environment = mpis.environment() | mpi.variables
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+
+
+def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path) -> None:
+    done = run_on_ranks(system_mpi, *STUDY, "-o", str(tmp_path / "ranks"))
+    assert done.returncode == 0, done.stderr
+    assert main([*STUDY, "--workers", "1", "-o", str(tmp_path / "one")]) == 0
+    assert (tmp_path / "ranks" / MEANS).read_bytes() == (tmp_path / "one" / MEANS).read_bytes()
+    # What each simulation took is all that may differ, and the order in which they were done.
+    assert len((tmp_path / "ranks" / RESULTS).read_text().splitlines()) == 5
+    assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
+
+
+def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text("fabric: 1\n")
+    done = run_on_ranks(system_mpi, "run", str(tmp_path / "study.yaml"), "-o", str(tmp_path))
+    assert done.returncode == 3
+    assert done.stderr.count("ibprof-sim:") == 1
+
+
+@pytest.mark.usefixtures("system_mpi")
+def test_an_mpi4py_is_there() -> None:
+    """Else the tests above would prove nothing."""
+    from mpi4py import futures  # noqa: PLC0415
+
+    assert hasattr(futures, "MPICommExecutor")
