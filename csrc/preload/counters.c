@@ -2,6 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "counters.h"
+#include "context.h"
 #include "lifecycle.h"
 #include "recording.h"
 
@@ -16,7 +17,6 @@ _Static_assert(IBP_REGIONS_MAX <= 1 << 14, "regions fit a key");
 _Static_assert((sizeof(struct ibp_slot) & (sizeof(struct ibp_slot) - 1)) == 0, "offsets of slots can be masked");
 
 struct ibp_counters ibp_counters;
-struct ibp_recent ibp_recent[IBP_RECENT_PURPOSES];
 bool ibp_threads_multiple;
 char ibp_spinlock;
 
@@ -88,7 +88,7 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source)
 void ibp_counters_enter(uint32_t region)
 {
     ibp_counters.region_key = IBP_KEY_REGION(region);
-    for (unsigned purpose = 0; purpose < IBP_RECENT_PURPOSES; purpose++) ibp_recent[purpose].peer = IBP_NO_PEER;
+    ibp_contexts_forget();
 }
 
 static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t key)

@@ -100,35 +100,20 @@ static inline void ibp_add(uint64_t *amount, uint64_t bytes)
 
 static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
 {
-    bins[63 ^ __builtin_clzll(2 * bytes | 1)] += 1; /* messages of 2^63 bytes and more do not occur */
+    const unsigned zeros = (unsigned)__builtin_clzll(2 * bytes | 1); /* messages of 2^63 bytes and more do not occur */
+
+    if (zeros > 63) __builtin_unreachable(); /* saves the compiler an extension of the sign */
+    bins[63 - zeros] += 1;
 }
 
-/* Counts a message that has a counter already. Small and without a call, because this is what most messages cost. Returns its
- * slot; NULL leaves all others to ibp_count. Only while one thread at a time is in MPI. */
-static inline struct ibp_slot *ibp_count_known(uint64_t key, uint64_t bytes)
+/* The slot of what has a counter already, in the region of now. Small and without a call; NULL leaves all others to ibp_count.
+ * Only while one thread at a time is in MPI. */
+static inline const struct ibp_slot *ibp_slot_known(uint64_t key_of_operation, int peer)
 {
-    struct ibp_slot *slot = ibp_slot_of(key);
+    const uint64_t key = key_of_operation | ibp_counters.region_key | IBP_KEY_PEER(peer);
+    const struct ibp_slot *slot = ibp_slot_of(key);
 
-    if (IBP_UNLIKELY(slot->key != key)) return NULL;
-    ibp_add(slot->amount, bytes);
-    return slot;
-}
-
-/* The counter that was used last for one purpose: many a message goes where the one before it went, and then there is nothing
- * to look up. Likewise only while one thread at a time is in MPI. */
-struct ibp_recent {
-    uint64_t *amount, *bins; /* of the slot */
-    uint64_t what;           /* whatever tells operations apart, where there are several */
-    int peer;                /* IBP_NO_PEER where there is none */
-};
-enum ibp_recent_purpose { IBP_RECENT_SEND, IBP_RECENT_ISEND, IBP_RECENT_RECEIVE, IBP_RECENT_PURPOSES };
-extern IBP_INTERNAL struct ibp_recent ibp_recent[IBP_RECENT_PURPOSES];
-
-#define IBP_NO_PEER INT32_MIN /* neither a rank nor one of MPI's constants */
-
-static inline void ibp_recent_set(enum ibp_recent_purpose purpose, const struct ibp_slot *slot, uint64_t what, int peer)
-{
-    ibp_recent[purpose] = (struct ibp_recent){slot->amount, slot->bins, what, peer};
+    return IBP_LIKELY(slot->key == key) ? slot : NULL;
 }
 
 /* The region that bytes are counted in from now on. */
@@ -141,7 +126,7 @@ static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_di
     struct ibp_slot *slot;
     uint64_t key;
 
-    if (IBP_UNLIKELY(ibp_ticking_messages)) ibp_tick_slowly();
+    if (IBP_UNLIKELY(ibp_ticking_messages)) ibp_tick_now();
     ibp_lock();
     key = IBP_KEY_OF(operation, kind, direction) | ibp_counters.region_key | IBP_KEY_PEER(peer);
     slot = ibp_slot_of(key);

@@ -6,6 +6,7 @@
 #ifndef IBPROF_CURRENT_H
 #define IBPROF_CURRENT_H
 
+#include "context.h"
 #include "libmpi.h"
 #include "operations.h"
 #include "system.h"
@@ -35,24 +36,10 @@ struct ibp_current {
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current ibp_current;
 
-/* MPI_COMM_WORLD between wrapped calls, while one thread at a time is in MPI, what it starts is counted and no message
- * need look at the clock; else no handle at
- * all. Messages on it are point-to-point ones of the application's, for which nothing has to be looked up: this comparison
- * stands for all that would have to be asked. */
-extern IBP_INTERNAL ibp_handle ibp_plain_world;
-
-/* What ibp_plain_world is between wrapped calls. */
-extern IBP_INTERNAL ibp_handle ibp_plain_world_outside;
-
-/* The same within a wrapped call whose operation is wanted: messages on it are that call's, unless they have a tag of their
- * own. */
-extern IBP_INTERNAL ibp_handle ibp_inside_world;
-
 static inline void ibp_enter(struct ibp_current call)
 {
     ibp_current = call;
-    ibp_plain_world = 0;
-    ibp_inside_world = call.operation && ibp_operation_wanted[call.operation] ? ibp_plain_world_outside : 0;
+    ibp_set_here(&ibp_within[call.operation]);
 }
 
 static inline void ibp_leave(void)
@@ -60,8 +47,7 @@ static inline void ibp_leave(void)
     ibp_current.operation = IBP_OPERATION_NONE;
     ibp_current.kind = 0;
     ibp_current.starts_request = false;
-    ibp_plain_world = ibp_plain_world_outside;
-    ibp_inside_world = 0;
+    ibp_set_here(ibp_between);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "system.h"
 #include "lifecycle.h"
 #include "addresses.h"
+#include "context.h"
 #include "counters.h"
 #include "current.h"
 #include "large_calls.h"
@@ -33,7 +34,6 @@
 static const bool never;
 const bool *ibp_active = &never;
 bool ibp_counting = true;
-ibp_handle ibp_plain_world, ibp_plain_world_outside, ibp_inside_world;
 
 bool ibp_labels_sends;
 
@@ -46,12 +46,12 @@ static const char *environment(const char *name)
     return value ? value : "";
 }
 
-static void set_plain_world(void)
+static void set_contexts(void)
 {
-    const bool plain = ibp_is_active() && ibp_counting && !ibp_threads_multiple && !ibp_ticking_messages;
-
-    ibp_plain_world_outside = plain ? ibp_mpi.world : 0;
-    ibp_plain_world = ibp_plain_world_outside;
+    if (ibp_is_active() && ibp_counting && !ibp_threads_multiple)
+        ibp_contexts_open(ibp_mpi.world);
+    else
+        ibp_contexts_close();
 }
 
 /* -- starting --------------------------------------------------------------------------------------------------------- */
@@ -209,6 +209,7 @@ void ibp_start(void)
     }
     ibp_threads_multiple = ibp_mpi.thread_level >= 3;
     ibp_operations_select(environment("IBPROF"), unknown, sizeof unknown);
+    ibp_ticks_select();
     ibp_source = ibp_sources_choose(why_not_seen, sizeof why_not_seen);
     if (ibp_source) why_not_seen[0] = '\0';
     if (!ibp_source && !ibp_verbs_attached()) {
@@ -230,14 +231,14 @@ void ibp_start(void)
     ibp_wiped->active = true;
     ibp_labels_sends = ibp_source->labels_sends;
     ibp_ticks_open_timeline((uint32_t)ibp_mpi.size);
-    set_plain_world();
+    set_contexts();
 }
 
 void ibp_take_source_back(const char *why)
 {
     ibp_wiped->active = false;
     ibp_labels_sends = false;
-    set_plain_world();
+    set_contexts();
     ibp_counters_clear();
     ibp_source->detach();
     process->source = IBP_SOURCE_NONE;
@@ -264,7 +265,7 @@ void ibp_stop(void)
     finish();
     ibp_wiped->active = false;
     ibp_labels_sends = false;
-    set_plain_world();
+    set_contexts();
     if (!ibp_source || *why_not_seen) return;
     describe_gaps();
     ibp_source->detach();
@@ -303,7 +304,7 @@ void ibp_set_counting(bool on)
     if (on == ibp_counting) return;
     ibp_lock();
     ibp_counting = on;
-    set_plain_world();
+    set_contexts();
     ibp_regions_switch(on);
     ibp_unlock();
 }

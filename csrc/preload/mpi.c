@@ -148,7 +148,7 @@ static inline bool is_sendrecv(unsigned operation)
         const long arguments[] = {ARGUMENTS_##count};                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (IBP_UNLIKELY(!ibp_plain_world) && (!ibp_is_active() || ibp_current.operation))                             \
+        if (IBP_UNLIKELY(ibp_get_here() != &ibp_outside) && (!ibp_is_active() || ibp_current.operation))               \
             return next_##function(ARGUMENTS_##count);                                                                 \
         enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
               (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)], a0);                     \

@@ -21,6 +21,10 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
+/* The same for messages that look at the clock. */
+ibp_openmpi_send_function ibp_openmpi_hook_send_ticking;
+ibp_openmpi_isend_function ibp_openmpi_hook_isend_ticking;
+
 /* Messages of the probe that passed through them before recording began. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;
 
@@ -31,9 +35,6 @@ ibp_openmpi_mprobe_function ibp_openmpi_hook_mprobe;
 ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
-
-/* The same as hook_irecv where plain receives are not counted. */
-ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_inside;
 
 /* openmpi_persistent.c */
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_init;
@@ -54,19 +55,6 @@ struct ibp_openmpi_message {
 
 /* Finds out what a message is; `otherwise` is its operation outside of any wrapped call. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
-
-/* A point-to-point call on MPI_COMM_WORLD: the common case. Outside of wrapped calls messages of nonblocking collectives are
- * sent as well, under tags of their own. */
-static inline bool ibp_openmpi_is_plain(ibp_handle communicator, int tag)
-{
-    return IBP_LIKELY(communicator == ibp_plain_world) && IBP_LIKELY(tag >= -1);
-}
-
-/* A message on MPI_COMM_WORLD that belongs to the wrapped call which this thread is in. */
-static inline bool ibp_openmpi_is_inside(ibp_handle communicator, int tag)
-{
-    return IBP_LIKELY(communicator == ibp_inside_world) && IBP_LIKELY(tag > ibp_openmpi_first_counted_tag);
-}
 
 /* Operations by mode of a send, which is synchronous, complete, buffered, ready or standard (mca_pml_base_send_mode_t). */
 enum { IBP_OPENMPI_STANDARD_MODE = 4, IBP_OPENMPI_MODES = 8 };

@@ -5,6 +5,7 @@
  */
 #include "system.h"
 #include "communicators.h"
+#include "context.h"
 #include "counters.h"
 #include "lifecycle.h"
 #include "openmpi_hooks.h"
@@ -25,44 +26,43 @@ static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, in
 
 /* -- hooks ------------------------------------------------------------------------------------------------------------ */
 
+static inline bool is_here(const struct ibp_context *here, int tag, ibp_handle communicator)
+{
+    return IBP_LIKELY(communicator == here->received_on) && IBP_LIKELY(tag >= here->lowest_tag);
+}
+
+static __attribute__((noinline)) int recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                ibp_handle communicator, struct ibp_openmpi_status *status)
+{
+    const uint64_t watch = find_watch(communicator, tag);
+    const int result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
+
+    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
+    return result;
+}
+
 int ibp_openmpi_hook_recv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                           struct ibp_openmpi_status *status)
 {
     struct ibp_openmpi_status own = {0};
-    uint64_t watch;
     int result;
 
-    if (ibp_openmpi_is_plain(communicator, tag) && IBP_LIKELY(ibp_operation_wanted[IBP_OPERATION_Recv]))
-        watch = ibp_openmpi_watch_world(IBP_OPERATION_Recv);
-    else if (ibp_openmpi_is_inside(communicator, tag))
-        watch = ibp_openmpi_watch_world(ibp_current.operation);
-    else
-        watch = find_watch(communicator, tag);
     if (!status) status = &own;
+    if (!is_here(ibp_get_here(), tag, communicator))
+        return recv_other(buffer, count, datatype, peer, tag, communicator, status);
     result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
-    if (IBP_LIKELY(!result) && watch != UNWATCHED) ibp_openmpi_count_received(status, watch);
+    if (IBP_LIKELY(!result)) ibp_openmpi_count_received(status, ibp_get_here());
     return result;
 }
 
-static __attribute__((noinline)) int irecv_any(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                               ibp_handle communicator, void **request)
+static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                 ibp_handle communicator, void **request)
 {
     const uint64_t watch = find_watch(communicator, tag);
     const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
 
-    return result || watch == UNWATCHED ? result : ibp_openmpi_request_watch(*request, watch);
-}
-
-int ibp_openmpi_hook_irecv_inside(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                  ibp_handle communicator, void **request)
-{
-    int result;
-
-    if (IBP_UNLIKELY(!ibp_openmpi_is_inside(communicator, tag)))
-        return irecv_any(buffer, count, datatype, peer, tag, communicator, request);
-    result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
-    if (IBP_UNLIKELY(result)) return result;
-    return ibp_openmpi_request_watch_alone(*request, ibp_openmpi_watch_world(ibp_current.operation));
+    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    return result;
 }
 
 int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
@@ -70,11 +70,12 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
 {
     int result;
 
-    if (IBP_UNLIKELY(!ibp_openmpi_is_plain(communicator, tag)))
-        return ibp_openmpi_hook_irecv_inside(buffer, count, datatype, peer, tag, communicator, request);
+    if (!is_here(ibp_get_here(), tag, communicator))
+        return irecv_other(buffer, count, datatype, peer, tag, communicator, request);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
+    IBP_IN_MEMORY(request);
     if (IBP_UNLIKELY(result)) return result;
-    return ibp_openmpi_request_watch_alone(*request, ibp_openmpi_watch_world(IBP_OPERATION_Recv));
+    return ibp_openmpi_request_expect(*request, ibp_get_here());
 }
 
 /* A matched message keeps its communicator to itself, so it is remembered from the probe that matched it. */
@@ -139,7 +140,7 @@ int ibp_openmpi_hook_mrecv(void *buffer, size_t count, ibp_handle datatype, void
 
     if (!status) status = &own;
     result = ibp_openmpi_next.mrecv(buffer, count, datatype, message, status);
-    if (!result && watch != UNWATCHED) ibp_openmpi_count_received(status, watch);
+    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
     return result;
 }
 
@@ -148,5 +149,6 @@ int ibp_openmpi_hook_imrecv(void *buffer, size_t count, ibp_handle datatype, voi
     const uint64_t watch = take_watch(*message);
     const int result = ibp_openmpi_next.imrecv(buffer, count, datatype, message, request);
 
-    return result || watch == UNWATCHED ? result : ibp_openmpi_request_watch(*request, watch);
+    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    return result;
 }

@@ -10,21 +10,13 @@
 
 size_t ibp_openmpi_request_offset;
 ibp_openmpi_release_function *ibp_openmpi_release;
-uint64_t ibp_openmpi_world_watch = IBP_NO_WATCH;
 
 /* Requests watched, and those of them whose end was seen, with several threads in MPI. */
 static uint64_t watched, ended;
 
-void ibp_openmpi_requests_count(bool on)
-{
-    ibp_openmpi_world_watch =
-        on && !ibp_threads_multiple ? (uint64_t)ibp_mpi.world << IBP_WATCH_KEY_BITS : IBP_NO_WATCH;
-    ibp_recent[IBP_RECENT_RECEIVE].peer = IBP_NO_PEER;
-}
-
 /* -- counting --------------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void count_any(const struct ibp_openmpi_status *status, uint64_t watch)
+void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch)
 {
     const ibp_handle handle = (ibp_handle)(watch >> IBP_WATCH_KEY_BITS);
     const struct ibp_communicator *communicator;
@@ -42,41 +34,39 @@ static __attribute__((noinline)) void count_any(const struct ibp_openmpi_status 
     ibp_count((unsigned)watch & IBP_KEY_OPERATION_MASK, kind, IBP_DIRECTION_RECEIVED, peer, status->bytes);
 }
 
-/* Counts what came on MPI_COMM_WORLD and has a counter already, as most does, and remembers that; false leaves all else to
- * count_any. */
-static inline bool count_known(const struct ibp_openmpi_status *status, uint64_t watch)
-{
-    const uint64_t key = watch ^ ibp_openmpi_world_watch;
-    const struct ibp_slot *slot;
-
-    if (IBP_UNLIKELY(key >> IBP_WATCH_KEY_BITS || status->cancelled)) return false;
-    slot = ibp_count_known(key | ibp_counters.region_key | IBP_KEY_PEER(status->source), status->bytes);
-    if (IBP_LIKELY(slot != NULL)) ibp_recent_set(IBP_RECENT_RECEIVE, slot, watch, status->source);
-    return slot != NULL;
-}
-
-void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, uint64_t watch)
-{
-    if (!count_known(status, watch)) count_any(status, watch);
-}
-
-static __attribute__((noinline)) int complete_other(const struct ibp_openmpi_status *status, uint64_t watch)
-{
-    if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
-    ibp_openmpi_count_other(status, watch);
-    return 0;
-}
-
-int ibp_openmpi_request_complete(void *request)
+static int count_complete(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
-    const struct ibp_recent *recent = &ibp_recent[IBP_RECENT_RECEIVE];
     const uint64_t watch = part->datum;
 
     part->datum = 0; /* Open MPI's UCX component takes what it finds there in a request used again for its own */
-    if (IBP_UNLIKELY(watch != recent->what || part->status.source != recent->peer || part->status.cancelled))
-        return complete_other(&part->status, watch);
-    ibp_add(recent->amount, part->status.bytes);
+    if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+    ibp_openmpi_count_watched(&part->status, watch);
+    return 0;
+}
+
+void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_recent *recent)
+{
+    const struct ibp_slot *slot =
+        status->cancelled
+            ? NULL
+            : ibp_slot_known(IBP_KEY_OF(recent->operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED), status->source);
+
+    if (!slot || !ibp_is_active()) {
+        ibp_openmpi_count_watched(status, IBP_WATCH(ibp_mpi.world, recent->operation));
+        return;
+    }
+    ibp_add(slot->amount, status->bytes);
+    ibp_recent_set(recent, slot, status->source);
+}
+
+int ibp_openmpi_request_arrived(void *request)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+    struct ibp_context *context = (struct ibp_context *)(uintptr_t)part->datum;
+
+    part->datum = 0;
+    ibp_openmpi_count_received(&part->status, context);
     return 0;
 }
 
@@ -89,7 +79,7 @@ static bool is_complete(const struct ibp_openmpi_request *part)
 
 static bool is_watched(const struct ibp_openmpi_request *part)
 {
-    return part->callback == (void *)ibp_openmpi_request_complete;
+    return part->callback == (void *)count_complete || part->callback == (void *)ibp_openmpi_request_arrived;
 }
 
 /* Open MPI reads the callback of a request and then, by and by, marks it as complete. A thread that sets the callback in
@@ -101,7 +91,7 @@ static void settle(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
     if (is_complete(part) && is_watched(part) && __atomic_exchange_n(&part->callback, NULL, __ATOMIC_SEQ_CST))
-        ibp_openmpi_request_complete(request);
+        count_complete(request);
 }
 
 static int release_watched(void **request)
@@ -117,7 +107,7 @@ static void watch_among_threads(void *request)
 
     __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
     if (ibp_openmpi_release && part->release == (void *)ibp_openmpi_release) part->release = (void *)release_watched;
-    __atomic_store_n(&part->callback, (void *)ibp_openmpi_request_complete, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&part->callback, (void *)count_complete, __ATOMIC_SEQ_CST);
     settle(request);
 }
 
@@ -136,18 +126,26 @@ static bool set_datum(struct ibp_openmpi_request *part, uint64_t watch)
     return true;
 }
 
-int ibp_openmpi_request_watch(void *request, uint64_t watch)
+void ibp_openmpi_request_watch(void *request, uint64_t watch)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
     if (is_complete(part))
-        ibp_openmpi_count_received(&part->status, watch);
+        ibp_openmpi_count_watched(&part->status, watch);
     else if (!set_datum(part, watch))
-        return 0;
+        return;
     else if (ibp_threads_multiple)
         watch_among_threads(request);
     else
-        part->callback = (void *)ibp_openmpi_request_complete;
+        part->callback = (void *)count_complete;
+}
+
+int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context)
+{
+    if (is_complete(part))
+        ibp_openmpi_count_received(&part->status, context);
+    else if (set_datum(part, (uintptr_t)context))
+        part->callback = (void *)ibp_openmpi_request_arrived;
     return 0;
 }
 
@@ -157,5 +155,5 @@ void ibp_openmpi_request_watch_next(void *request, uint64_t watch)
 
     if (!set_datum(part, watch)) return;
     if (ibp_threads_multiple) __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
-    part->callback = (void *)ibp_openmpi_request_complete;
+    part->callback = (void *)count_complete;
 }

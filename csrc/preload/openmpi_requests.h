@@ -12,6 +12,7 @@
 
 #include "system.h"
 
+#include "context.h"
 #include "counters.h"
 #include "libmpi.h"
 #include "openmpi_table.h"
@@ -23,6 +24,9 @@
 #define IBP_OPENMPI_PENDING ((void *)0)
 #define IBP_OPENMPI_COMPLETED ((void *)1)
 
+/* Called when a request completes; Open MPI wants 0 back. */
+typedef int ibp_openmpi_complete_function(void *request);
+
 /* The part of a request that all of Open MPI's components share, from its status on (ompi_request_t of 4.0 to 5.0). */
 struct ibp_openmpi_request {
     struct ibp_openmpi_status status;
@@ -33,7 +37,7 @@ struct ibp_openmpi_request {
     void *start;
     void *volatile release; /* the function that frees it */
     void *cancel;
-    void *volatile callback;
+    void *callback;
     uint64_t datum; /* of the callback */
     ibp_handle communicator;
 };
@@ -57,57 +61,44 @@ extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 #define IBP_PROBE_MESSAGES 2
 bool ibp_openmpi_requests_probe(void);
 
-/* From now on requests are watched, or not any more. */
-void ibp_openmpi_requests_count(bool on);
-
 /* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is kept there
  * because not every component of Open MPI writes the communicator into the request. Addresses are at most 48 bits wide. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH(communicator, operation)                                                                             \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED))
 
-/* That of MPI_COMM_WORLD for no operation yet, while one thread at a time is in MPI; else unlike any. */
-#define IBP_NO_WATCH UINT64_MAX /* of an address wider than any */
-extern IBP_INTERNAL uint64_t ibp_openmpi_world_watch;
+/* Counts what was received under a watch. */
+void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-static inline uint64_t ibp_openmpi_watch_world(unsigned operation)
-{
-    return ibp_openmpi_world_watch | IBP_WATCH(0, operation);
-}
-
-/* Open MPI calls this when a watched request completes; it wants 0 back. */
-int ibp_openmpi_request_complete(void *request);
-
-/* Counts what a request receives from the communicator that it was posted on: now if it is complete, else when it is. Returns
- * 0, as the call that it is called last in. */
-int ibp_openmpi_request_watch(void *request, uint64_t watch);
+/* Counts what a request receives under a watch: now if it is complete, else when it is. */
+void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
 /* The same for a persistent request that is about to be started: nobody else looks at it yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* The same for a thread that has MPI to itself. */
-static inline int ibp_openmpi_request_watch_alone(void *request, uint64_t watch)
+/* The same for what a context says, while one thread at a time is in MPI: the datum is the context. */
+ibp_openmpi_complete_function ibp_openmpi_request_arrived;
+int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
+void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_recent *recent);
+
+static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *status, struct ibp_context *context)
+{
+    if (IBP_LIKELY(status->source == context->receive.peer) && IBP_LIKELY(!status->cancelled))
+        ibp_add(context->receive.amount, status->bytes);
+    else
+        ibp_openmpi_count_other(status, &context->receive);
+}
+
+/* Returns 0, as the call that it is called last in. */
+static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
     if (IBP_UNLIKELY((uintptr_t)part->complete | (uintptr_t)part->callback))
-        return ibp_openmpi_request_watch(request, watch);
-    part->datum = watch;
-    part->callback = (void *)ibp_openmpi_request_complete;
+        return ibp_openmpi_request_expect_slowly(part, context);
+    part->datum = (uintptr_t)context;
+    part->callback = (void *)ibp_openmpi_request_arrived;
     return 0;
-}
-
-/* Counts what was received under a watch. */
-void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, uint64_t watch);
-
-static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *status, uint64_t watch)
-{
-    const struct ibp_recent *recent = &ibp_recent[IBP_RECENT_RECEIVE];
-
-    if (IBP_LIKELY(watch == recent->what && status->source == recent->peer && !status->cancelled))
-        ibp_add(recent->amount, status->bytes);
-    else
-        ibp_openmpi_count_other(status, watch);
 }
 
 /* Requests that were watched and whose end was not seen: they are still open, or were never waited for. Counted under

@@ -5,10 +5,12 @@
  */
 #include "system.h"
 #include "communicators.h"
+#include "context.h"
 #include "counters.h"
 #include "lifecycle.h"
 #include "openmpi_hooks.h"
 #include "openmpi_requests.h"
+#include "ticks.h"
 
 static const uint16_t blocking_operation[IBP_OPENMPI_MODES] =
     IBP_OPENMPI_BY_MODE(IBP_OPERATION_Send, IBP_OPERATION_Ssend, IBP_OPERATION_Bsend, IBP_OPERATION_Rsend);
@@ -50,37 +52,55 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
     return message;
 }
 
-/* Standard mode, a datatype whose size is at hand: what most sends of an application's are. */
-static inline bool is_plain(ibp_handle datatype, int tag, int mode, ibp_handle communicator)
+/* -- messages of ibp_here --------------------------------------------------------------------------------------------- */
+
+/* Whether a message is what ibp_here says: on MPI_COMM_WORLD, of a size that is at hand, and in standard mode, which outside
+ * of wrapped calls makes it MPI_Send or MPI_Isend. */
+static inline bool is_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
+                           ibp_handle communicator)
 {
-    return IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) && IBP_LIKELY(datatype == ibp_known_type.datatype) &&
-           ibp_openmpi_is_plain(communicator, tag);
+    return IBP_LIKELY(communicator == here->sent_on) && IBP_LIKELY(tag >= here->lowest_tag) &&
+           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) &&
+           (IBP_LIKELY(datatype == ibp_known_type.datatype) || IBP_LIKELY(!count));
 }
 
-/* Counts a plain message to the peer that the last one went to; false leaves all others to see_any. */
-static inline bool see_recent(enum ibp_recent_purpose call, size_t count, ibp_handle datatype, int peer, int tag,
-                              int mode, ibp_handle communicator)
+/* The same of a message that is not to the last one's peer: within a call its mode does not matter. */
+static inline bool is_another_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
+                                   ibp_handle communicator)
 {
-    const struct ibp_recent *recent = &ibp_recent[call];
-    uint64_t bytes;
+    return is_here(here, count, datatype, tag, here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
+}
 
-    if (!is_plain(datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
-    bytes = count * ibp_known_type.size;
-    ibp_add(recent->amount, bytes);
-    ibp_add_size(recent->bins, bytes);
+static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
+{
+    const uint64_t bytes = count * ibp_known_type.size;
+
+    ibp_add(amount, bytes);
+    ibp_add_size(bins, bytes);
+}
+
+/* Counts one to the peer that the last one went to; false leaves all others to see_known and see_any. */
+static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
+                              ibp_handle datatype, int peer, int tag, int mode, ibp_handle communicator)
+{
+    if (!is_here(here, count, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
+    add_sent(recent->amount, recent->bins, count);
     return true;
 }
 
-/* Counts a message of a known datatype on MPI_COMM_WORLD if it has a counter already. */
-static inline struct ibp_slot *see_known(size_t count, int peer, unsigned operation)
+/* Counts one to another peer than the last one, if it has a counter already, and remembers that. */
+static inline bool see_known(struct ibp_recent *recent, size_t count, int peer)
 {
-    const uint64_t bytes = count * ibp_known_type.size;
-    struct ibp_slot *slot = ibp_count_known(
-        IBP_KEY_OF(operation, IBP_KIND_USER, IBP_DIRECTION_SENT) | ibp_counters.region_key | IBP_KEY_PEER(peer), bytes);
+    const struct ibp_slot *slot =
+        ibp_slot_known(IBP_KEY_OF(recent->operation, IBP_KIND_USER, IBP_DIRECTION_SENT), peer);
 
-    if (IBP_LIKELY(slot != NULL)) ibp_add_size(slot->bins, bytes);
-    return slot;
+    if (!slot) return false;
+    add_sent(slot->amount, slot->bins, count);
+    ibp_recent_set(recent, slot, peer);
+    return true;
 }
+
+/* -- all others ------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype, int peer, int tag,
                                               ibp_handle communicator, unsigned otherwise)
@@ -96,72 +116,60 @@ static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype,
     ibp_count(message.operation, message.kind, IBP_DIRECTION_SENT, message.peer, ibp_mpi_bytes(count, datatype));
 }
 
-/* Counts a plain message that see_recent did not, and remembers its peer. */
-static inline bool see_plain(enum ibp_recent_purpose call, size_t count, ibp_handle datatype, int peer, int tag,
-                             int mode, ibp_handle communicator, unsigned operation)
-{
-    const struct ibp_slot *slot =
-        is_plain(datatype, tag, mode, communicator) ? see_known(count, peer, operation) : NULL;
-
-    if (slot) ibp_recent_set(call, slot, operation, peer);
-    return slot != NULL;
-}
-
-/* Counts a message of a blocking collective, or of another call that this thread is in. */
-static inline bool see_inside(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator)
-{
-    return ibp_openmpi_is_inside(communicator, tag) && IBP_LIKELY(datatype == ibp_known_type.datatype || !count) &&
-           see_known(count, peer, ibp_current.operation);
-}
-
 /* -- hooks ------------------------------------------------------------------------------------------------------------ */
 
-/* From the commonest messages to the rarest. Each passes all others on without a frame of its own, arguments where they are. */
+/* What most messages take passes them on without a frame of its own, arguments where they are. */
 
-static __attribute__((noinline)) int send_any(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                              int mode, ibp_handle communicator)
+static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
+                                                int tag, int mode, ibp_handle communicator)
 {
-    if (!see_plain(IBP_RECENT_SEND, count, datatype, peer, tag, mode, communicator, IBP_OPERATION_Send))
+    struct ibp_context *here = ibp_get_here();
+
+    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->send, count, peer))
         see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(blocking_operation, mode));
     return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
-}
-
-static __attribute__((noinline)) int send_inside(const void *buffer, size_t count, ibp_handle datatype, int peer,
-                                                 int tag, int mode, ibp_handle communicator)
-{
-    if (see_inside(count, datatype, peer, tag, communicator))
-        return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
-    return send_any(buffer, count, datatype, peer, tag, mode, communicator);
 }
 
 int ibp_openmpi_hook_send(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
                           ibp_handle communicator)
 {
-    if (see_recent(IBP_RECENT_SEND, count, datatype, peer, tag, mode, communicator))
+    const struct ibp_context *here = ibp_get_here();
+
+    if (see_recent(here, &here->send, count, datatype, peer, tag, mode, communicator))
         return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
-    return send_inside(buffer, count, datatype, peer, tag, mode, communicator);
+    return send_other(buffer, count, datatype, peer, tag, mode, communicator);
 }
 
-static __attribute__((noinline)) int isend_any(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                               int mode, ibp_handle communicator, void **request)
+static __attribute__((noinline)) int isend_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
+                                                 int tag, int mode, ibp_handle communicator, void **request)
 {
-    if (!see_plain(IBP_RECENT_ISEND, count, datatype, peer, tag, mode, communicator, IBP_OPERATION_Isend))
+    struct ibp_context *here = ibp_get_here();
+
+    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->isend, count, peer))
         see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(nonblocking_operation, mode));
     return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
-}
-
-static __attribute__((noinline)) int isend_inside(const void *buffer, size_t count, ibp_handle datatype, int peer,
-                                                  int tag, int mode, ibp_handle communicator, void **request)
-{
-    if (see_inside(count, datatype, peer, tag, communicator))
-        return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
-    return isend_any(buffer, count, datatype, peer, tag, mode, communicator, request);
 }
 
 int ibp_openmpi_hook_isend(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
                            ibp_handle communicator, void **request)
 {
-    if (see_recent(IBP_RECENT_ISEND, count, datatype, peer, tag, mode, communicator))
+    const struct ibp_context *here = ibp_get_here();
+
+    if (see_recent(here, &here->isend, count, datatype, peer, tag, mode, communicator))
         return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
-    return isend_inside(buffer, count, datatype, peer, tag, mode, communicator, request);
+    return isend_other(buffer, count, datatype, peer, tag, mode, communicator, request);
+}
+
+int ibp_openmpi_hook_send_ticking(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
+                                  ibp_handle communicator)
+{
+    ibp_tick_now();
+    return ibp_openmpi_hook_send(buffer, count, datatype, peer, tag, mode, communicator);
+}
+
+int ibp_openmpi_hook_isend_ticking(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
+                                   ibp_handle communicator, void **request)
+{
+    ibp_tick_now();
+    return ibp_openmpi_hook_isend(buffer, count, datatype, peer, tag, mode, communicator, request);
 }

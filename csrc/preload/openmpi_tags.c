@@ -3,6 +3,7 @@
  */
 #include "system.h"
 #include "openmpi_tags.h"
+#include "context.h"
 #include "counters.h"
 #include "current.h"
 #include "text.h"
@@ -103,6 +104,7 @@ bool ibp_openmpi_tags_probe(void)
         next_tag_offset = 0;
         ibp_openmpi_first_counted_tag = FIRST_COUNTED_TAG_OF_4;
     }
+    ibp_lowest_tag_within = ibp_openmpi_first_counted_tag + 1;
     ibp_log(2, "nonblocking collectives: first tag %d, kept at %zu of a communicator", ibp_openmpi_first_counted_tag,
             next_tag_offset);
     return next_tag_offset != 0;

@@ -12,6 +12,7 @@
 #include "operations.h"
 #include "source.h"
 #include "text.h"
+#include "ticks.h"
 
 #include <stdio.h>
 
@@ -42,12 +43,20 @@ static int hook_del_comm(ibp_handle communicator)
 #define HOOK(slot, function) {#slot, (void *)(function), &ibp_openmpi_next.slot}
 
 static const struct ibp_openmpi_hook hooks[] = {
-    HOOK(send, ibp_openmpi_hook_send),
-    HOOK(isend, ibp_openmpi_hook_isend),
     HOOK(isend_init, ibp_openmpi_hook_isend_init),
     HOOK(start, ibp_openmpi_hook_start),
     HOOK(add_comm, hook_add_comm),
     HOOK(del_comm, hook_del_comm),
+};
+
+/* One or the other: so the way of a message need not ask whether it is to look at the clock. */
+static const struct ibp_openmpi_hook send_hooks[] = {
+    HOOK(send, ibp_openmpi_hook_send),
+    HOOK(isend, ibp_openmpi_hook_isend),
+};
+static const struct ibp_openmpi_hook ticking_send_hooks[] = {
+    HOOK(send, ibp_openmpi_hook_send_ticking),
+    HOOK(isend, ibp_openmpi_hook_isend_ticking),
 };
 
 /* These need the layout of requests. */
@@ -55,27 +64,24 @@ static const struct ibp_openmpi_hook receive_hooks[] = {
     HOOK(recv, ibp_openmpi_hook_recv),     HOOK(irecv_init, ibp_openmpi_hook_irecv_init),
     HOOK(mprobe, ibp_openmpi_hook_mprobe), HOOK(improbe, ibp_openmpi_hook_improbe),
     HOOK(mrecv, ibp_openmpi_hook_mrecv),   HOOK(imrecv, ibp_openmpi_hook_imrecv),
+    HOOK(irecv, ibp_openmpi_hook_irecv),
 };
-
-/* One or the other: so the way of a plain receive need not ask whether it is counted. */
-static const struct ibp_openmpi_hook irecv_hook = HOOK(irecv, ibp_openmpi_hook_irecv);
-static const struct ibp_openmpi_hook irecv_inside_hook = HOOK(irecv, ibp_openmpi_hook_irecv_inside);
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void detach(void)
 {
-    ibp_openmpi_requests_count(false);
     ibp_openmpi_table_unhook(hooks, COUNT(hooks));
+    ibp_openmpi_table_unhook(send_hooks, COUNT(send_hooks));
+    ibp_openmpi_table_unhook(ticking_send_hooks, COUNT(ticking_send_hooks));
     ibp_openmpi_table_unhook(receive_hooks, COUNT(receive_hooks));
-    ibp_openmpi_table_unhook(&irecv_hook, 1);
-    ibp_openmpi_table_unhook(&irecv_inside_hook, 1);
 }
 
 static int attach(char *why, size_t why_bytes)
 {
     if (ibp_openmpi_table_find(why, why_bytes)) return -1;
     ibp_openmpi_table_hook(hooks, COUNT(hooks));
+    ibp_openmpi_table_hook(ibp_ticking_messages ? ticking_send_hooks : send_hooks, COUNT(send_hooks));
     ibp_openmpi_probes_seen = 0;
     receives_seen = ibp_openmpi_requests_probe();
     if (ibp_openmpi_probes_seen != IBP_PROBE_MESSAGES) {
@@ -84,11 +90,7 @@ static int attach(char *why, size_t why_bytes)
                  ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
         return -1;
     }
-    if (receives_seen) {
-        ibp_openmpi_table_hook(receive_hooks, COUNT(receive_hooks));
-        ibp_openmpi_table_hook(ibp_operation_wanted[IBP_OPERATION_Recv] ? &irecv_hook : &irecv_inside_hook, 1);
-        ibp_openmpi_requests_count(true);
-    }
+    if (receives_seen) ibp_openmpi_table_hook(receive_hooks, COUNT(receive_hooks));
     tags_known = ibp_openmpi_tags_probe();
     return 0;
 }

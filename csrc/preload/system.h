@@ -16,6 +16,8 @@
 #define IBP_EXPORT __attribute__((visibility("default")))
 /* On declarations of variables that a message's way leads over: without it a compiler looks for them in other libraries too. */
 #define IBP_INTERNAL __attribute__((visibility("hidden")))
+/* A parameter that came on the stack is left there over a call, instead of in a register that has to be saved for it. */
+#define IBP_IN_MEMORY(parameter) __asm__("" : "+m"(parameter))
 #define IBP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define IBP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
