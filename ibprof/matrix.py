@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.csv_rows import format_pairs, format_row
 from ibprof.errors import UsageError
 from ibprof.kernels import sum_exactly
 from ibprof.ports import PortIndex, describe_unmeasured
@@ -65,6 +66,12 @@ class Matrix:
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
         """Give source, destination, bytes and messages of each pair."""
         return chain.from_iterable(self._some_rows(begin) for begin in range(0, len(self.source), _ROWS_AT_ONCE))
+
+    def text(self) -> Iterator[str]:
+        """Give the same as lines of CSV, many at a time."""
+        if object in (self.bytes.dtype, self.messages.dtype):
+            return map(format_row, self.rows())
+        return format_pairs(self.names, self.source, self.destination, self.bytes, self.messages)
 
     def _some_rows(self, begin: int) -> Iterator[tuple[str, str, int, int]]:
         some = slice(begin, begin + _ROWS_AT_ONCE)

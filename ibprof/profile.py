@@ -6,9 +6,10 @@ A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from itertools import pairwise
 from math import prod
 from typing import Any, TypeVar
 
@@ -397,6 +398,8 @@ COLUMN_TYPES: dict[str, type[np.generic]] = {
 }
 """The type of each column of counters, region times and sizes."""
 
+_BLOCK_ROWS = 1 << 14
+
 _ROW_ORDER = (
     "rank",
     "region",
@@ -428,16 +431,54 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
         made: type of the rows.
         parts: arrays by the names of its attributes.
     """
+    names = [column.name for column in fields(made)]
+    # Blocks are ordered one by one, as long as they stay in the processor's cache.
+    blocks = [_join_block(names, block) for block in _split_parts(parts)]
+    in_order = all(
+        one["rank"].max(initial=-1) < other["rank"].min(initial=np.iinfo(np.int32).max)
+        for one, other in pairwise(blocks)
+    )
+    columns = _concatenate(names, blocks)
+    if not in_order:
+        _order_columns(columns)
+    return made(**columns)
+
+
+def _split_parts(parts: Sequence[Columns]) -> Iterator[list[Columns]]:
+    """Put parts together to blocks of some rows."""
+    block: list[Columns] = []
+    rows = 0
+    for part in parts:
+        block.append(part)
+        rows += len(part["rank"])
+        if rows >= _BLOCK_ROWS:
+            yield block
+            block, rows = [], 0
+    if block:
+        yield block
+
+
+def _join_block(names: Sequence[str], parts: Sequence[Columns]) -> Columns:
+    columns = _concatenate(names, parts)
+    _order_columns(columns)
+    return columns
+
+
+def _concatenate(names: Sequence[str], parts: Sequence[Columns]) -> Columns:
     columns = {}
-    for name in (column.name for column in fields(made)):
+    for name in names:
         pieces = [part.pop(name) for part in parts] or [np.empty(0)]
-        columns[name] = np.concatenate(pieces).astype(COLUMN_TYPES[name], copy=False)
+        whole = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        columns[name] = whole.astype(COLUMN_TYPES[name], copy=False)
         pieces.clear()
+    return columns
+
+
+def _order_columns(columns: Columns) -> None:
     order = _find_order(columns)
     if order is not None:
         for name in columns:
             columns[name] = columns[name][order]
-    return made(**columns)
 
 
 def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
@@ -453,7 +494,12 @@ def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
         # Signed numbers, none of which is below 0, would be added as floats.
         digits = key.view(f"u{key.itemsize}")
         whole += np.minimum(digits, digits.dtype.type(count - 1))
-    return None if (whole[1:] >= whole[:-1]).all() else np.argsort(whole, kind="stable")
+    if (whole[1:] >= whole[:-1]).all():
+        return None
+    # Rows that are equal in it are few, and without any a sort need not be stable, which is several times as fast.
+    order = np.argsort(whole)
+    ordered = whole[order]
+    return order if (ordered[1:] > ordered[:-1]).all() else np.argsort(whole, kind="stable")
 
 
 def _range(key: npt.NDArray[Any]) -> int:

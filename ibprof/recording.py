@@ -188,8 +188,9 @@ def _read_file(
     regions = _Regions(file, world_rank, names)
     counters, owner = file.counters()
     # A counter whose bytes went to a region that was closed stays behind, empty.
-    kept = np.flatnonzero(counters["bytes"] | counters["messages"])
-    counters, owner = counters[kept], owner[kept]
+    used = (counters["bytes"] | counters["messages"]) != 0
+    if not used.all():
+        counters, owner = counters[used], owner[used]
     _check_rows(file, counters, owner)
     intervals = read_intervals(file, world_rank, counters, owner)
     counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)

@@ -19,6 +19,8 @@ Records = npt.NDArray[np.void]
 SIZE_LIMIT = 1 << 36
 """Bytes of a file, many times what a large host leaves. A sparse file can have any size and would take forever."""
 
+_PAGES_AT_ONCE = 1 << 12
+
 
 @dataclass(frozen=True, slots=True)
 class RecordingFile:
@@ -67,12 +69,14 @@ class RecordingFile:
         chosen = np.flatnonzero((self._segments["kind"] == number) & (self._owner >= 0))
         chosen = chosen[np.argsort(self._owner[chosen], kind="stable")]
         record = layout.types[layout.record_names[number]]
-        parts = [_segment_bytes(self._bytes, segment, record) for segment in self._segments[chosen]]
-        if not parts:
+        if not len(chosen):
             return np.empty(0, record), np.empty(0, np.intp)
+        used = self._segments["used"][chosen]
+        begins = (self._segments["offset"][chosen] + layout.types["segment"].itemsize).tolist()
+        sizes = (used * np.uint64(record.itemsize)).tolist()
         # As bytes: numpy compares the fields of structs anew for each part.
-        counts = [len(part) // record.itemsize for part in parts]
-        return np.concatenate(parts).view(record), np.repeat(self._owner[chosen], counts)
+        parts = [self._bytes[begin : begin + size] for begin, size in zip(begins, sizes, strict=True)]
+        return np.concatenate(parts).view(record), np.repeat(self._owner[chosen], used)
 
     def release(self) -> None:
         """Give the memory of what was read back; it is read from disk again when it is asked for."""
@@ -191,23 +195,49 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
-    """Find the segments, in the order of the file. Pages without the magic were handed out and never filled."""
+    """Find the segments, in the order of the file. What looks like one inside a segment is data."""
     layout = recording_layout()
     record, page = layout.types["segment"], layout.constants["IBP_PAGE_BYTES"]
-    first = int(header["segments_offset"]) // page
-    pages = data[: len(data) // page * page].reshape(-1, page)
-    heads = pages[:, : record.itemsize]
-    filled = heads[:, : record["magic"].itemsize].copy().view(record["magic"])[:, 0]
-    candidates = np.flatnonzero(filled[first:] == layout.constants["IBP_SEGMENT_MAGIC"]) + first
-    # What looks like a segment inside a segment is data.
-    starts, end = [], 0
-    for candidate in candidates:
-        if candidate * page >= end:
-            segment = heads[candidate].view(record)[0]
-            _check_segment(path, segment, int(candidate) * page, len(data))
-            starts.append(candidate)
-            end = int(segment["offset"]) + int(segment["bytes"])
-    return heads[starts].copy().view(record)[:, 0] if starts else np.empty(0, record)
+    magic = layout.constants["IBP_SEGMENT_MAGIC"]
+    heads = data[: len(data) // page * page].reshape(-1, page)[:, : record.itemsize].view(record)[:, 0]
+    magics, sizes = heads["magic"], heads["bytes"]
+    starts = []
+    place = int(header["segments_offset"]) // page
+    # From one to the next: of a large file, few pages are looked at.
+    while place < len(heads):
+        if magics[place] == magic:
+            starts.append(place)
+            place += max(int(sizes[place]) // page, 1)
+        else:
+            place = _next_segment(magics, place, magic)
+    found = heads[starts]
+    _check_segments(path, found, np.array(starts, np.uint64) * np.uint64(page), len(data))
+    return found
+
+
+def _next_segment(magics: npt.NDArray[np.uint32], place: int, magic: int) -> int:
+    """Give the next page that begins with the magic, or the end; those without were handed out and never filled."""
+    for begin in range(place, len(magics), _PAGES_AT_ONCE):
+        found = np.flatnonzero(magics[begin : begin + _PAGES_AT_ONCE] == magic)
+        if len(found):
+            return begin + int(found[0])
+    return len(magics)
+
+
+def _check_segments(path: Path, segments: Records, offsets: npt.NDArray[np.uint64], file_bytes: int) -> None:
+    """Raise InputError for the first of the segments that is none, or not whole."""
+    layout = recording_layout()
+    header, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
+    of_kind = np.zeros(max(layout.record_names) + 2, np.uint64)
+    for kind, name in layout.record_names.items():
+        of_kind[kind] = layout.types[name].itemsize
+    size, capacity = segments["bytes"], segments["capacity"].astype(np.uint64)
+    record_bytes = of_kind[np.minimum(segments["kind"], len(of_kind) - 1)]
+    sound = (record_bytes > 0) & (segments["offset"] == offsets) & (segments["record_bytes"] == record_bytes)
+    sound &= (size > 0) & (size % page == 0) & (size <= file_bytes - offsets)
+    sound &= (segments["used"] <= capacity) & (header + capacity * record_bytes <= size)
+    for index in np.flatnonzero(~sound).tolist():
+        _check_segment(path, segments[index], int(offsets[index]), file_bytes)
 
 
 def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -> None:
@@ -241,15 +271,10 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
         segment = segments[unknown][0]
         expected = f"the offset of a process in the segment at byte {segment['offset']}"
         raise InputError(path, None, expected, str(segment["process"]))
-    parts = [_segment_bytes(data, segment, record).view(record) for segment in theirs]
+    begins = [offset + layout.types["segment"].itemsize for offset in theirs["offset"].tolist()]
+    described = np.concatenate([data[begin : begin + record.itemsize] for begin in begins] or [data[:0]]).view(record)
     # A process that was killed before it had described itself recorded nothing.
-    started = [bool(len(part)) and part["start_ns"][0] != 0 for part in parts]
-    processes = [part[:1] for part, recorded in zip(parts, started, strict=True) if recorded]
+    started = (theirs["used"] > 0) & (described["start_ns"] != 0)
     number = np.where(started, np.cumsum(started) - 1, -1).astype(np.intp)
     owner = number[np.searchsorted(theirs["offset"], segments["process"])] if len(theirs) else np.empty(0, np.intp)
-    return np.concatenate(processes) if processes else np.empty(0, record), owner
-
-
-def _segment_bytes(data: npt.NDArray[np.uint8], segment: np.void, record: np.dtype[np.void]) -> npt.NDArray[np.uint8]:
-    begin = int(segment["offset"]) + recording_layout().types["segment"].itemsize
-    return data[begin : begin + int(segment["used"]) * record.itemsize]
+    return described[started], owner

@@ -29,7 +29,7 @@ def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, 
     if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
         first, second = first.astype(object), second.astype(object)
     if (key[1:] < key[:-1]).any():
-        order = np.argsort(key, kind="stable")
+        order = np.argsort(key)  # in which order equal ones are added up does not matter
         key, first, second = key[order], first[order], second[order]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     if not len(starts):

@@ -24,6 +24,16 @@
 /* Add up values exactly: sum[0] is the lower half, sum[1] the upper half of 128 bits. */
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
 
+/* -- tables as text (csv.c) -- */
+
+#define IBP_CSV_DIGITS 20 /* of a number of 64 bits */
+
+/* Writes rows `source,destination,bytes,messages`: `source` and `destination` number names, of which each is the text from its
+ * begin to the next one's, quoted where it has to be. A row takes two names, two numbers of IBP_CSV_DIGITS, and 4 bytes more.
+ * Returns how many bytes were written. */
+size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
+                     const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
+
 /* -- routes (routes.c) -- */
 
 #define IBP_NONE -1

@@ -55,7 +55,7 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
             rows.writerows((*row, label[row[0]], label[row[1]]) for row in matrix.rows())
         else:
             rows.writerow(COLUMNS)
-            rows.writerows(matrix.rows())
+            file.writelines(matrix.text())
 
 
 def _parser() -> argparse.ArgumentParser:

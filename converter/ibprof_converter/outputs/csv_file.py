@@ -18,10 +18,12 @@ def write_csv(file: TextIO, columns: Sequence[str], rows: Iterable[Row]) -> None
     plain.writerow(columns)
     for row in rows:
         fields = [_as_text(row[column]) for column in columns]
-        (careful if any("\r" in field for field in fields) else plain).writerow(fields)
+        (careful if "\r" in "".join(fields) else plain).writerow(fields)
 
 
 def _as_text(value: Value) -> str:
+    if type(value) is int:
+        return str(value)
     if isinstance(value, list):
         return " ".join(map(str, value))
     if isinstance(value, float):

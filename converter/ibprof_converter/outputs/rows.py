@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +23,12 @@ Value = int | float | str | list[int] | list[str] | None
 Row = dict[str, Value]
 
 _END_COLUMNS = ("guid", "name", "port", "level", "x", "y")
+_END_NAMES = {letter: [f"{letter}_{column}" for column in _END_COLUMNS] for letter in "ab"}
 
 LINK_COLUMNS = (
     "rail",
-    *(f"a_{column}" for column in _END_COLUMNS),
-    *(f"b_{column}" for column in _END_COLUMNS),
+    *_END_NAMES["a"],
+    *_END_NAMES["b"],
     *("gbps", "region", "operation", "a_bytes", "b_bytes"),
 )
 
@@ -73,13 +75,15 @@ def link_rows(
         A dict of `link_columns`; `gbps` and counters are None where they are not known.
     """
     for rail, (fabric, layout, loaded) in enumerate(zip(fabrics, layouts, loads.by_rail, strict=True)):
-        lower = lower_ends(fabric, layout)
+        lower = lower_ends(fabric, layout).tolist()
+        places = _LinkPlaces(rail, fabric, layout)
+        used = _used_groups(loaded)
         for link in order_of_links(fabric, layout).tolist():
-            a = int(lower[link])
-            where = _link_columns(rail, fabric, layout, link, a)
+            a = lower[link]
+            where = places.columns(link, a)
             beside = _bound_columns(bounds.by_rail[rail], link, a) if bounds else {}
             beside |= _counted_columns(agreement, rail, link, a) if agreement else {}
-            for load in _loads_of_link(loads, loaded[link], a, only_used):
+            for load in _loads_of_link(loads, loaded[link], used[link], a, only_used):
                 yield where | load | beside
 
 
@@ -95,8 +99,17 @@ def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
     return {column: int(counted[end]) if known[end] else None for column, end in ends}
 
 
-def _loads_of_link(loads: Loads, loaded: npt.NDArray[np.uint64], a: int, only_used: bool) -> Iterator[Row]:
-    used = np.flatnonzero(loaded.any(axis=0)).tolist()
+def _used_groups(loaded: npt.NDArray[np.uint64]) -> list[list[int]]:
+    """Give the groups that have bytes on each link."""
+    links, groups = np.nonzero(loaded.any(axis=1))
+    begin = np.searchsorted(links, np.arange(len(loaded) + 1)).tolist()
+    each = groups.tolist()
+    return [each[first:last] for first, last in pairwise(begin)]
+
+
+def _loads_of_link(
+    loads: Loads, loaded: npt.NDArray[np.uint64], used: list[int], a: int, only_used: bool
+) -> Iterator[Row]:
     for group in used:
         region, operation = loads.groups[group]
         row: Row = {"region": region, "operation": operation}
@@ -107,22 +120,27 @@ def _loads_of_link(loads: Loads, loaded: npt.NDArray[np.uint64], a: int, only_us
         yield idle | ({"job": ALL} if loads.jobs else {})
 
 
-def _link_columns(rail: int, fabric: Fabric, layout: Layout, link: int, a: int) -> Row:
-    row: Row = {"rail": rail}
-    for letter, end in (("a", a), ("b", 1 - a)):
-        node = int(fabric.link_node[link, end])
-        values: tuple[Value, ...] = (
-            _guid(fabric, node),
-            fabric.node_name[node],
-            int(fabric.link_port[link, end]),
-            int(layout.level[node]),
-            float(layout.x[node]),
-            float(layout.y[node]),
+class _LinkPlaces:
+    """What the rows of a link have in common; taken out of the arrays of a rail once."""
+
+    def __init__(self, rail: int, fabric: Fabric, layout: Layout) -> None:
+        self._rail = rail
+        self._nodes, self._ports, self._gbps = (
+            column.tolist() for column in (fabric.link_node, fabric.link_port, fabric.link_gbps)
         )
-        row |= {f"{letter}_{column}": value for column, value in zip(_END_COLUMNS, values, strict=True)}
-    gbps = float(fabric.link_gbps[link])
-    row["gbps"] = None if math.isnan(gbps) else gbps
-    return row
+        guids = [_guid(fabric, node) for node in range(len(fabric.node_name))]
+        levels, x, y = layout.level.tolist(), layout.x.astype(float).tolist(), layout.y.astype(float).tolist()
+        self._node_columns = list(zip(guids, fabric.node_name, levels, x, y, strict=True))
+
+    def columns(self, link: int, a: int) -> Row:
+        """Give the columns of a link, of which `a` is the lower end."""
+        row: Row = {"rail": self._rail}
+        for letter, end in (("a", a), ("b", 1 - a)):
+            guid, name, level, x, y = self._node_columns[self._nodes[link][end]]
+            row |= zip(_END_NAMES[letter], (guid, name, self._ports[link][end], level, x, y), strict=True)
+        gbps = self._gbps[link]
+        row["gbps"] = None if math.isnan(gbps) else gbps
+        return row
 
 
 def node_rows(
