@@ -8,7 +8,6 @@ from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigvalsh
 
 from ibprof_converter.topology.additive import find_additive
 from ibprof_converter.topology.candidate import FLOOR, Candidate, Floats, score
@@ -29,7 +28,8 @@ CLOSE = 10.0
 _ROUNDS = 4
 _MOST_DOUBTED = 0.25
 _SOME_DOUBTED = 0.005
-"""Of normal errors 0.0005 deviate as far."""
+_NORMALLY_DOUBTED = 0.001
+"""Of normal errors 0.0005 deviate as far: so few are left to count."""
 
 _FEW_HOSTS = 24
 """Up to so many hosts all models are tried anyway; above, costly ones where simple ones leave more than errors over."""
@@ -38,6 +38,11 @@ LARGEST_ADDITIVE = 1024
 LARGEST_DIRECT = 512
 _PATTERN = 2.8
 """Times sigma sqrt(n): errors alone make about 2, and seldom more than this with ten hosts."""
+
+_LOOKED_AT = 192
+"""Hosts whose delays to one another are looked at for a pattern."""
+
+_ITERATIONS = 40
 
 _FEW_TOGETHER = 3
 
@@ -92,8 +97,8 @@ def choose(delays: Floats, models: tuple[str, ...] = MODELS) -> Choice:
 def _improve(best: Choice, delays: Floats, measured: npt.NDArray[np.bool_], models: tuple[str, ...]) -> Choice:
     """Leave out what deviates from an answer, and ask again, while the answer gets better."""
     for _ in range(_ROUNDS):
-        doubted = np.count_nonzero(best.doubtful)
-        if not 0 < doubted <= _MOST_DOUBTED * np.count_nonzero(measured):
+        share = np.count_nonzero(best.doubtful) / max(int(measured.sum()), 1)
+        if not _NORMALLY_DOUBTED < share <= _MOST_DOUBTED:
             break
         known, working = _without(best.doubtful, delays, measured, best.candidate)
         choice = _choose_once(working, known, delays, measured, models)
@@ -126,14 +131,16 @@ def _choose_once(
         candidates.append(as_candidate(levels))
 
     def settled() -> bool:
-        return hosts > _FEW_HOSTS and any(not has_pattern(each.residuals(working), known) for each in candidates)
+        return bool(hosts > _FEW_HOSTS and candidates and not has_pattern(candidates[-1].residuals(working), known))
 
-    if "additive" in models and not settled():
+    done = settled()
+    if "additive" in models and not done:
         if hosts <= LARGEST_ADDITIVE:
             candidates.append(find_additive(working, known))
+            done = settled()
         else:
             untried.append("additive")
-    if "direct" in models and not settled():
+    if "direct" in models and not done:
         candidates.extend(_with_circles(working, known, levels, untried))
     if not candidates:
         candidates.append(as_candidate(levels))
@@ -183,6 +190,8 @@ def has_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
         1958.
     """
+    rows = np.linspace(0, len(residuals) - 1, min(len(residuals), _LOOKED_AT)).astype(int)
+    residuals, known = residuals[np.ix_(rows, rows)], known[np.ix_(rows, rows)]
     if not known.any():
         return False
     limit = OUTLYING * NORMAL * float(np.median(np.abs(residuals[known])))
@@ -191,8 +200,17 @@ def has_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_
     if sigma < FLOOR:
         return False
     hosts = len(left)
-    largest = float(np.abs(eigvalsh(left)).max())
-    return largest > _PATTERN * sigma * sqrt(hosts)
+    return _largest_eigenvalue(left) > _PATTERN * sigma * sqrt(hosts)
+
+
+def _largest_eigenvalue(symmetric: Floats) -> float:
+    """Give the largest absolute eigenvalue, to some percent, by power iteration."""
+    vector = np.random.default_rng(0).standard_normal(len(symmetric))
+    length = 0.0
+    for _ in range(_ITERATIONS):
+        vector = symmetric @ (vector / np.linalg.norm(vector))
+        length = float(np.linalg.norm(vector))
+    return length
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:

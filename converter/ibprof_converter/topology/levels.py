@@ -42,8 +42,9 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
         delays: [n, n], seconds, symmetric, above 0 beside the diagonal; n at least 2.
     """
     hosts = len(delays)
-    logs = np.zeros((hosts, hosts), np.float32)
-    np.log(delays, out=logs, where=~np.eye(hosts, dtype=bool), casting="same_kind")
+    logs = delays.astype(np.float32)
+    np.fill_diagonal(logs, 1.0)
+    np.log(logs, out=logs)
     # Near 0 the squares below do not drown the deviations.
     middle = np.float32(logs[0, 1:].mean())
     logs -= middle

@@ -13,7 +13,7 @@ from ibprof_converter.topology.candidate import FLOOR, Candidate, graph_of_tree
 from ibprof_converter.topology.choose import NORMAL, OUTLYING, fill_gaps, has_pattern
 from ibprof_converter.topology.levels import Levels, find_levels
 
-_SAMPLED = 512
+_SAMPLED = 192
 _MOST_AGAIN = 1_000_000
 
 

@@ -15,7 +15,8 @@ _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
 """Directions that differ by more, and ten times more than most do, are told; the smaller counts, since errors add."""
 
-_SAMPLED_ROWS = 512
+_SAMPLED_ROWS = 256
+_BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def take_values(delays: Delays, length: int | None = None, statistic: str | None
         raise UsageError(f"--length: expected one that was measured ({known}), found {length}")
     chosen = statistic or _most_agreeing(delays, length)
     matrix = delays.matrix(length, chosen)
-    notes = []
+    notes: list[str] = []
     hosts = tuple(dict.fromkeys(delays.hosts))
     if 1 < len(hosts) < delays.processes:
         matrix = _join_processes(delays, matrix, hosts)
@@ -110,28 +111,41 @@ def _join_processes(
 
 
 def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
+    """Give the mean of both directions where they agree, else the shorter one; what is no delay becomes nan."""
     hosts = len(matrix)
-    notes: list[str] = []
-    off = ~np.eye(hosts, dtype=bool)
-    zero = int(np.count_nonzero((matrix == 0) & off))
-    if zero:
-        notes.append(f"{zero} delays are 0, which no message takes; they count as not measured")
-    there = np.where(matrix > 0, matrix, np.nan) if zero or np.isnan(matrix).any() else matrix.copy()
-    back = there.T
     rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
-    sampled = np.abs(_log_ratio(there[rows], back[rows]))
+    sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
     usual = float(np.median(sampled)) if len(sampled) else 0.0
-    limit = np.exp(max(np.log(_ONE_WAY), 10 * usual))
-    with np.errstate(invalid="ignore"):
-        joined = np.fmin(there, back)
-        near = np.fmax(there, back) <= limit * joined
-        np.copyto(joined, (there + back) / 2, where=near & ~np.isnan(there) & ~np.isnan(back))
-        odd = int(np.count_nonzero(np.triu(~near & ~np.isnan(joined) & off)))
+    limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
+    joined = np.empty_like(matrix)
+    zeros, odd, first = 0, 0, (0, 0)
+    # Block by block, so that there is nothing as large as the matrix but the result.
+    for i in range(0, hosts, _BLOCK):
+        for j in range(i, hosts, _BLOCK):
+            there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T
+            shorter = np.fmin(there, back)
+            differing = np.abs(there - back) > (limit - 1) * shorter
+            mean = (there + back) / 2
+            if not shorter.min() > 0 or differing.any():  # nan is not above 0 either
+                above = np.arange(i, i + len(there))[:, None] < np.arange(j, j + there.shape[1])
+                zeros += int(np.count_nonzero((there == 0) & above)) + int(np.count_nonzero((back == 0) & above))
+                there, back = np.where(there > 0, there, np.nan), np.where(back > 0, back, np.nan)
+                shorter = np.fmin(there, back)
+                differing = np.abs(there - back) > (limit - 1) * shorter
+                mean = np.where(differing | np.isnan(there) | np.isnan(back), shorter, (there + back) / 2)
+                found = np.argwhere(differing & above)
+                if len(found) and not odd:
+                    first = int(found[0][0]) + i, int(found[0][1]) + j
+                odd += len(found)
+            joined[i : i + _BLOCK, j : j + _BLOCK] = mean
+            joined[j : j + _BLOCK, i : i + _BLOCK] = mean.T
+    np.fill_diagonal(joined, 0.0)
+    notes = []
+    if zeros:
+        notes.append(f"{zeros} delays are 0, which no message takes; they count as not measured")
     if odd:
-        first = tuple(int(index) for index in np.argwhere(np.triu(~near & ~np.isnan(joined) & off))[0])
         notes.append(
             f"{odd} pairs take more than {limit:.2g} times as long one way as the other, the first of them number "
             f"{first[0]} and {first[1]}: the shorter way counts"
         )
-    np.fill_diagonal(joined, 0.0)
     return joined, notes
