@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often `ibprof-topology infer` recovers a topology, beside both published methods, and how long it takes.
+
+Run it where ibprof is installed, from a checkout:
+
+    python benchmarks/topology.py recovery [--hosts 16,64] [--seeds 30] [--shapes line,torus] [--reference-seeds 30]
+    python benchmarks/topology.py wrong [--hosts 16,64] [--seeds 30]
+    python benchmarks/topology.py time
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from topology_samples import SHAPES, Made, Matrix, disturb
+
+from ibprof_converter.latency.delays import Delays
+from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
+from ibprof_converter.topology.bufe import infer_bufe
+from ibprof_converter.topology.choose import choose, find_unconfirmed
+from ibprof_converter.topology.infer import Effort, infer
+from ibprof_converter.topology.model import InferredTopology
+from ibprof_converter.topology.values import Values, take_values
+
+NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
+DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)
+EPSILON = 0.2
+CLIQUE_SECONDS = 2.0
+
+Infer = Callable[[Matrix], InferredTopology]
+
+
+def ours(matrix: Matrix) -> InferredTopology:
+    names = tuple(str(host) for host in range(len(matrix)))
+    return infer(Values(names, matrix, "median", 0, ()), Effort(replicates=0)).topology
+
+
+def bufe(matrix: Matrix) -> InferredTopology:
+    return infer_bufe(matrix, [str(host) for host in range(len(matrix))], EPSILON, CLIQUE_SECONDS)
+
+
+def bannikov_salnikov(matrix: Matrix) -> InferredTopology:
+    return infer_bannikov_salnikov(matrix[None], [str(host) for host in range(len(matrix))])
+
+
+METHODS: dict[str, Infer] = {"ours": ours, "Bufe": bufe, "Bannikov, Salnikov": bannikov_salnikov}
+
+
+def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
+    """What is compared: the splits of a tree, the links of a direct network."""
+    hosts = len(topology.hosts)
+    splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
+    return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}
+
+
+def judge(topology: InferredTopology, made: Made) -> tuple[bool, float]:
+    """Whether all is as it was made, and F1 of the parts."""
+    splits, links = find_parts(topology)
+    found, wanted = (links, set(made.edges())) if made.is_direct else (splits, set(made.splits()))
+    exact = found == wanted and (made.is_direct or len(topology.edge) == topology.vertices - 1)
+    both = len(found & wanted)
+    return exact, 2 * both / (len(found) + len(wanted)) if found or wanted else float(exact)
+
+
+def show_recovery(shapes: list[str], sizes: list[int], seeds: int, reference_seeds: int) -> None:
+    for shape in shapes:
+        for hosts in sizes:
+            made = SHAPES[shape](hosts)
+            delays = made.delays()
+            for name, method in METHODS.items():
+                cells = []
+                for noise in DIRECT_NOISES if made.is_direct else NOISES:
+                    count = seeds if name == "ours" else reference_seeds
+                    results = [judge(method(disturb(delays, noise, seed)), made) for seed in range(count)]
+                    exact = sum(each[0] for each in results)
+                    cells.append(f"{exact}/{count} ({statistics.fmean(each[1] for each in results):.2f})")
+                print(f"| {shape} | {hosts} | {name} | {' | '.join(cells)} |", flush=True)
+
+
+def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
+    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring doubtful pairs again, 3 times at most."""
+    for shape in shapes:
+        for hosts in sizes:
+            made = SHAPES[shape](hosts)
+            if made.is_direct:
+                continue
+            at_once, after, share = 0, 0, 0.0
+            for seed in range(seeds):
+                matrix = disturb(made.delays(), 0.05, seed, wrong=0.05)
+                at_once += judge(ours(matrix), made)[0]
+                measured = np.zeros(matrix.shape, bool)
+                for attempt in range(3):
+                    choice = choose(matrix)
+                    again = choice.doubtful | find_unconfirmed(choice.candidate, hosts)
+                    measured |= again
+                    fresh = disturb(made.delays(), 0.05, 1000 + 10 * seed + attempt, wrong=0.05)
+                    matrix = np.where(again, fresh, matrix)
+                after += judge(ours(matrix), made)[0]
+                share += measured.mean()
+            print(f"| {shape} | {hosts} | {at_once}/{seeds} | {after}/{seeds} | {share / seeds:.1%} |", flush=True)
+
+
+def show_time() -> None:
+    for hosts, leaf, pod in ((1024, 16, 128), (10000, 20, 500)):
+        host = np.arange(hosts)
+        matrix = np.full((hosts, hosts), 6e-6, np.float32)
+        matrix[host[:, None] // pod == host // pod] = 4e-6
+        matrix[host[:, None] // leaf == host // leaf] = 2e-6
+        draw = np.random.default_rng(1)
+        for row in range(hosts):
+            matrix[row] *= np.exp(0.05 * draw.standard_normal(hosts, np.float32))
+        np.fill_diagonal(matrix, 0)
+        delays = Delays(tuple(f"n{each}" for each in host), np.array([8]), matrix[None])
+        best = np.inf, np.inf
+        for _ in range(5 if hosts < 5000 else 2):
+            began = time.perf_counter()
+            values = take_values(delays)
+            taken = time.perf_counter()
+            topology = infer(values, Effort(replicates=0)).topology
+            best = min(best, (time.perf_counter() - taken, taken - began))
+        assert len(topology.switches) == -(-hosts // leaf) + hosts // pod + 1
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(f"{hosts} hosts: {best[0]:.3f} s, directions joined in {best[1]:.3f} s, {peak:.2f} GB at most")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("what", choices=("recovery", "wrong", "time"))
+    parser.add_argument("--hosts", default="16,64", metavar="N,...")
+    parser.add_argument("--shapes", default=",".join(SHAPES), metavar="NAME,...")
+    parser.add_argument("--seeds", type=int, default=30, metavar="N")
+    parser.add_argument("--reference-seeds", type=int, default=30, metavar="N", help="for the published methods")
+    arguments = parser.parse_args()
+    shapes, sizes = arguments.shapes.split(","), [int(each) for each in arguments.hosts.split(",")]
+    if arguments.what == "recovery":
+        show_recovery(shapes, sizes, arguments.seeds, arguments.reference_seeds)
+    elif arguments.what == "wrong":
+        show_wrong(shapes, sizes, arguments.seeds)
+    else:
+        show_time()
+
+
+if __name__ == "__main__":
+    main()
