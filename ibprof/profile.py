@@ -369,6 +369,12 @@ class Profile:
     transfers: Transfers = field(default_factory=no_transfers)
     intervals: Intervals = field(default_factory=no_intervals)
 
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        from ibprof.notebook import render_profile  # noqa: PLC0415  (notebooks alone want it)
+
+        return render_profile(self)
+
 
 Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers, Intervals)
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,9 @@ _TWO_COLUMNS = 4
 """From so many panels on, two stand beside each other."""
 
 _MOST_PANELS = 8
+_TITLE_WIDTH = 150
+"""Letters on a line."""
+
 _REST = "(all others)"
 _VECTOR = ("svg", "pdf")
 
@@ -180,7 +184,9 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
         axes.set_title(title, loc="left", fontsize=14, fontweight="bold", parse_math=False, pad=24)
         axes.text(0, 1.015, subtitle, transform=axes.transAxes, fontsize=10, color="#5a6573", parse_math=False)
         return
-    text = figure.suptitle(f"{title}\n{subtitle}", x=0.01, ha="left", fontsize=12)
+    # Several jobs make a long title, which is as wide as the picture at most.
+    lines = [line for each in (title, subtitle) for line in wrap(each, _TITLE_WIDTH)]
+    text = figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=12)
     text.set_parse_math(False)
 
 
