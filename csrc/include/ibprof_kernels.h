@@ -26,7 +26,8 @@ void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
 
 /* -- tables as text (csv.c) -- */
 
-#define IBP_CSV_DIGITS 20 /* of a number of 64 bits */
+/* Digits of a number of 64 bits. */
+#define IBP_CSV_DIGITS 20
 
 /* Writes rows `source,destination,bytes,messages`: `source` and `destination` number names, of which each is the text from its
  * begin to the next one's, quoted where it has to be. A row takes two names, two numbers of IBP_CSV_DIGITS, and 4 bytes more.
