@@ -87,7 +87,7 @@ def show_recovery(shapes: list[str], sizes: list[int], seeds: int, reference_see
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring doubtful pairs again, 3 times at most."""
+    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring doubtful pairs again up to 3 times."""
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)
