@@ -289,6 +289,12 @@ def test_fit_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
     assert isinstance(whole, dict)
     assert whole["exchange"]["form"] == "p (p - 1)"
     assert whole["exchange"]["coefficient"]["value"] == pytest.approx(50)
+    # r = #b / #x of each run and of each prediction: 16 n^2 over 50 p (p - 1).
+    curve = {point["processes"]: point for point in whole["curve"]}
+    assert curve[32]["exchanged"] == pytest.approx(50 * 32 * 31)
+    assert curve[32]["ratio"] == pytest.approx(16e4 / (50 * 32 * 31))
+    assert curve[32]["ratio_low"] <= curve[32]["ratio"] <= curve[32]["ratio_high"]
+    assert [got["ratio"] for got in whole["got"]] == pytest.approx([16e4 / (50 * p * (p - 1)) for p in (2, 4, 8)])
     expected = find_optimum(Work(2e6, 16e4, lambda p: 50 * p * (p - 1)), Cluster(1e9, 1e9))
     assert whole["p_max"] == pytest.approx(expected.p_max, rel=1e-4)
     assert {point["processes"]: point["beyond"] for point in whole["curve"]}[32] == 4

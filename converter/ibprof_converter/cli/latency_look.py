@@ -43,6 +43,9 @@ examples:
   ibprof-latency convert delays.nc --clustbench network
 """
 
+_MOST_IN_JSON = 512
+"""Processes whose matrix `show --json` has unasked."""
+
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -54,7 +57,11 @@ def add_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--statistic", choices=STATISTICS, default="median")
     parser.add_argument("--bandwidth", action="store_true", help="the matrix as bandwidth")
     parser.add_argument("--png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
-    parser.add_argument("--json", action="store_true", help="the same for programs, with the whole matrix")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="the same for programs, with the matrix (of up to 512 processes, or with --length)",
+    )
 
 
 def _run_show(arguments: argparse.Namespace) -> None:
@@ -67,9 +74,9 @@ def _run_show(arguments: argparse.Namespace) -> None:
 
         draw_matrix(arguments.png, delays, index, arguments.statistic)
     document = describe_delays(delays, arguments.statistic)
-    if len(delays.lengths) and (
-        arguments.json or arguments.length or arguments.bandwidth or delays.processes <= MOST_SHOWN
-    ):
+    # Of thousands of processes the matrix is gigabytes as text: only when it is asked for.
+    unasked = delays.processes <= (_MOST_IN_JSON if arguments.json else MOST_SHOWN)
+    if len(delays.lengths) and (unasked or arguments.length or arguments.bandwidth):
         document["matrix"] = describe_matrix(delays, index, arguments.statistic, arguments.bandwidth)
     print_document(document, latency_text.show_delays, arguments.json)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,21 @@ def describe_delays(delays: Delays, statistic: str) -> Document:
     """Tell what was measured, and the range of each length."""
     cube = delays.present[statistic]
     rows = []
-    for length, matrix, there, rate in zip(delays.lengths, cube, delays.measured, delays.bandwidth(), strict=True):
+    missing = 0
+    for length, matrix, median in zip(delays.lengths, cube, delays.median, strict=True):
+        there = np.isfinite(median)
+        np.fill_diagonal(there, False)
+        missing += delays.processes * (delays.processes - 1) - int(there.sum())
         values = matrix[there & np.isfinite(matrix)].astype(np.float64)
+        middle = float(np.median(values)) if values.size else math.nan
         rows.append(
             {
                 "length": int(length),
                 "measured": int(there.sum()),
                 "least_s": _number(values.min() if values.size else math.nan),
-                "median_s": _number(np.median(values) if values.size else math.nan),
+                "median_s": _number(middle),
                 "most_s": _number(values.max() if values.size else math.nan),
-                "median_bandwidth": _number(_median(rate)),
+                "median_bandwidth": _number(length / middle) if middle > 0 else None,
             }
         )
     return {
@@ -40,7 +44,7 @@ def describe_delays(delays: Delays, statistic: str) -> Document:
         "statistic": statistic,
         "statistics": list(delays.present),
         "lengths": rows,
-        "missing": int(len(delays.lengths) * delays.processes * (delays.processes - 1) - delays.measured.sum()),
+        "missing": missing,
         "attributes": dict(delays.attributes),
     }
 
@@ -163,12 +167,6 @@ def describe_change(change: Change) -> Document:
         "pairs_vanished": name(change.vanished),
         "pairs_appeared": name(change.appeared),
     }
-
-
-def _median(values: npt.NDArray[np.float64]) -> float:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
-        return float(np.nanmedian(values)) if values.size else math.nan
 
 
 def _number(value: Any) -> float | None:

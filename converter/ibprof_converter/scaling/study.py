@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 from ibprof_converter.scaling.fit import Fit, fit_exchange
 from ibprof_converter.scaling.measure import WHOLE, Measurement
-from ibprof_converter.scaling.model import Cluster, Optimum, Work, find_optimum, performance, run_time, speed_up
+from ibprof_converter.scaling.model import (
+    Cluster,
+    Optimum,
+    Work,
+    find_optimum,
+    inverse_communication_intensity,
+    performance,
+    run_time,
+    speed_up,
+)
 
 OfSize = Callable[[float], float]
 """A quantity as a function of the problem size n."""
@@ -23,6 +32,9 @@ class Prediction:
         processes: p.
         speed_up, low, high: S with the fitted #x, and with #x at the ends of its 95 % prediction interval.
         performance: l, in Flop/s.
+        exchanged: the fitted #x, in Byte.
+        ratio, ratio_low, ratio_high: r = #b / #x (slide 10), with the fitted #x and at the ends of the same interval;
+            infinite where nothing is exchanged.
         beyond: p over the most processes measured; above 1 it is extrapolated.
     """
 
@@ -31,6 +43,10 @@ class Prediction:
     low: float
     high: float
     performance: float
+    exchanged: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
     beyond: float
 
 
@@ -41,6 +57,7 @@ class Got:
     Attributes:
         size, processes: n and p.
         exchanged: #x, in Byte.
+        ratio: r = #b / #x; infinite where nothing was exchanged.
         seconds: wall time t.
         computing: #op / (p l_peak), the least time that computing took, in seconds.
         bandwidth: #x / (t - computing), in Byte/s; nan where no time is left for communicating.
@@ -49,6 +66,7 @@ class Got:
     size: float
     processes: int
     exchanged: int
+    ratio: float
     seconds: float
     computing: float
     bandwidth: float
@@ -176,13 +194,19 @@ def _study_region(
     predictions = []
     for p in processes if has_work else ():
         fast, slow = (speed_up(work(factor), cluster, p) for factor in (1 / spread, spread))
+        ratio = inverse_communication_intensity(middle, p)
+        known = math.isfinite(spread)
         predictions.append(
             Prediction(
                 processes=p,
                 speed_up=speed_up(middle, cluster, p),
-                low=slow if math.isfinite(spread) else math.nan,
-                high=fast if math.isfinite(spread) else math.nan,
+                low=slow if known else math.nan,
+                high=fast if known else math.nan,
                 performance=performance(middle, cluster, p),
+                exchanged=middle.exchange(p),
+                ratio=ratio,
+                ratio_low=ratio / spread if known else math.nan,
+                ratio_high=ratio * spread if known else math.nan,
                 beyond=p / most,
             )
         )
@@ -197,16 +221,22 @@ def _study_region(
         fit=fit,
         optimum=find_optimum(middle, cluster) if has_work else Optimum(math.nan, math.nan, math.nan),
         predictions=tuple(predictions),
-        got=tuple(_bandwidth_got(name, run, cluster, operations) for run in runs),
+        got=tuple(_bandwidth_got(name, run, cluster, operations, data) for run in runs),
         by_operation=tuple(sorted(by_operation.items(), key=lambda each: (-each[1], each[0]))),
     )
 
 
-def _bandwidth_got(name: str, run: Measurement, cluster: Cluster, operations: OfSize) -> Got:
+def _bandwidth_got(name: str, run: Measurement, cluster: Cluster, operations: OfSize, data: OfSize) -> Got:
     computing = run_time(Work(operations(run.size), 1.0, lambda _: 0.0), cluster, run.processes)
     seconds = run.seconds.get(name, math.nan)
     exchanged = run.bytes_in(name)
     left = seconds - computing
     return Got(
-        run.size, run.processes, exchanged, seconds, computing, exchanged / left if left > 0 and exchanged else math.nan
+        run.size,
+        run.processes,
+        exchanged,
+        data(run.size) / exchanged if exchanged else math.inf,
+        seconds,
+        computing,
+        exchanged / left if left > 0 and exchanged else math.nan,
     )

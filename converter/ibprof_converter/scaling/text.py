@@ -148,22 +148,25 @@ def print_study(console: Console, document: Document) -> None:
     if document["first_to_stop"] is not None:
         console.print(Text(f"stops scaling first: {printable(document['first_to_stop'])}", style="bold"))
     console.print()
-    table = _table("p", *(_name(each) for each in regions), "beyond the data")
+    table = _table("p", *(_name(each) for each in regions), "#x", "r = #b / #x", "beyond the data")
     for row, p in enumerate(each["processes"] for each in document["whole"]["curve"]):
         curves = [each["curve"][row] if each["curve"] else None for each in regions]
         beyond = document["whole"]["curve"][row]["beyond"]
         table.add_row(
             str(p),
             *(_curve(point) for point in curves),
+            format_bytes(document["whole"]["curve"][row]["exchanged"]),
+            _with_interval(document["whole"]["curve"][row], "ratio"),
             "" if beyond <= 1 else f"{beyond:.3g} times",
         )
     _show(console, "speed-up to expect (95 % interval)", table)
-    table = _table("n", "p", "#x", "wall", "computing, at least", "bandwidth got")
+    table = _table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
     for each in document["whole"]["got"]:
         table.add_row(
             f"{each['size']:g}",
             str(each["processes"]),
             format_bytes(each["exchanged"]),
+            "infinite" if each["ratio"] is None else f"{each['ratio']:.4g}",
             "not known" if each["seconds"] is None else format_seconds(each["seconds"]),
             format_seconds(each["computing"]),
             _rate(each["bandwidth"]),
@@ -183,6 +186,12 @@ def _interval(value: Document) -> str:
 def _curve(point: Document | None) -> str:
     if point is None:
         return "no operations"
-    low, high = point["low"], point["high"]
+    return _with_interval({**point, "speed_up_low": point["low"], "speed_up_high": point["high"]}, "speed_up")
+
+
+def _with_interval(point: Document, name: str) -> str:
+    value, low, high = (point[key] for key in (name, f"{name}_low", f"{name}_high"))
+    if value is None:
+        return "infinite"
     width = "" if low is None or f"{low:.3g}" == f"{high:.3g}" else f" ({low:.3g} to {high:.3g})"
-    return f"{point['speed_up']:.4g}{width}"
+    return f"{value:.4g}{width}"
