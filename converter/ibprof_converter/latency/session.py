@@ -36,6 +36,9 @@ from ibprof_converter.latency.together import GO_ON, SAVE, STOP, Beat, on_first
 _AGAIN_MORE = 3
 """How many times as many batches a pair gets that is measured again."""
 
+_TRIED = 24
+"""Lengths that are tried for an estimate."""
+
 _SYNCHRONISING_S = 3e-4
 """About what the end of a round costs."""
 
@@ -248,12 +251,17 @@ class Session:
                 self._book.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
-        """Time a round trip of each length in each pair of the first round; the slowest of all, seconds."""
-        took = np.zeros(len(self.plan.lengths))
+        """Time a round trip of each length in each pair of the first round; the slowest of all, seconds.
+
+        Of many lengths some are tried, and those between are told from them.
+        """
+        lengths = self.plan.lengths
+        chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))
+        took = np.zeros(len(chosen))
         for pairs in islice(round_robin(self.size), 1):
             for pair in pairs[(pairs == self.comm.rank).any(axis=1)].tolist():
                 leads = pair[0] == self.comm.rank
-                for index, length in enumerate(self.plan.lengths):
+                for index, length in enumerate(lengths[chosen]):
                     kernel = PingPong(self.comm, pair[leads], int(length))
                     if leads:
                         lead_batch(kernel, 1)
@@ -263,7 +271,7 @@ class Session:
                         follow_batches(kernel)
         slowest = np.zeros_like(took)
         self.comm.Allreduce(took, slowest, self.module.MAX)
-        return slowest
+        return np.interp(lengths, lengths[chosen], slowest)
 
 
 def describe_place(module: Any) -> tuple[str, str]:
