@@ -63,10 +63,10 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     add("--seed", metavar="N", type=_number, default=0, help="of what is drawn (default: 0)")
     add(
         "--again",
-        metavar="SHARE",
-        type=_share,
-        default=0.05,
-        help="of the pairs to measure again, doubtful ones (default: 5%%)",
+        metavar="BUDGET",
+        type=_budget,
+        default=(0.05, None),
+        help="of doubtful pairs to measure again: a share such as 5%% (default) or a time",
     )
     add("--pairs", metavar="FILE", type=Path, help="measure these again and nothing else: sender,receiver a line")
     add("--resume", action="store_true", help="keep what FILE has, measure the rest")
@@ -88,7 +88,8 @@ def run_measure(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         save_every_s=arguments.save_every,
         limit_s=arguments.max_time,
-        again=arguments.again,
+        again=arguments.again[0],
+        again_s=arguments.again[1],
     )
     module = start_mpi()
     if module.COMM_WORLD.rank:
@@ -168,15 +169,20 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _share(text: str) -> float:
+def _budget(text: str) -> tuple[float, float | None]:
+    """Read a share of the pairs, `5%`, or a time, `30s`."""
+    if text.endswith(("s", "m", "min", "h")):
+        return 0.0, _seconds(text)
     number, scale = (text[:-1], 0.01) if text.endswith("%") else (text, 1.0)
     try:
         share = float(number) * scale
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError(f"expected a share such as 5%, found {quote_found(text)}")
-    return share
+        raise argparse.ArgumentTypeError(
+            f"expected a share such as 5% or a time such as 30s, found {quote_found(text)}"
+        )
+    return share, None
 
 
 Runner = Callable[[argparse.Namespace], int | None]

@@ -47,6 +47,7 @@ class Plan:
         save_every_s: seconds after which what is measured so far is saved.
         limit_s: seconds after which to stop; None for never.
         again: share of the pairs that may be measured again.
+        again_s: instead of a share, about how many seconds that may take.
     """
 
     lengths: npt.NDArray[np.int64]
@@ -60,6 +61,7 @@ class Plan:
     save_every_s: float = 30.0
     limit_s: float | None = None
     again: float = 0.05
+    again_s: float | None = None
 
     def check(self, processes: int) -> None:
         """Refuse what cannot be done with so many processes.

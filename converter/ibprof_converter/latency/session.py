@@ -194,10 +194,15 @@ class Session:
 
     def _measure_doubtful(self) -> int:
         """Measure doubtful pairs again, as far as the budget goes; how many."""
-        if self.plan.again <= 0 or self.size < 2 or self.measurer.at_once or self.stopped:
+        plan = self.plan
+        if self.size < 2 or self.measurer.at_once or self.stopped:
             return 0
-        lengths = range(len(self.plan.lengths))
-        budget = math.ceil(self.plan.again * self.size * (self.size - 1) / 2)
+        lengths = range(len(plan.lengths))
+        budget = math.ceil(plan.again * self.size * (self.size - 1) / 2)
+        if plan.again_s is not None:
+            # As if no two pairs were measured at the same time, so that it takes this long at most.
+            a_pair = 2 * (_AGAIN_MORE * plan.sampling.repetitions + 1.5) * plan.sampling.batch_s + _SYNCHRONISING_S
+            budget = int(plan.again_s / a_pair / len(plan.lengths))
         found = [find_doubtful(self._book.delays, index, budget) for index in lengths] if self.is_first else None
         return self._repeat(self.comm.bcast(found), "measuring doubtful pairs again")
 
