@@ -60,16 +60,25 @@ def archive_beside(recording: Path) -> Path:
     return recording.parent / "profile.otf2"
 
 
+def recording_files(path: Path) -> list[Path]:
+    """Give the files of a recording.
+
+    Raises:
+        InputError: there is none.
+    """
+    paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    if not paths:
+        raise InputError(path, None, f"files that end with {SUFFIX}", "none: nothing was recorded here")
+    return paths
+
+
 def list_runs(path: Path) -> list[Run]:
     """Sort the files of a recording into runs, the oldest first.
 
     Raises:
         InputError: there is no file, or one of them is no recording.
     """
-    paths = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else [path]
-    if not paths:
-        raise InputError(path, None, f"files that end with {SUFFIX}", "none: nothing was recorded here")
-    files = sorted((open_recording_file(one) for one in paths), key=lambda file: file.start_ns)
+    files = sorted((open_recording_file(one) for one in recording_files(path)), key=lambda file: file.start_ns)
     groups: list[_Group] = []
     for file in files:
         home = next((group for group in groups if group.takes(file)), None)

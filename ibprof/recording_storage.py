@@ -17,12 +17,16 @@ def describe_copy(file: RecordingFile, process: np.void) -> Iterator[str]:
     if not file.storage or process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]:
         return
     if file.on_node:
-        yield f"its counters are exact, read from the storage of its node ({file.storage}): nowhere else are they whole"
+        yield (
+            f"its counters are exact, read from the storage of its node ({file.storage}): nowhere else are they whole; "
+            "`ibprof collect --from-node` on that node brings them"
+        )
         return
     moment = datetime.fromtimestamp(int(process["copied_ns"]) / 1e9, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     yield (
         f"its counters are those of {moment}, when they were last copied from the storage of its node "
-        f"({file.storage}), which is not to be seen from here: what it sent later is missing"
+        f"({file.storage}), which is not to be seen from here: what it sent later is missing, unless "
+        "`ibprof collect --from-node` on that node brings it"
     )
     if process["copy_begun_ns"] != process["copied_ns"]:
         yield "it ended while its counters were copied: some are newer than others"

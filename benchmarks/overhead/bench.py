@@ -37,28 +37,50 @@ class Bench:
     mpi: Path
     folder: Path
     library: Path
+    suffix: str = ""
+
+    def program(self, name: str) -> Path:
+        """Where one of the MPI's own programs is."""
+        return self.mpi / (name + self.suffix)
 
     def build(self, name: str) -> Path:
         """Compiles one of the programs beside this file."""
         program = self.folder / name
         subprocess.run(
-            [self.mpi / "mpicc", "-O2", "-o", program, HERE / f"{name}.c", "-lm"], check=True, env=self._environment()
+            [self.program("mpicc"), "-O2", "-o", program, HERE / f"{name}.c", "-lm"],
+            check=True,
+            env=self._environment(),
         )
         return program
 
     @property
     def variants(self) -> list[str]:
         """The ways that can be compared: Open MPI's own monitoring is not in every build."""
+        if self.is_of_mpich_kin:
+            return [WITHOUT, WITH]
         return [WITHOUT, WITH, *([MONITORED] if "MCA pml: monitoring" in self.ask("ompi_info") else [])]
+
+    @property
+    def is_of_mpich_kin(self) -> bool:
+        """Whether the launcher is hydra: options are its own, and nothing has to be said about components."""
+        return "Open MPI" not in self.version
+
+    @property
+    def version(self) -> str:
+        """What the launcher calls itself and its version."""
+        said = self.ask("mpirun", "--version")
+        return said.splitlines()[0] if "Open MPI" in said else "MPICH " + said.split("Version:")[1].split()[0]
 
     def run(self, variant: str, ranks: int, *command: str | Path) -> str:
         """Runs a program in one of the ways that are compared, and gives its output."""
-        line: list[str | Path] = [self.mpi / "mpirun", "-n", str(ranks), "--mca", "pml", "ob1"]
-        if variant == WITH:
-            line += ["-x", f"LD_PRELOAD={self.library}", "-x", f"IBPROF_OUTPUT={self.recording}"]
-        elif variant == MONITORED:
-            line[-1] = "ob1,monitoring"
-            line += ["--mca", "pml_monitoring_enable", "1"]
+        line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
+        preload = {"LD_PRELOAD": str(self.library), "IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
+        if self.is_of_mpich_kin:
+            line += [word for name, value in preload.items() for word in ("-genv", name, value)]
+        else:
+            line += ["--mca", "pml", "ob1,monitoring" if variant == MONITORED else "ob1"]
+            line += [word for name, value in preload.items() for word in ("-x", f"{name}={value}")]
+            line += ["--mca", "pml_monitoring_enable", "1"] if variant == MONITORED else []
         done = subprocess.run([*line, *command], stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
 
@@ -69,7 +91,7 @@ class Bench:
 
     def ask(self, program: str, *options: str) -> str:
         """What one of the MPI's own programs says."""
-        line: list[str | Path] = [self.mpi / program, *options]
+        line: list[str | Path] = [self.program(program), *options]
         done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
 
@@ -90,10 +112,28 @@ def take_turns(variants: Sequence[str], rounds: int, measure: Callable[[str], Me
 
 def ratio_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
     """The median of ratios of values measured in the same round, and its bootstrap interval of 95 %."""
-    ratios: Values = np.asarray(values, float) / np.asarray(base, float)
-    resampled = np.random.default_rng(1).choice(ratios, (RESAMPLES, len(ratios)))
+    return median_interval(np.asarray(values, float) / np.asarray(base, float))
+
+
+def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
+    """The ratio of the lower quartiles over all rounds, and its bootstrap interval of 95 % over the rounds.
+
+    Whatever else a machine does only makes runs longer: the lower quartile is a time of runs that it left alone, with and
+    without ibprof alike, and scatters less than the median.
+    """
+    both: Values = np.array([values, base], float)
+    with_us, without = np.percentile(both, 25, axis=1)
+    rounds = np.random.default_rng(1).integers(0, both.shape[1], (RESAMPLES, both.shape[1]))
+    resampled = np.percentile(both[:, rounds], 25, axis=2)
+    low, high = np.percentile(resampled[0] / resampled[1], [2.5, 97.5])
+    return float(with_us / without), float(low), float(high)
+
+
+def median_interval(values: Values) -> tuple[float, float, float]:
+    """The median of values, and its bootstrap interval of 95 %."""
+    resampled = np.random.default_rng(1).choice(values, (RESAMPLES, len(values)))
     low, high = np.percentile(np.median(resampled, axis=1), [2.5, 97.5])
-    return float(np.median(ratios)), float(low), float(high)
+    return float(np.median(values)), float(low), float(high)
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * What each rank's processor does around MPI_Finalize: this program says when it enters and leaves it, and the same file, built
- * with -DWITHIN as a library behind whatever is preloaded, says when MPI itself does. Each rank prints the difference in us.
+ * with -DWITHIN as a library behind whatever is preloaded, says when MPI itself does. Each rank prints the difference in us,
+ * and how many us passed from entering MPI_Finalize to its last function.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -13,15 +14,20 @@
 
 double begun_us, ended_us;
 
-#ifdef WITHIN
-
-static double processor_us(void)
+static double now_us(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
 }
+
+static double processor_us(void)
+{
+    return now_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
+#ifdef WITHIN
 
 int MPI_Finalize(void)
 {
@@ -35,12 +41,12 @@ int MPI_Finalize(void)
 
 #else
 
-static double processor_us(void)
-{
-    struct timespec now;
+static double own_us, entered_at_us;
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+static __attribute__((destructor)) void tell(void)
+{
+    printf("%.1f %.1f\n", own_us, now_us(CLOCK_MONOTONIC) - entered_at_us);
+    fflush(stdout);
 }
 
 int main(int argc, char **argv)
@@ -58,9 +64,10 @@ int main(int argc, char **argv)
     MPI_Allgather(from, BYTES, MPI_BYTE, into, BYTES, MPI_BYTE, MPI_COMM_WORLD);
     MPI_Allreduce(from, into, BYTES / 8, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
+    entered_at_us = now_us(CLOCK_MONOTONIC);
     entered_us = processor_us();
     MPI_Finalize();
-    printf("%.1f\n", begun_us - entered_us + processor_us() - ended_us);
+    own_us = begun_us - entered_us + processor_us() - ended_us;
     return 0;
 }
 

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from bench import ENVIRONMENT, HERE, WITH, WITHOUT, Bench, ratio_interval, show_table, take_turns
+from bench import ENVIRONMENT, HERE, WITH, WITHOUT, Bench, median_interval, ratio_interval, show_table, take_turns
 
 from ibprof.installed import find_library
 
@@ -55,15 +55,18 @@ def build_ends(bench: Bench) -> Path:
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     """Shows what ranks do at MPI_Finalize apart from MPI, and tells whether the goal is met.
 
-    The work of all ranks over the number of cores is what it adds to a job that has more ranks than cores; wall time is
-    no measure there, with tens of milliseconds of noise.
+    The work of all ranks over the number of cores is what it adds to a job that has more ranks than cores. Wall time
+    is told too, of the median rank from entering MPI_Finalize to its last function, with the interval of differences
+    between runs that take turns: with more ranks than cores it is mostly others' turns.
     """
     program = build_ends(bench)
 
-    def measure(variant: str) -> list[float]:
-        return [float(line) for line in bench.run(variant, ranks, program).split()]
+    def measure(variant: str) -> list[list[float]]:
+        return [[float(word) for word in line.split()] for line in bench.run(variant, ranks, program).splitlines()]
 
-    measured = {name: np.array(values) / 1e3 for name, values in take_turns([WITHOUT, WITH], rounds, measure).items()}
+    both = {name: np.array(values) / 1e3 for name, values in take_turns([WITHOUT, WITH], rounds, measure).items()}
+    measured = {name: values[:, :, 0] for name, values in both.items()}
+    wall = {name: np.median(values[:, :, 1], axis=1) for name, values in both.items()}
     cores = min(os.cpu_count() or 1, ranks)
     print(
         f"{ranks} ranks on {cores} cores, processor time at MPI_Finalize apart from MPI, medians of {rounds} rounds\n"
@@ -74,6 +77,11 @@ def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
         for name, values in measured.items()
     ]
     show_table(["", "ms a rank", "ms, slowest rank", "ms a job"], rows)
+    more, low, high = median_interval(wall[WITH] - wall[WITHOUT])
+    print(
+        f"From entering MPI_Finalize to the end, wall, median rank: {np.median(wall[WITHOUT]):.1f} ms without, "
+        f"{np.median(wall[WITH]):.1f} ms with; {more:+.1f} ms ({low:+.1f} to {high:+.1f})\n"
+    )
     return added[WITH] - added[WITHOUT] < END_GOAL_MS
 
 

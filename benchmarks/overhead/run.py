@@ -4,7 +4,7 @@
 Each figure is a ratio of runs with and without that take turns, so that what else the machine does meets both. Prints
 Markdown. Run it where ibprof is installed, from a checkout, on a quiet machine:
 
-    python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--rounds N] [--quick]
+    python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
 Parts: self-send, calls, instructions, footprint, transform, imb; all of them when none is named, imb only with --imb.
 Status 1 when a goal is missed.
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument(
         "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
     )
+    parser.add_argument("--suffix", default="", help="of the names of mpirun and mpicc there, such as .mpich")
     parser.add_argument("--imb", type=Path, metavar="FOLDER", help="of IMB-MPI1 and its mpirun: bin/ of PyPI's impi-rt")
     parser.add_argument("--rounds", type=int, metavar="N", help="of measuring each figure (default: 30)")
     parser.add_argument("--ranks", type=int, default=8, metavar="N", help="for the memory (default: 8)")
@@ -106,9 +107,8 @@ def main() -> None:
     wanted.rounds = wanted.rounds or (QUICK_ROUNDS if wanted.quick else 30)
     parts = wanted.parts or [part for part in PARTS if part != "imb" or wanted.imb]
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library())
-        version = bench.ask("mpirun", "--version").splitlines()[0]
-        print(f"{version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+        bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library(), wanted.suffix)
+        print(f"{bench.version}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
         goals_met = run_parts(wanted, parts, bench)
     sys.exit(not goals_met)
 

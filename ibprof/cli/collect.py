@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +12,9 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 
 EXAMPLES = """\
-example:
+examples:
   ibprof collect profile.ibprof -o profile.otf2
+  srun --ntasks-per-node=1 ibprof collect profile.ibprof --from-node    # after a kill, where REC is on NFS, Lustre, ...
 """
 
 
@@ -31,7 +33,16 @@ def _collect(argv: Sequence[str] | None) -> None:
     parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
     parser.add_argument("--run", metavar="NAME", help="which run, where the folder has several (default: the newest)")
+    parser.add_argument(
+        "--from-node",
+        action="store_true",
+        help="make no archive, but bring into REC what killed processes left on the storage of this node, where "
+        "nobody else can read it",
+    )
     wanted = parser.parse_args(argv)
+    if wanted.from_node:
+        _bring(wanted.recording)
+        return
 
     from ibprof.archive import write_archive  # noqa: PLC0415  (--help must come at once)
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
@@ -46,3 +57,12 @@ def _collect(argv: Sequence[str] | None) -> None:
     print(f"{output}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
     for sentence in describe_gaps(run):
         print(f"  {sentence}", file=sys.stderr)
+
+
+def _bring(recording: Path) -> None:
+    from ibprof.recording_nodes import bring_from_node  # noqa: PLC0415
+
+    brought = bring_from_node(recording)
+    for place in brought.in_use:
+        print(f"{place}: left alone, since a process still writes it", file=sys.stderr)
+    print(f"{recording}: {len(brought.files)} brought from {socket.gethostname()}", file=sys.stderr)

@@ -46,6 +46,13 @@ _FORTRAN = (
     (r"libmpi_mpifh|libmpifort", "mpif.h"),
 )
 
+_NETWORK_UNUSED = "does not send through libfabric"
+_AS_BETWEEN_HOSTS = {"I_MPI_FABRICS": "shm:ofi"}
+_ONE_HOST = (
+    "{}: a job on several hosts is recorded; on this host alone the MPI opens no network, and nothing is, "
+    "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages of ranks on one host go over the network too)"
+)
+
 _LIBRARIES = ("libmpi.so", "libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi_abi.so")
 
 
@@ -75,7 +82,16 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         where = f"no MPI library is found beside {launcher}" if launcher else "no mpirun is on the PATH"
         yield Finding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
-    yield from _judge(trial, mpi, program, kind, launcher)
+    between_hosts = None
+    if mpi and _NETWORK_UNUSED in trial.said:
+        # Intel MPI opens it where there are several hosts, or it is told to.
+        between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
+    if between_hosts and between_hosts.rank:
+        findings = _judge(between_hosts, mpi, program, kind, launcher)
+        yield from (finding for finding in findings if finding.about not in ("source", "unseen"))
+        yield Finding("source", good=False, text=_ONE_HOST.format(between_hosts.rank.source.name.lower()))
+    else:
+        yield from _judge(trial, mpi, program, kind, launcher)
 
 
 def _explain_no_mpi(program: Program) -> Finding:

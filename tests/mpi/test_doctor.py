@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mpis import SYSTEM, Build, environment, find_mpi, find_mpich
+from mpis import INTEL, SYSTEM, Build, environment, find_mpi, find_mpich, find_of_mpich_kin
 
 from ibprof.load import load_profile
 
@@ -49,6 +49,22 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
     assert {note for rank in profile.ranks for note in rank.notes} >= {text for _, text in said.get("unseen", [])}
     # The program's own MPI is found without its launcher too.
     assert examine(tmp_path, program)[1]["MPI"] == said["MPI"]
+
+
+def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
+    """Without being told to it is not recorded on one host, and that is what is said, with what helps."""
+    mpi = find_of_mpich_kin(INTEL)
+    command = [mpi.program("mpirun"), "-n", "2", build(mpi, "collectives.c"), "blocking", "Bcast", "1000"]
+    status, said = examine(tmp_path, *command, **mpi.variables)
+    assert status == 5
+    assert said["MPI"][0][1].startswith("Intel(R) MPI Library")
+    assert said["source"][0][1].startswith("libfabric: a job on several hosts is recorded")
+    start(tmp_path, "run", "--", *command, **mpi.variables)
+    assert not (tmp_path / "profile.otf2").exists()
+    helped = mpi.variables | {"I_MPI_FABRICS": "shm:ofi"}
+    assert examine(tmp_path, *command, **helped)[0] == 0
+    done = start(tmp_path, "run", "--", *command, **helped)
+    assert load_profile(tmp_path / "profile.otf2").world_size == 2, done.stderr
 
 
 def test_a_launcher_of_another_mpi(build: Build, tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ A FUSE mount stands for the network file system, and namespaces with temporary f
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +103,30 @@ def test_a_killed_run(flush: str, copied: int, system_mpi: Mpi, build: Build, ne
     assert "newer than others" not in gaps(output)
 
 
+def bring(output: Path) -> str:
+    command = [sys.executable, "-m", "ibprof", "collect", output, "--from-node"]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stderr
+
+
+def test_what_a_node_has_is_brought(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    output = network / "rec"
+    run_copied(system_mpi, build, "kill", output, node)
+    assert ": 1 brought from " in bring(output)
+    assert stored(node) == []
+    assert sent(output) == dict.fromkeys(PAIRS, ALL)
+    assert "storage" not in gaps(output)
+    assert ": 0 brought from " in bring(output)
+
+
+def test_what_is_still_written_is_left_alone(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
+    output = network / "rec"
+    run_copied(system_mpi, build, "kill", output, node)
+    (place,) = stored(node)
+    with place.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+        assert "a process still writes it" in bring(output)
+    assert stored(node) == [place]
+
+
 def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
     output = network / "rec"
     run_copied(system_mpi, build, "kill", output, node)
@@ -132,8 +158,12 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
     assert done.returncode == 0
 
 
-def test_one_node_is_lost(system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
-    """Of two hosts that were killed, one is there still: its rank is exact, the other as of the last copy."""
+@pytest.mark.parametrize("brought", [False, True])
+def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network: Path, tmp_path: Path) -> None:
+    """Of two hosts that were killed, one is there still: its rank is exact, the other as of the last copy.
+
+    Unless what was on the other one was brought before.
+    """
     if os.geteuid() != 0:
         pytest.fail("needs root, to make network namespaces", pytrace=False)
     output = network / "rec"
@@ -154,7 +184,14 @@ def test_one_node_is_lost(system_mpi: Mpi, build: Build, network: Path, tmp_path
         line += ["env", *(f"{name}={value}" for name, value in variables.items())]
         hosts.run("node1", [*line, build(system_mpi, "copied.c"), "kill"], environment(), tmp_path)
         assert sent(output) == dict.fromkeys(PAIRS, ALL)
+        if brought:
+            (folder / "node1").rename(folder / "hidden")  # from node 2, the storage of node 1 is not to be seen
+            assert ": 1 brought from " in bring(output)
+            (folder / "hidden").rename(folder / "node1")
         shutil.rmtree(folder / "node2")
+        if brought:
+            assert sent(output) == dict.fromkeys(PAIRS, ALL)
+            return
         assert sent(output) == {(0, 1): ALL, (1, 0): BEFORE}
     said = gaps(output)
     assert "rank 0: its counters are exact" in said

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import mpis
 import pytest
@@ -57,9 +58,12 @@ def launch(
     """
     settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
     line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
-    return subprocess.run(
-        line, capture_output=True, text=True, check=False, env=environment(), cwd=cwd, timeout=timeout
-    )
+    # Open MPI's launchers that start and end at once can remove each other's folders, where these have one parent.
+    with TemporaryDirectory(prefix="ibp") as own:
+        session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
+        return subprocess.run(
+            line, capture_output=True, text=True, check=False, env=environment(session), cwd=cwd, timeout=timeout
+        )
 
 
 def check_unharmed(
