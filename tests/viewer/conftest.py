@@ -33,10 +33,15 @@ def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     contexts = []
 
     def open_one(
-        arguments: Sequence[str], scheme: str = "light", width: int = 1280, height: int = 720, address: str = ""
+        arguments: Sequence[str],
+        scheme: str = "light",
+        width: int = 1280,
+        height: int = 720,
+        address: str = "",
+        beside: Sequence[str] = (),
     ) -> Opened:
         html, links = tmp_path / "view.html", tmp_path / "links.csv"
-        assert view.main([*arguments, "-o", str(html)]) == 0
+        assert view.main([*arguments, *beside, "-o", str(html)]) == 0
         assert layout.main([*arguments, "-o", str(links)]) == 0
         with links.open(newline="") as file:
             rows = list(csv.DictReader(file))

@@ -13,6 +13,7 @@ import { listenToKeys } from "./keys";
 import { Names } from "./names";
 import type { Page } from "./page";
 import { Tabs } from "./panels/all";
+import { NodeColours } from "./pictures/attribute_colours";
 import { Cells } from "./pictures/cells";
 import { THEMES } from "./pictures/colours";
 import type { Drawing, Hit } from "./pictures/drawing";
@@ -50,7 +51,9 @@ class View implements Page {
     this.table = new LoadTable(model);
     this.names = new Names(model, this.table);
     const jobs = findJobs(model, this.table);
-    const lines = new Lines(model, (node, { theme }) => {
+    const told = new NodeColours(model);
+    const lines = new Lines(model, (node, { state, theme }) => {
+      if (state.colour !== undefined) return told.of(state.colour, node, theme) ?? null;
       const job = jobs.get(node);
       if (job === undefined) return null;
       return model.header.jobs.length > 1 ? theme.jobs[job % theme.jobs.length] : theme.job;
@@ -107,7 +110,7 @@ class View implements Page {
       this.amounts = this.table.ofEnds(state);
       this.cursor = -1;
     }
-    const other = differ(before, state, [...SELECTION, ...FILTER, "log", "theme", "used"]);
+    const other = differ(before, state, [...SELECTION, ...FILTER, "log", "theme", "used", "colour"]);
     this.look = other ? this.makeLook() : { ...this.look, state };
     this.show();
   }
@@ -282,6 +285,7 @@ class View implements Page {
       return [
         names.node(node),
         `${names.guid(node)}, level ${model.nodeLevel[node]}`,
+        ...names.told("node", node),
         ...(ranks.length ? [`ranks ${ranks.slice(0, LISTED_RANKS).join(", ")}${more}`] : []),
       ];
     }

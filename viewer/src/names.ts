@@ -72,6 +72,17 @@ export class Names {
       : this.node(this.model.flows?.addressNode[endpoint - ranks] ?? -1);
   }
 
+  /** What the user told of a rank or node, a line each. */
+  told(of: "rank" | "node", index: number): string[] {
+    const { attributes } = this.model;
+    return attributes
+      .filter((attribute) => attribute.of === of && !Number.isNaN(attribute.value[index]))
+      .map(
+        ({ name, classes, value }) =>
+          `${printable(name)}: ${classes.length ? printable(classes[value[index]]) : value[index]}`,
+      );
+  }
+
   leastTime(end: number, amount: number): string {
     const gbps = this.model.linkGbps[end >> 1];
     return Number.isNaN(gbps) ? "speed unknown" : `at least ${formatSeconds((amount * 8) / (gbps * 1e9))}`;

@@ -41,6 +41,8 @@ export interface Manner {
   /** Links without traffic are not drawn. */
   used?: boolean | undefined;
   panel?: string | undefined;
+  /** The attribute that nodes are coloured by. */
+  colour?: number | undefined;
   /** What stands in the middle of the picture, in its own units, and how many times larger than fitted. */
   at?: number[] | undefined;
 }
@@ -114,6 +116,7 @@ function readers(model: Model): Record<keyof State, Read> {
     picture: word,
     used: flag,
     panel: word,
+    colour: below(header.attributes.length),
     at: numbers(3),
   };
 }

@@ -19,7 +19,7 @@ from ibprof_converter.cli.inputs import (
     show_stages,
     split_inputs,
 )
-from ibprof_converter.cli.layout_outputs import check_files, describe_view, named_files, naming
+from ibprof_converter.cli.layout_outputs import add_data_arguments, check_files, describe_view, named_files, naming
 from ibprof_converter.cli.printing import print_captured, print_json
 from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
@@ -58,7 +58,7 @@ def _report(argv: Sequence[str] | None) -> None:
     loaded = _load(arguments)
     report = _make_report(arguments, loaded, sys.argv[1:] if argv is None else argv)
     if arguments.html:
-        _write_page(arguments.html, report, loaded)
+        _write_page(arguments.html, report, loaded, arguments)
     if arguments.json:
         print_json(report_as_json(report))
     elif not arguments.html:
@@ -76,12 +76,12 @@ def _check(arguments: argparse.Namespace) -> None:
         )
 
 
-def _write_page(path: Path, report: JobReport, loaded: Loaded | None) -> None:
+def _write_page(path: Path, report: JobReport, loaded: Loaded | None, arguments: argparse.Namespace) -> None:
     from ibprof_converter.reports.job_page import page_of_report  # noqa: PLC0415  (pages are wanted seldom)
     from ibprof_converter.reports.page import write_report_page  # noqa: PLC0415
     from ibprof_converter.viewer.page import render_page  # noqa: PLC0415
 
-    view = render_page(describe_view(loaded)) if loaded else None
+    view = render_page(describe_view(loaded, arguments)) if loaded else None
     with naming(path):
         write_report_page(path, page_of_report(report, view))
 
@@ -142,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_input_arguments(parser, fabric_needed=False)
     add_beside_arguments(parser)
+    add_data_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the same numbers for programs, on stdout")
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"

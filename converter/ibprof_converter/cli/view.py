@@ -10,7 +10,7 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof_converter.cli.inputs import add_input_arguments, load_inputs, show_stages, split_inputs, warn_of_gaps
-from ibprof_converter.cli.layout_outputs import check_files, write_view
+from ibprof_converter.cli.layout_outputs import add_data_arguments, check_files, write_view
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.traffic.read import KINDS
 from ibprof_converter.viewer.document import FLOW_LIMIT
@@ -21,6 +21,7 @@ _EXAMPLE = f"""\
 examples:
   ibprof-view ibdiagnet.lst profile.otf2 -o view.html
   ibprof-view rail1/ rail2/ profile.otf2 -o view.html --placement hosts.txt
+  ibprof-view ibdiagnet.lst profile.otf2 -o view.html --rank-data cells.csv --node-data roles.csv
 
 {KINDS}
 {FORMS}"""
@@ -39,7 +40,7 @@ def _view(argv: Sequence[str] | None) -> None:
     with show_stages() as progress:
         loaded = load_inputs(arguments, progress=progress, flows_limit=FLOW_LIMIT)
         progress("writing the page")
-        write_view(arguments.output, loaded)
+        write_view(arguments.output, loaded, arguments)
     warn_of_gaps(NAME, loaded)
 
 
@@ -53,5 +54,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_input_arguments(parser, fabric_needed=True)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
+    add_data_arguments(parser)
     parser.set_defaults(counters=[], adaptive=False)  # what stands beside the loads is not in the page
     return parser

@@ -19,6 +19,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import NO_LID, PortCounters, Traffic
+from ibprof_converter.viewer.attributes import Attribute, RankGrid
 from ibprof_converter.viewer.flows import NONE, describe_flows
 from ibprof_converter.viewer.timeline import describe_intervals
 
@@ -50,6 +51,8 @@ def encode_document(
     coverage: Coverage,
     hosts: Hosts,
     intervals: Intervals | None = None,
+    attributes: Sequence[Attribute] = (),
+    grid: RankGrid | None = None,
 ) -> bytes:
     """Write all that the page shows as one block of bytes.
 
@@ -61,6 +64,8 @@ def encode_document(
         coverage: what the numbers rest on.
         hosts: of the fabrics.
         intervals: when the ranks of `placed` sent; None where nobody noted it.
+        attributes: what is known of ranks and nodes beside.
+        grid: where the ranks are on the problem's own grid.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -111,6 +116,13 @@ def encode_document(
     else:
         totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
         arrays["load"] = np.concatenate([total[ends] for total, ends in zip(totals, order, strict=True)])
+    header["attributes"] = [
+        {"name": each.name, "of": "rank" if each.of_ranks else "node", "classes": each.classes} for each in attributes
+    ]
+    arrays |= {f"attribute_{number}": each.value for number, each in enumerate(attributes)}
+    header["grid"] = grid.title if grid else None
+    if grid:
+        arrays["rank_place"] = grid.place.ravel()
     return _pack(header, arrays)
 
 

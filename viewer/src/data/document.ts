@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/document.py.
 
+import { type Attribute, makeGrid, type RankGrid } from "./attributes";
+
 export const NONE = -1;
 const VERSION = 1;
 
@@ -19,6 +21,8 @@ export interface Header {
   operations: string[];
   jobs: string[];
   rank_names: string[];
+  attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
+  grid: string | null;
   arrays: { name: string; type: keyof typeof TYPES; offset: number; length: number }[];
 }
 
@@ -90,6 +94,8 @@ export interface Model {
   flows: Flows | null;
   load: BigUint64Array | null;
   intervals: Intervals | null;
+  attributes: Attribute[];
+  grid: RankGrid | null;
 }
 
 export async function readDocument(text: string): Promise<Model> {
@@ -147,6 +153,8 @@ function decode(buffer: ArrayBuffer): Model {
     flows: arrays.has("flow_source") ? readFlows(small) : null,
     load: arrays.has("load") ? big("load") : null,
     intervals: arrays.has("time_rank") ? readIntervals(small) : null,
+    attributes: header.attributes.map((each, at) => ({ ...each, value: small(`attribute_${at}`) })),
+    grid: header.grid === null ? null : makeGrid(header.grid, small("rank_place")),
   };
 }
 

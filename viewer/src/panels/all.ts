@@ -4,6 +4,7 @@
 import { button, byId } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
+import { Domain } from "./domain";
 import { Hosts } from "./hosts";
 import { Links } from "./links";
 import { PairsPanel } from "./pairs";
@@ -19,6 +20,7 @@ function makePanels(page: Page): Panel[] {
     ...(model.header.rank_names.length ? [new Ranks(page)] : []),
     ...(table.hasFlows ? [new Hosts(page), new PairsPanel(page)] : []),
     new Links(page),
+    ...(model.attributes.length || model.grid ? [new Domain(page)] : []),
     ...(table.timeline ? [new Time(page)] : []),
   ];
 }

@@ -19,6 +19,8 @@ export interface Theme {
   pointed: string;
   /** Of jobs, where there are several: told apart by eyes of all kinds (Okabe and Ito). */
   jobs: string[];
+  /** Of what the user told of nodes and ranks; no hue of the loads'. */
+  values: string[];
 }
 
 export const THEMES: Record<"light" | "dark", Theme> = {
@@ -33,6 +35,7 @@ export const THEMES: Record<"light" | "dark", Theme> = {
     chosen: "#00806a",
     pointed: "#0b5fae",
     jobs: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00"],
+    values: interpolate(["#cfe1f2", "#6aaed6", "#2070b4", "#08306b"]),
   },
   dark: {
     ramp: interpolate(DARK),
@@ -45,6 +48,7 @@ export const THEMES: Record<"light" | "dark", Theme> = {
     chosen: "#3fe0bd",
     pointed: "#7cc0ff",
     jobs: ["#56b4e9", "#e69f00", "#2fc49a", "#cc79a7", "#4aa3e0", "#f07f2f", "#f0e442"],
+    values: interpolate(["#1f3a5a", "#2f6ea8", "#6ab0e0", "#d3e8f8"]),
   },
 };
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The colours of what the user told of ranks and nodes.
+
+import { type Attribute, rangeOf } from "../data/attributes";
+import type { Model } from "../data/document";
+import { STEPS, type Theme } from "./colours";
+
+/** Gives colours to what is told of ranks or nodes: classes in turn, numbers by size. */
+export class AttributeColours {
+  readonly range: [number, number] | undefined;
+
+  constructor(readonly attribute: Attribute) {
+    this.range = rangeOf(attribute.value);
+  }
+
+  /** undefined where nothing is told. */
+  of(index: number, theme: Theme): string | undefined {
+    const value = this.attribute.value[index];
+    if (value === undefined || Number.isNaN(value) || !this.range) return undefined;
+    if (this.attribute.classes.length) return theme.jobs[value % theme.jobs.length];
+    const [least, most] = this.range;
+    return theme.values[most > least ? Math.round(((value - least) / (most - least)) * (STEPS - 1)) : STEPS - 1];
+  }
+}
+
+/** The same for nodes; of what is told of ranks, a node has the colour of its first rank's. */
+export class NodeColours {
+  private readonly colours: AttributeColours[];
+  private readonly rankOfNode = new Map<number, number>();
+
+  constructor(model: Model) {
+    this.colours = model.attributes.map((attribute) => new AttributeColours(attribute));
+    const rails = model.header.rails.length;
+    for (let index = model.rankNode.length - 1; index >= 0; index--)
+      this.rankOfNode.set(model.rankNode[index], Math.floor(index / rails));
+  }
+
+  of(attribute: number, node: number, theme: Theme): string | undefined {
+    const colours = this.colours[attribute];
+    const index = colours.attribute.of === "node" ? node : this.rankOfNode.get(node);
+    return index === undefined ? undefined : colours.of(index, theme);
+  }
+}
