@@ -56,7 +56,7 @@ def test_names_of_scripts_and_commands() -> None:
     of_the_converter = ["layout", "place", "report", "scaling", "sim", "view"]
     assert sorted(["ibprof", *(f"ibprof-{name}" for name in of_the_converter)]) == SCRIPTS
     recorder = ["collect", "doctor", "env", "info", "lib", "matrix", "run"]
-    assert sorted([*recorder, *of_the_converter, "demo"]) == COMMANDS
+    assert sorted([*recorder, *of_the_converter, "demo", "diff"]) == COMMANDS
 
 
 @pytest.mark.parametrize(

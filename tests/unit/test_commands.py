@@ -101,7 +101,7 @@ def test_the_front_knows_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "  run       run a command with its MPI traffic recorded" in shown
     assert main.main(["nonsense"]) == 2
-    assert "known are collect, demo, doctor" in capsys.readouterr().err
+    assert "known are collect, demo, diff, doctor" in capsys.readouterr().err
 
 
 def test_an_exact_run_takes_transports_that_are_seen_and_warns(
