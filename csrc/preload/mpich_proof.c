@@ -67,6 +67,9 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
+/* A tag of 0 is found in many a wrong place too: it takes several. */
+#define MATCHES_OF_NOTHING 4
+static unsigned matches;
 
 static void take_back(uint32_t tag, uint64_t bytes)
 {
@@ -97,6 +100,8 @@ void ibp_mpich_compare(uint32_t tag, uint64_t bytes)
 {
     expected.seen = true;
     if (!expected.wanted || tag != expected.tag || bytes != expected.bytes) return;
+    expected.wanted = false;
+    if (!tag && __atomic_add_fetch(&matches, 1, __ATOMIC_RELAXED) < MATCHES_OF_NOTHING) return;
     ibp_source_unproved = false;
     ibp_log(2, "a message of %llu bytes with tag %u was seen as it was sent", (unsigned long long)bytes, tag);
 }

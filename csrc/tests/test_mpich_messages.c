@@ -186,8 +186,18 @@ static void the_first_message_is_proof(void)
         send_message(POINT_TO_POINT, 7, 50000);
         ibp_leave();
     }
+    for (int i = 0; i < 3; i++) send_call(100, 0, 100, 0);
     CHECK(ibp_source_unproved);
     send_call(100, 8, 100, 8);
+    CHECK(!ibp_source_unproved && !detached);
+}
+
+static void tags_of_nothing_take_several(void)
+{
+    ibp_source_unproved = true;
+    for (int i = 0; i < 3; i++) send_call(100, 0, 100, 0);
+    CHECK(ibp_source_unproved);
+    send_call(100, 0, 100, 0);
     CHECK(!ibp_source_unproved && !detached);
 }
 
@@ -226,6 +236,7 @@ int main(void)
     run(the_librarys_own_is_control);
     run(partitioned_sends_count_when_they_start);
     run(the_first_message_is_proof);
+    run(tags_of_nothing_take_several);
     run(a_wrong_guess_is_taken_back);
     return 0;
 }
