@@ -118,8 +118,8 @@ def ratio_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, f
 def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
     """The ratio of the lower quartiles over all rounds, and its bootstrap interval of 95 % over the rounds.
 
-    Whatever else a machine does only makes runs longer: the lower quartile is a time of runs that it left alone, with and
-    without ibprof alike, and scatters less than the median.
+    Whatever else a machine does only makes runs longer: the lower quartile is a time of runs that it left alone, with
+    and without ibprof alike, and scatters less than the median.
     """
     both: Values = np.array([values, base], float)
     with_us, without = np.percentile(both, 25, axis=1)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from bench import WITH, WITHOUT, Bench, undisturbed_interval, show_table, take_turns
+from bench import WITH, WITHOUT, Bench, show_table, take_turns, undisturbed_interval
 
 CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce")
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
