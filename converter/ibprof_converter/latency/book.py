@@ -77,6 +77,7 @@ class Book:
         known = dict(self.delays.attributes) | {
             "finished": now(),
             "elapsed_s": round(self.spent_before + begin - self.begin, 3),
+            "complete": int(np.isfinite(self.delays.median).all()),
         }
         self.delays = replace(self.delays, attributes=known | attributes)
         try:
@@ -88,7 +89,7 @@ class Book:
     def save_if_possible(self) -> None:
         """Write the file; when that fails say so and go on, since the end may find room again."""
         try:
-            self.save(complete=0)
+            self.save()
         except OSError as error:
             _log.warning("%s: not saved now (%s); measuring goes on", self.path, error.strerror or error)
 

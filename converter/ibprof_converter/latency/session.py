@@ -131,7 +131,7 @@ class Session:
                     again = self._measure_doubtful()
             finally:
                 self.meter.stop()
-            on_first(self.comm, lambda: self._book.save(complete=int(not self.stopped), measured_again=again))
+            on_first(self.comm, lambda: self._book.save(measured_again=again))
         delays = self.book.delays if self.book is not None else None
         return Outcome(delays, self.stopped, self.comm.allreduce(self.beat.signal, self.module.MAX), again)
 
@@ -170,6 +170,8 @@ class Session:
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))
         for index, numbers in enumerate(todo):
+            if self.stopped:
+                break
             chosen = set(numbers)
             rounds = (pairs for number, pairs in enumerate(self._schedule()) if number in chosen)
             self._run(index, rounds, self.plan.sampling, self.measurer.at_once, keep_lower=False)
@@ -221,14 +223,13 @@ class Session:
         if self.is_first:
             self.meter.start(what, sum(len(rounds) for rounds in rounds_of))
         for index, rounds in enumerate(rounds_of):
-            self._run(index, rounds, sampling, at_once=False, keep_lower=True)
+            if not self.stopped:
+                self._run(index, rounds, sampling, at_once=False, keep_lower=True)
         return total
 
     def _run(self, index: int, rounds: Iterable[Round], sampling: Sampling, at_once: bool, keep_lower: bool) -> None:
         """Do rounds of one message length, until all wish to stop."""
         for pairs in rounds:
-            if self.stopped:
-                break
             self.measurer.measure(index, pairs, sampling, at_once)
             word = self.beat.wait(self._wish())
             if self.is_first:
@@ -237,7 +238,9 @@ class Session:
                 self._collect(keep_lower)
                 if self.is_first:
                     self._book.save_if_possible()
-            self.stopped = word == STOP
+            if word == STOP:
+                self.stopped = True
+                break
         self._collect(keep_lower)
 
     def _wish(self) -> int:
