@@ -222,6 +222,8 @@ void ibp_start(void)
         return;
     }
     say_unknown(unknown);
+    ibp_sources_describe_unknown(unknown, sizeof unknown);
+    if (*unknown) say_once("IBPROF_SOURCE names no source", unknown);
     describe_rank();
     (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
     if (!ibp_source) return;

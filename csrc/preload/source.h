@@ -56,6 +56,9 @@ extern const struct ibp_source_operations *ibp_source;
 /* A message to itself was not enough: the first ones to others are held against the calls that send them. */
 extern IBP_INTERNAL bool ibp_source_unproved;
 
+/* Says what IBPROF_SOURCE names that is none, and what there is; empty when it is well. */
+void ibp_sources_describe_unknown(char *unknown, size_t bytes);
+
 /* Hooks into what MPI is about to make. */
 void ibp_sources_prepare(void);
 

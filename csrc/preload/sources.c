@@ -26,15 +26,36 @@ static const struct ibp_source_operations *const *list_sources(void)
     return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_others;
 }
 
+/* What IBPROF_SOURCE may say: the first two leave the choice to us, and the last one wants work requests alone. */
+static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
+enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
+
+static const char *asked(void)
+{
+    const char *value = getenv("IBPROF_SOURCE");
+
+    return value && *value ? value : "auto";
+}
+
+static int number_asked_for(void)
+{
+    for (int i = 0; i < KNOWN; i++)
+        if (!strcasecmp(asked(), known[i])) return i;
+    return -1;
+}
+
 /* Whether IBPROF_SOURCE names a source, or leaves the choice to us. */
 static bool is_asked_for(const struct ibp_source_operations *source)
 {
-    static const char *const all[] = {"openmpi", "ucx", "libfabric"};
-    const char *asked = getenv("IBPROF_SOURCE");
+    return number_asked_for() < FIRST_NAME || !strcasecmp(asked(), source->name);
+}
 
-    for (size_t i = 0; asked && i < sizeof all / sizeof *all; i++)
-        if (!strcasecmp(asked, all[i])) return !strcasecmp(asked, source->name);
-    return true;
+void ibp_sources_describe_unknown(char *unknown, size_t bytes)
+{
+    *unknown = '\0';
+    if (number_asked_for() < 0)
+        snprintf(unknown, bytes, "%.64s, so one is chosen; known are auto, exact, openmpi, ucx, libfabric, verbs",
+                 asked());
 }
 
 void ibp_sources_prepare(void)
@@ -49,7 +70,10 @@ const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_byt
 {
     const struct ibp_source_operations *const *source = list_sources();
 
-    snprintf(why, why_bytes, "this MPI (%s) has no source %s", ibp_mpi.version, getenv("IBPROF_SOURCE"));
+    if (!strcasecmp(asked(), "verbs"))
+        snprintf(why, why_bytes, "IBPROF_SOURCE=verbs asks for work requests alone");
+    else
+        snprintf(why, why_bytes, "this MPI (%s) has no source %s", ibp_mpi.version, asked());
     for (; *source; source++) {
         if (!is_asked_for(*source)) continue;
         if (!(*source)->attach(why, why_bytes)) return *source;

@@ -36,3 +36,25 @@ def test_point_to_point_and_collectives(mpi: Mpi, build: Build, transport: str, 
     over_transport = load_complete(tmp_path / "collectives", ranks)
     assert recorded(over_transport) == recorded(load_complete(tmp_path / "ob1", ranks))
     assert received(over_transport) == recorded(over_transport, kinds=Kind)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("AUTO", ""),
+        ("openmpi", ""),
+        ("nonsense", "IBPROF_SOURCE names no source: nonsense, so one is chosen; known are auto, exact, openmpi,"),
+        ("ucx", "nothing is recorded: this MPI ("),
+        ("verbs", "nothing is recorded: IBPROF_SOURCE=verbs asks for work requests alone"),
+    ],
+)
+def test_a_source_that_is_asked_for(system_mpi: Mpi, build: Build, asked: str, said: str, tmp_path: Path) -> None:
+    command: list[str | Path] = [build(system_mpi, "collectives.c"), "blocking", "Bcast", "1000"]
+    done = run_mpi(system_mpi, 2, command, recording=tmp_path / "recording", env={"IBPROF_SOURCE": asked})
+    lines = [line for line in done.stderr.splitlines() if line.startswith("ibprof: ")]
+    assert len(lines) == bool(said)
+    assert all(said in line for line in lines)
+    if said.startswith("nothing"):
+        assert not (tmp_path / "recording").exists()
+    else:
+        assert recorded(load_complete(tmp_path / "recording", 2), operation="BCAST") == {(0, 1): (1000, 1)}
