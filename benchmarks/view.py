@@ -25,6 +25,8 @@ LARGE = "xgft:3:18,18,36:1,18,18"
 HUGE = "xgft:3:18,26,80:1,18,18"
 RANKS = 128
 MANY_RANKS = 1024
+# Beyond so many links the others take minutes.
+SVG_LIMIT, PLOTLY_LIMIT = 40_000, 10_000
 PLOTLY = "plotly.js-dist-min@2.35.2"
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
@@ -211,12 +213,13 @@ def measure(browser: Browser, file: Path, runs: int, plotly: str | None) -> dict
     page.keyboard.press("0")
     hovers = page.evaluate(HOVER, 60)
     found |= {"hover": statistics.median(hovers), "hover_most": max(hovers)}
-    if plotly:
+    if plotly and found["links"] <= SVG_LIMIT:
         halves = page.evaluate(HALVES)
         blank = browser.new_page(viewport={"width": 1280, "height": 720})
         found["svg"] = statistics.median(blank.evaluate(SVG, [halves, 3]))
-        blank.add_script_tag(content=plotly)
-        found["plotly"] = statistics.median(blank.evaluate(PLOT, [halves, 3]))
+        if found["links"] <= PLOTLY_LIMIT:
+            blank.add_script_tag(content=plotly)
+            found["plotly"] = statistics.median(blank.evaluate(PLOT, [halves, 3]))
         blank.close()
     page.close()
     return found

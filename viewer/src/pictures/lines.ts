@@ -123,11 +123,14 @@ export class Lines implements Drawing {
   }
 
   private isInSight(end: number, view: Transform, width: number, height: number): boolean {
+    // No arrays are made here: it is called for each link end of each picture.
     const { x, y, middleX, middleY } = this.geometry;
     const node = this.model.endNode[end];
-    const [fromX, toX] = [view.x + x[node] * view.scale, view.x + middleX[end >> 1] * view.scale];
+    const fromX = view.x + x[node] * view.scale;
+    const toX = view.x + middleX[end >> 1] * view.scale;
     if ((fromX < 0 && toX < 0) || (fromX > width && toX > width)) return false;
-    const [fromY, toY] = [view.y + y[node] * view.scale, view.y + middleY[end >> 1] * view.scale];
+    const fromY = view.y + y[node] * view.scale;
+    const toY = view.y + middleY[end >> 1] * view.scale;
     return !((fromY < 0 && toY < 0) || (fromY > height && toY > height));
   }
 
