@@ -42,7 +42,7 @@ export class Grid {
     this.note.setAttribute("role", "status");
     const many = this.perCell > 1 ? `; a cell is ${this.perCell} × ${this.perCell}` : "";
     const caption = element("figcaption", `a row for each that sends, a column for each that receives${many}`);
-    this.element.append(this.canvas, caption, this.note);
+    this.element.append(caption, this.note, this.canvas);
     this.listen();
   }
 
