@@ -34,7 +34,8 @@ def test_json_has_switches_with_their_hosts_and_edges(capsys: pytest.CaptureFixt
     document = json.loads(capsys.readouterr().out)
     groups = sorted(tuple(switch["hosts"]) for switch in document["switches"] if switch["hosts"])
     assert groups == [tuple(f"node{host:02}" for host in range(first, first + 4)) for first in (1, 5, 9, 13)]
-    assert len(document["switches"]) == 6
+    assert [switch["name"] for switch in document["switches"]] == [f"switch{number}" for number in range(1, 7)]
+    assert [len(switch["hosts"]) for switch in document["switches"]] == [4, 4, 4, 4, 0, 0]
     edge = next(edge for edge in document["edges"] if edge["a"] == "node01")
     assert edge["latency_us"] == pytest.approx(1.0, rel=0.05)
     assert edge["support"] > 0.9

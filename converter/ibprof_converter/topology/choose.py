@@ -31,7 +31,7 @@ _SOME_DOUBTED = 0.005
 _NORMALLY_DOUBTED = 0.001
 """Of normal errors 0.0005 deviate as far: so few are left to count."""
 
-_FEW_HOSTS = 24
+_FEW_HOSTS = 48
 """Up to so many hosts all models are tried anyway; above, costly ones where simple ones leave more than errors over."""
 
 LARGEST_ADDITIVE = 1024

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ibprof_converter.topology.candidate import Candidate, Floats
+from ibprof_converter.topology.candidate import Candidate, Floats, Integers
 from ibprof_converter.topology.choose import (
     CLOSE,
     LARGEST_ADDITIVE,
@@ -143,12 +143,23 @@ def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats |
         method=candidate.model,
         hosts=hosts,
         switches=tuple(f"switch{index + 1}" for index in range(candidate.switches)),
-        edge=candidate.edge,
+        edge=_number_switches(candidate.edge, len(hosts), candidate.switches),
         latency_seconds=candidate.latency,
         support=np.full(len(candidate.edge), np.nan) if support is None else support,
         probability=np.ones(len(candidate.edge)),
         overhead_seconds=candidate.overhead,
     )
+
+
+def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
+    """Number switches in the order of their first hosts, then those without any."""
+    ends = np.sort(edge, axis=1)
+    on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
+    first = np.full(switches, hosts)
+    np.minimum.at(first, on_switch[:, 1] - hosts, on_switch[:, 0])
+    number = np.arange(hosts + switches)
+    number[hosts + np.argsort(first, kind="stable")] = hosts + np.arange(switches)
+    return np.sort(number[edge], axis=1).astype(np.int32)
 
 
 def _describe(
