@@ -109,7 +109,7 @@ void ibp_mpich_compare(uint32_t tag, uint64_t bytes)
 void ibp_mpich_describe_proof(char *notes, size_t bytes)
 {
     if (ibp_source_unproved)
-        ibp_text_append(
-            notes, bytes,
-            "no call sent a short message by which what was seen could be held against what was asked for\n");
+        ibp_text_append(notes, bytes,
+                        "no call sent a short message over the network, by which what is seen could be held against "
+                        "what was asked for\n");
 }
