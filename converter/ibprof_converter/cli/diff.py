@@ -15,7 +15,7 @@ from ibprof.errors import THRESHOLD_CROSSED, UsageError
 from ibprof_converter.cli.inputs import add_fabric_arguments, load_inputs, show_stages
 from ibprof_converter.cli.layout_outputs import check_files, named_files, naming
 from ibprof_converter.cli.printing import print_captured, print_json
-from ibprof_converter.hotspots.report import report_on_links, report_on_run
+from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS, report_on_links, report_on_run
 from ibprof_converter.outputs.rows import link_rows
 from ibprof_converter.reports.comparison import Comparison, compare
 from ibprof_converter.reports.comparison_sections import describe_comparison
@@ -117,7 +117,7 @@ def _read_side(name: str, number: int, arguments: argparse.Namespace, progress: 
 
 def _load_side(name: str, inputs: argparse.Namespace, progress: Callable[[str], None]) -> Side:
     """Put a run on the fabric, and take every link end and every pair in place of those that a report names."""
-    loaded = load_inputs(inputs, progress=progress)
+    loaded = load_inputs(inputs, progress=progress, flows_limit=DIAGNOSED_FLOWS)
     answer = report_on_links(loaded.demand, loaded.placed, loaded.subnets, loaded.layouts, loaded.loads, 0)
     on_links = OnLinks(loaded.subnets, loaded.layouts, loaded.hosts, loaded.placed, loaded.loads)
     document = report_as_json(report_on_job(answer, Provenance("", (), ()), loaded.demand, on_links))
