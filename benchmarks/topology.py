@@ -78,8 +78,10 @@ def show_recovery(shapes: list[str], sizes: list[int], seeds: int, reference_see
             delays = made.delays()
             for name, method in METHODS.items():
                 cells = []
+                count = seeds if name == "ours" else reference_seeds
+                if not count:
+                    continue
                 for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                    count = seeds if name == "ours" else reference_seeds
                     results = [judge(method(disturb(delays, noise, seed)), made) for seed in range(count)]
                     exact = sum(each[0] for each in results)
                     cells.append(f"{exact}/{count} ({statistics.fmean(each[1] for each in results):.2f})")

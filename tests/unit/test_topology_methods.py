@@ -13,6 +13,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage, to_tree
 from scipy.spatial.distance import squareform
 from topology_samples import Made, disturb, line, mixed_speeds, three_levels, torus
 
+from ibprof.errors import UsageError
 from ibprof_converter.latency.files import read_delays
 from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
 from ibprof_converter.topology.binary_trees import BinaryTree, join_neighbours, link_average, prune
@@ -118,6 +119,10 @@ class TestBufe:
         topology = infer_bufe(noisy, [str(host) for host in range(64)], 0.2, seconds=0.05)
         assert any("given up" in text for text in topology.unknown)
 
+    def test_thousands_of_hosts_end_in_time_too(self) -> None:
+        topology = infer_bufe(np.ones((2000, 2000)) - np.eye(2000), [str(host) for host in range(2000)], 0.1, 0.05)
+        assert any("given up" in text for text in topology.unknown)
+
     def test_probability_of_no_error(self) -> None:
         lines = (TABLES / "bufe_table_3_10_probability.csv").read_text().split()
         columns = [int(name[1:]) for name in lines[0].split(",")[1:]]
@@ -164,6 +169,10 @@ class TestBannikovSalnikov:
         assert (1, 0) not in arcs
         wide = infer_bannikov_salnikov(matrix[None], hosts_of(made), epsilon_d=0.9)
         assert (1, 0) in {tuple(edge) for edge in wide.edge.tolist()}
+
+    def test_more_processes_than_it_can_do_are_refused(self) -> None:
+        with pytest.raises(UsageError, match="5000 processes"):
+            infer_bannikov_salnikov(np.ones((1, 1, 1)), ["h"] * 5000)
 
     def test_probability_is_the_share_of_lengths(self) -> None:
         made = torus(6, overhead=0.0)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import shortest_path
 
+from ibprof.errors import UsageError
 from ibprof_converter.topology.direct import find_detours
 from ibprof_converter.topology.model import InferredTopology
 
@@ -23,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 Arcs = npt.NDArray[np.bool_]
 
 _ROUNDING = 1e-6
+
+LARGEST = 4096
 
 
 def infer_bannikov_salnikov(
@@ -36,8 +39,13 @@ def infer_bannikov_salnikov(
         epsilon_s: how much longer than the first arc of a group on shared memory its others may be; 0 to 0.5.
         epsilon_d: how much the two directions of a duplex channel may differ; of others only the shorter one is an arc.
             0 to 1.
+
+    Raises:
+        UsageError: there are more processes than this takes, in time that grows with their cube.
     """
     count = len(hosts)
+    if count > LARGEST:
+        raise UsageError(f"--method bannikov-salnikov: {count} processes, and it is for up to {LARGEST}")
     present = np.zeros((count, count))
     total = np.zeros((count, count))
     for matrix in delays:

@@ -23,8 +23,8 @@ _LATENCY = "latency"
 _ROUNDING = 1e-9
 
 
-class CliqueSearchTookTooLong(Exception):
-    """There are too many cliques to be found in the time that was given."""
+class TookTooLong(Exception):
+    """There are too many pairs or cliques to be looked at in the time that was given."""
 
 
 def is_less(a: float, b: float, epsilon: float) -> bool:
@@ -37,7 +37,7 @@ def are_equal(a: float, b: float, epsilon: float) -> bool:
     return not is_less(a, b, epsilon) and not is_less(b, a, epsilon)
 
 
-def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float) -> nx.Graph:
+def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
     """Link hosts, nearest first, where no path over links that are there is as short.
 
     The shortest path to b is that to a neighbour of b, whose length was measured, and one link more.
@@ -46,6 +46,10 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float) -> nx.Gr
     Args:
         delays: [n, n], symmetric; pairs that are nan are left out.
         epsilon: relative tolerance.
+        until: on the monotonic clock; when it is over, so is the search.
+
+    Raises:
+        TookTooLong: it was.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(len(delays)))
@@ -55,6 +59,8 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float) -> nx.Gr
         latency = float(values[pair])
         if np.isnan(latency):
             break
+        if time.monotonic() > until:
+            raise TookTooLong
         a, b = int(above[0][pair]), int(above[1][pair])
         near = list(graph[b])
         ways = delays[a, near] + np.array([graph.edges[b, each][_LATENCY] for each in near])
@@ -90,17 +96,19 @@ def infer_bufe(
         seconds: for the search of cliques, of which there may be exponentially many; then what was found so far is
             given, and the topology says so.
     """
-    model = _Model(build_basic_model(delays, epsilon), epsilon, time.monotonic() + seconds)
+    until = time.monotonic() + seconds
+    graph = nx.Graph()
     unknown: tuple[str, ...] = ()
     try:
-        model.find_switches()
-    except CliqueSearchTookTooLong:
+        graph = build_basic_model(delays, epsilon, until)
+        _Model(graph, epsilon, until).find_switches()
+    except TookTooLong:
         unknown = (
             f"the search for cliques was given up after {seconds:g} s: their number grows exponentially where "
             "latencies are not clearly equal or different; what was found until then is no answer. Try another "
-            "--epsilon, or --method auto",
+            "--epsilon, more --clique-seconds, or --method auto",
         )
-    return _finish(model.graph, hosts, unknown)
+    return _finish(graph, hosts, unknown)
 
 
 class _Model:
@@ -133,7 +141,7 @@ class _Model:
             best: list[Vertex] = []
             for clique in nx.find_cliques(alike):
                 if time.monotonic() > self._until:
-                    raise CliqueSearchTookTooLong
+                    raise TookTooLong
                 if len(clique) > len(best) and (len(clique) > 2 or self._makes_three(*clique)):
                     best = clique
             if best:
@@ -182,6 +190,8 @@ class _Model:
         graph = self.graph
         virtual = []
         for a, b, data in graph.edges(data=True):
+            if time.monotonic() > self._until:
+                raise TookTooLong
             if _is_switch(a) != _is_switch(b):
                 continue
             ways = [
