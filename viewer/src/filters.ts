@@ -13,7 +13,7 @@ export class Filters {
   private readonly level = byId<HTMLSelectElement>("levels");
   private readonly used = byId<HTMLInputElement>("used");
 
-  constructor(page: Page, drawings: Drawing[]) {
+  constructor(page: Page, drawings: { name: string; title: string }[]) {
     const { model, names } = page;
     this.picture.replaceChildren(...drawings.map(({ name, title }) => new Option(title, name)));
     const rails = model.header.rails.map((_, rail) => new Option(names.rail(rail), String(rail)));

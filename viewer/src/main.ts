@@ -30,13 +30,21 @@ import { Tip } from "./tip";
 const CROWDED = 10000;
 const LISTED_RANKS = 12;
 
+/** A picture, made when it is first shown: of a large fabric that takes a while. */
+interface DrawingKind {
+  name: string;
+  title: string;
+  make(): Drawing;
+  made?: Drawing;
+}
+
 class View implements Page {
   readonly table: LoadTable;
   readonly names: Names;
   state: State = {};
   private readonly stage: Stage;
   private readonly tip = new Tip();
-  private readonly drawings: Drawing[];
+  private readonly drawings: DrawingKind[];
   private readonly tabs: Tabs;
   private readonly hot: Hot;
   private readonly chosen: Chosen;
@@ -52,13 +60,16 @@ class View implements Page {
     this.names = new Names(model, this.table);
     const jobs = findJobs(model, this.table);
     const told = new NodeColours(model);
-    const lines = new Lines(model, (node, { state, theme }) => {
+    const colourOf = (node: number, { state, theme }: Look): string | null => {
       if (state.colour !== undefined) return told.of(state.colour, node, theme) ?? null;
       const job = jobs.get(node);
       if (job === undefined) return null;
       return model.header.jobs.length > 1 ? theme.jobs[job % theme.jobs.length] : theme.job;
-    });
-    this.drawings = [lines, new Cells(model)];
+    };
+    this.drawings = [
+      { name: "lines", title: "Network", make: () => new Lines(model, colourOf) },
+      { name: "cells", title: "Cells", make: () => new Cells(model) },
+    ];
     this.stage = new Stage(byId<HTMLCanvasElement>("picture"), {
       hover: (hit, x, y) => this.point(hit, x, y),
       choose: (hit) => this.chooseHit(hit),
@@ -127,7 +138,9 @@ class View implements Page {
 
   private get drawing(): Drawing {
     const wanted = this.state.picture ?? (this.model.links > CROWDED ? "cells" : "lines");
-    return this.drawings.find(({ name }) => name === wanted) ?? this.drawings[0];
+    const kind = this.drawings.find(({ name }) => name === wanted) ?? this.drawings[0];
+    kind.made ??= kind.make();
+    return kind.made;
   }
 
   private show(): void {
@@ -222,8 +235,8 @@ class View implements Page {
       ...actions,
       used: () => this.choose({ used: !this.state.used || undefined }),
       picture: () => {
-        const next = (this.drawings.indexOf(this.drawing) + 1) % this.drawings.length;
-        this.choose({ picture: this.drawings[next].name, at: undefined });
+        const shown = this.drawings.findIndex(({ name }) => name === this.drawing.name);
+        this.choose({ picture: this.drawings[(shown + 1) % this.drawings.length].name, at: undefined });
       },
       search: () => byId("search").focus(),
       zoom: (factor) => this.stage.zoom(factor),

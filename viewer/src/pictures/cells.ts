@@ -37,19 +37,21 @@ interface Group {
 
 export class Cells implements Drawing {
   readonly name = "cells";
-  readonly title = "Cells";
   readonly width = WIDTH;
   readonly height = HEIGHT;
   private readonly x: Float32Array;
   private readonly y: Float32Array;
   private readonly cellWidth: Float32Array;
   private readonly blocks: Block[] = [];
+  /** All link ends, column after column. */
+  private readonly order: Uint32Array;
   private cellHeight = TALLEST;
 
   constructor(private readonly model: Model) {
     this.x = new Float32Array(2 * model.links);
     this.y = new Float32Array(2 * model.links);
     this.cellWidth = new Float32Array(2 * model.links);
+    this.order = new Uint32Array(2 * model.links);
     this.place(groupEnds(model));
   }
 
@@ -72,20 +74,26 @@ export class Cells implements Drawing {
   paint(ink: Ink, look: Look, view: Transform, width: number, height: number): void {
     const batches: number[][] = Array.from({ length: STEPS + 1 }, () => []);
     const tall = this.cellHeight * view.scale;
-    for (let end = 0; end < look.steps.length; end++) {
+    // A gap where cells are large enough to have one.
+    const gap = (size: number): number => (size > 4 ? 1 : 0);
+    for (const end of this.order) {
       if (look.steps[end] === HIDDEN) continue;
-      const [left, top] = [view.x + this.x[end] * view.scale, view.y + this.y[end] * view.scale];
+      const left = view.x + this.x[end] * view.scale;
+      const top = view.y + this.y[end] * view.scale;
       if (left > width || top > height || top + tall < 0 || left + this.cellWidth[end] * view.scale < 0) continue;
       batches[look.steps[end]].push(end);
     }
     batches.forEach((ends, batch) => {
       ink.fillStyle = batch ? look.theme.ramp[batch - 1] : look.theme.idle;
-      for (const end of ends) {
-        const wide = this.cellWidth[end] * view.scale;
-        // A gap where cells are large enough to have one.
-        const [right, bottom] = [wide > 4 ? 1 : 0, tall > 4 ? 1 : 0];
-        const [left, top] = [view.x + this.x[end] * view.scale, view.y + this.y[end] * view.scale];
-        ink.fillRect(left, top, Math.max(wide - right, 0.5), tall - bottom);
+      for (let at = 0; at < ends.length; at++) {
+        const first = ends[at];
+        // Cells of one colour below one another are one, where no gap is between them.
+        if (!gap(tall)) while (at + 1 < ends.length && this.isBelow(ends[at], ends[at + 1])) at++;
+        const wide = this.cellWidth[first] * view.scale;
+        const left = view.x + this.x[first] * view.scale;
+        const top = view.y + this.y[first] * view.scale;
+        const high = (this.y[ends[at]] - this.y[first]) * view.scale + tall;
+        ink.fillRect(left, top, Math.max(wide - gap(wide), 0.5), high - gap(tall));
       }
     });
     if (look.state.end !== undefined) this.mark(ink, look.state.end, view, look.theme.chosen);
@@ -104,6 +112,10 @@ export class Cells implements Drawing {
     ink.strokeRect(view.x + this.x[end] * view.scale - 1, view.y + this.y[end] * view.scale - 1, wide + 2, tall + 2);
   }
 
+  private isBelow(end: number, next: number): boolean {
+    return this.x[end] === this.x[next] && Math.abs(this.y[next] - this.y[end] - this.cellHeight) < 1e-3;
+  }
+
   private place(groups: Group[]): void {
     const laid = groups.map((group) => ({ group, columns: sortIntoColumns(this.model, group) }));
     const shapes = laid.map(({ columns }) => {
@@ -114,6 +126,7 @@ export class Cells implements Drawing {
     const lines = shapes.reduce((sum, { rows, folds }) => sum + rows * folds, 0);
     this.cellHeight = Math.min(TALLEST, (HEIGHT - NAME * groups.length) / Math.max(lines, 1));
     let top = 0;
+    let placed = 0;
     laid.forEach(({ group, columns }, at) => {
       const shape = shapes[at];
       top += NAME;
@@ -125,6 +138,7 @@ export class Cells implements Drawing {
           this.x[end] = (column % shape.columns) * wide;
           this.y[end] = top + (fold * shape.rows + row) * this.cellHeight;
           this.cellWidth[end] = wide;
+          this.order[placed++] = end;
         });
       });
       top += shape.rows * shape.folds * this.cellHeight;

@@ -23,7 +23,6 @@ export type Place = [number, number, number, number];
 export interface Drawing {
   /** As the address names it. */
   readonly name: string;
-  readonly title: string;
   /** Of the whole picture, in its own units, from 0. */
   readonly width: number;
   readonly height: number;

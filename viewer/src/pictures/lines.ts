@@ -20,7 +20,6 @@ const LETTER = 6.6;
 
 export class Lines implements Drawing {
   readonly name = "lines";
-  readonly title = "Network";
   readonly geometry: Geometry;
   private readonly rows: Row[];
 
