@@ -189,6 +189,34 @@ def test_few_hosts_are_no_matter(hosts: int, tmp_path: Path, capsys: pytest.Capt
     assert main(["diff", str(tmp_path / "delays.nc"), str(tmp_path / "delays.nc")]) == 0
 
 
+def strange_cubes() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    some = rng.random((5, 6, 6)) * 1e-5
+    lost = some.copy()
+    lost[:, 2] = lost[:, :, 2] = np.nan
+    return {
+        "zero": np.zeros_like(some),
+        "nothing": np.full_like(some, np.nan),
+        "a host missing": lost,
+        "half missing": np.where(rng.random(some.shape) < 0.5, np.nan, some),
+        "some zero": np.where(rng.random(some.shape) < 0.2, 0, some),
+        "negative": -some,
+        "alike": np.full_like(some, 3e-6),
+        "vast": np.full_like(some, 1e30),
+    }
+
+
+@pytest.mark.parametrize("name", list(strange_cubes()))
+def test_strange_cubes_are_no_matter(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not symmetric, and whatever else: each command ends well, and nothing warns."""
+    cube = strange_cubes()[name].astype(np.float32)
+    path = str(tmp_path / "delays.nc")
+    write_delays(path, Delays(tuple("abcdef"), np.arange(5), cube))
+    for command in (["show"], ["show", "--json"], ["features", "--json"], ["diff", path]):
+        assert main([*command, path]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_the_commands_say_and_write_what_they_find(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "delays.nc"
     write_delays(path, make_delays(peaks=50))

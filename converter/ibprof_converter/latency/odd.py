@@ -54,7 +54,7 @@ def find_odd_processes(delays: Delays) -> list[OddProcess]:
         warnings.simplefilter("ignore", RuntimeWarning)  # medians of nothing but NaN
         matrix = _level(delays)
         rows, columns = _polish(matrix)
-    senders, receivers = _stand_out(rows), _stand_out(columns)
+        senders, receivers = _stand_out(rows), _stand_out(columns)
     odd = []
     for place, label in enumerate(delays.labels):
         found = [(name, effect[place], score[place]) for name, effect, score in
