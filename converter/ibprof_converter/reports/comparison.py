@@ -118,7 +118,7 @@ def compare(a: Side, b: Side, conditions: Sequence[Condition], provenance: Prove
         UsageError: a threshold is of what neither run has, or of what both an operation and a region are called.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
-    notes = [*a.notes, *b.notes]
+    notes = [*(f"A: {note}" for note in a.notes), *(f"B: {note}" for note in b.notes)]
     if by_share:
         notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
         notes.append("pairs of ranks are not compared: a rank of the one run is none of the other")

@@ -74,11 +74,11 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> Side:
         cells = _name_pairs(matrix)
         parts[PAIR] = cells if matrix["block"] == 1 else {}
         if matrix["block"] > 1:
-            notes.append(f"{name}: the report adds up ranks, so that their pairs cannot be compared")
+            notes.append("the report adds up ranks, so that their pairs cannot be compared")
     spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
     if spots:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
-        notes.append(f"{name}: the report names its {len(parts[LINK])} hottest link ends alone")
+        notes.append(f"the report names its {len(parts[LINK])} hottest link ends alone")
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
     return Side(name, ranks, totals, parts, messages, tuple(notes))
 
