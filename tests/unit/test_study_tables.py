@@ -133,9 +133,10 @@ def test_every_study_says_what_it_found(every_study: Path) -> None:
     found = json.loads((every_study / "placement" / "summary.json").read_text())["mpi_slowdown"]
     assert found["random-node"] > found["random-switch"] == pytest.approx(1, abs=0.05)
     throttled = json.loads((every_study / "throttle" / "summary.json").read_text())
-    assert set(throttled["mpi_slowdown"]) == {"io_window_us=0", "io_window_us=2000", "io_window_us=3000"}
+    slow = [throttled["mpi_slowdown"][f"io_window_us={window}"] for window in (0, 2000, 5000)]
+    assert slow[0] > slow[1] > slow[2] == pytest.approx(1, abs=0.2)
     with (every_study / "throttle" / "whole.csv").open(newline="") as file:
-        whole = [row for row in csv.DictReader(file) if row["window_us"] == "3000.0"]
+        whole = [row for row in csv.DictReader(file) if (row["window_us"], row["run"]) == ("3000.0", "interference")]
     requests = -(-4_300_000_000 // (4 * MIB)) // 20
     assert len(whole) == 32
     # So many windows and a request, jittered.

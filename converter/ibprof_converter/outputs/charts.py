@@ -336,15 +336,17 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
 
 
 def _draw_throttle(means: Rows) -> Figure | None:
-    rows = [row for row in pick(means) if row["run"] == "interference" and row.get("io_interval_us") == 0.0]
-    mpi = {row["io_window_us"]: row for row in rows if row["measured"] == "mpi" and row.get("io_limit")}
-    if len(mpi) < 2:
+    rows = [row for row in pick(means, run="interference", io_interval_us=0.0) if row["mpi_bytes"] == _SIZES[0]]
+    mpi = {row["io_window_us"]: row for row in rows if row["measured"] == "mpi" and row["io_share"] == 0.5}
+    longest = max((row["io_limit"] or 0 for row in rows if row.get("io_whole_ms")), default=0)
+    times = {row["io_window_us"]: row["io_whole_ms"] for row in rows if longest and row["io_limit"] == longest}
+    windows = sorted(mpi.keys() & times.keys())
+    if len(windows) < 2:
         return None
-    windows = sorted(mpi)
     figure = Figure(figsize=(14, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
     names = ["none" if not window else format_interval(window) for window in windows]
-    whole = [mpi[window].get("io_whole_ms") for window in windows]
+    whole = [times[window] for window in windows]
     left.bar(range(len(windows)), [each or 0 for each in whole], 0.6, color="#8a2a86")
     for at, each in enumerate(whole):
         if each is not None and whole[0]:
