@@ -71,6 +71,16 @@ SETTINGS = {
         said={"mpi": Measured(31474, 8452.7, 12464.0)},
         link_bytes="e0b8351004a9c1507ff595d4b39603e0041b8a2d0d72677dedcb4c02b3522faf",
     ),
+    "pairs512k": Setting(
+        radix=12,
+        servers=0,
+        io=None,
+        mpi=Traffic(524288, 50000, 40),
+        begin_ns=1e06,
+        end_ns=4e06,
+        said={"mpi": Measured(10903, 66052.6, 111865.6)},
+        link_bytes="c5b60a628bf621882092d57f16bdc7da048351de00a46095e3b46cbef58983d4",
+    ),
     "checkpoint": Setting(
         radix=12,
         servers=24,

@@ -13,8 +13,13 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.network import index_network
 
+LONG = ("checkpoint1024", "mpi4m")
+"""Some 20 million packet-hops each."""
 
-@pytest.mark.parametrize("name", SETTINGS)
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full) if name in LONG else name for name in SETTINGS]
+)
 def test_codes_says_the_same(name: str) -> None:
     setting = SETTINGS[name]
     network = index_network(read_subnet(setting.fabric), HARDWARE)
