@@ -159,14 +159,15 @@ static inline bool is_sendrecv(unsigned operation)
         return result;                                                                                                 \
     }
 
-/* Passed on by a jump where the source tells the mode of a send. */
+/* Passed on by a jump where the source tells the mode of a send. What a message costs where it does not is the short way: one
+ * thread, nothing else to be done. */
 #define SEND_WRAPPER(define, function, name, count, position, keeps_request)                                           \
     NEXT(function, count)                                                                                              \
-    define(function, PARAMETERS_##count)                                                                               \
+    static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
     {                                                                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (IBP_LIKELY(!ibp_labels_sends) || ibp_current.operation) return next_##function(ARGUMENTS_##count);         \
+        if (ibp_current.operation) return next_##function(ARGUMENTS_##count);                                          \
         enter(IBP_OPERATION_##name, IBP_CALL_SENDING, (ibp_handle[]){ARGUMENTS_##count}[position], 0);                 \
         if (IBP_UNLIKELY(ibp_source_unproved) && !(keeps_request)) expect(#function, a1, a2, a3, a4);                  \
         result = next_##function(ARGUMENTS_##count);                                                                   \
@@ -174,6 +175,23 @@ static inline bool is_sendrecv(unsigned operation)
         if ((keeps_request) && !result)                                                                                \
             ibp_request_keep_operation(ibp_mpi_request((void **)(ibp_handle[]){ARGUMENTS_##count}[(count) - 1], 0),    \
                                        IBP_OPERATION_##name);                                                          \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    define(function, PARAMETERS_##count)                                                                               \
+    {                                                                                                                  \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (IBP_LIKELY(!ibp_labels_sends)) return next_##function(ARGUMENTS_##count);                                  \
+        if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_ticking) ||            \
+            IBP_UNLIKELY(ibp_source_unproved))                                                                         \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        ibp_enter((struct ibp_current){                                                                                \
+            .operation = IBP_OPERATION_##name,                                                                         \
+            .kind = IBP_CALL_SENDING,                                                                                  \
+            .communicator = IBP_HANDLE((ibp_handle[]){ARGUMENTS_##count}[position]),                                   \
+        });                                                                                                            \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
+        ibp_leave();                                                                                                   \
         return result;                                                                                                 \
     }
 

@@ -46,7 +46,8 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
         ibp_mpi.wait(&request, status);
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    ibp_source_unproved = !probe.messages;
+    /* A lone rank has nobody to send a message to that would prove it, and would look for one at each that it sends itself. */
+    ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
     snprintf(why, why_bytes, "a message of %d bytes to itself was seen %u times with %llu bytes%s in this MPI (%s)",
              PROBE_BYTES, probe.messages, (unsigned long long)probe.bytes, probe.to_other ? ", to another address" : "",
