@@ -154,8 +154,8 @@ def test_cells_take_the_place_of_lines_where_there_are_many_links(open_view: Ope
 
 @pytest.mark.full
 def test_a_hundred_thousand_links(open_view: Open) -> None:
-    opened = open_view(["xgft:3:18,25,75:1,18,18", "pattern:shift:450:1000"])
-    assert len(opened.rows) > 85_000
+    opened = open_view(["xgft:3:18,26,80:1,18,18", "pattern:shift:468:1000"])
+    assert len(opened.rows) > 100_000
     assert opened.loads() == opened.expected()
     assert opened.complaints == []
 
