@@ -91,6 +91,16 @@ SETTINGS = {
         said={"io": Measured(2250, 3122508.2, 8020668.6), "mpi": Measured(15636, 21091.2, 111549.7)},
         link_bytes="09da28e4377d3e8dc3d67a650f7c2a87f514cc60427cd3cd1fcf4b34a84cd202",
     ),
+    "throttle": Setting(
+        radix=12,
+        servers=24,
+        io=Traffic(4194304, 0, 12, window_ns=4e06),
+        mpi=Traffic(4096, 100000, 400),
+        begin_ns=8e06,
+        end_ns=4e07,
+        said={"io": Measured(1625, 1462100.3, 3415369.6), "mpi": Measured(60840, 7219.5, 39127.4)},
+        link_bytes="b340dd864bbd94e61a32fbb53ebb4112221503935bfe7627f0925cedaf984923",
+    ),
     "checkpoint1024": Setting(
         radix=16,
         servers=56,
