@@ -14,7 +14,7 @@ from dataclasses import asdict
 from multiprocessing import active_children, connection, get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 from ibprof.errors import InconsistentError, MissingToolError
 from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
@@ -72,7 +72,8 @@ def _open_ranks() -> Iterator[Executor | None]:
         raise MissingToolError("under mpirun, mpi4py is needed: pip install 'ibprof[mpi]'") from None
     if MPI.COMM_WORLD.Get_size() == 1:
         raise InconsistentError("mpirun started several ranks, but mpi4py sees one: it is not of the same MPI")
-    with MPICommExecutor(MPI.COMM_WORLD, root=0) as pool:
+    with MPICommExecutor(MPI.COMM_WORLD, root=0) as entered:
+        pool = cast("Executor | None", entered)  # its stub says that it is what it only enters
         try:
             yield pool
         except BaseException:
