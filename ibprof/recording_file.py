@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +51,7 @@ class RecordingFile:
     on_node: bool
     processes: Records
     _map: mmap.mmap = field(repr=False)
+    _is_mapped: bool = field(repr=False)
     _bytes: npt.NDArray[np.uint8] = field(repr=False)
     _segments: Records = field(repr=False)
     _owner: npt.NDArray[np.intp] = field(repr=False)
@@ -80,7 +82,8 @@ class RecordingFile:
 
     def release(self) -> None:
         """Give the memory of what was read back; it is read from disk again when it is asked for."""
-        self._map.madvise(mmap.MADV_DONTNEED)
+        if self._is_mapped:
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def counters(self) -> tuple[Records, npt.NDArray[np.intp]]:
         """Read the counters as `records` does, those that were just changing hands put right."""
@@ -103,12 +106,12 @@ def open_recording_file(path: Path) -> RecordingFile:
     Raises:
         InputError: it is no recording, of another version or byte order, or damaged.
     """
-    whole = _map_file(path)
+    whole, is_mapped = _map_file(path)
     data = np.frombuffer(whole, np.uint8)
     header = _read_header(path, data)
     on_node = _map_storage(header)
     if on_node:
-        whole = on_node
+        whole, is_mapped = on_node
         data = np.frombuffer(whole, np.uint8)
         header = _read_header(path, data)
     layout = recording_layout()
@@ -129,6 +132,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         on_node=on_node is not None,
         processes=processes,
         _map=whole,
+        _is_mapped=is_mapped,
         _bytes=data,
         _segments=segments,
         _owner=owner,
@@ -140,7 +144,8 @@ def decode_text(raw: bytes) -> str:
     return bytes(raw).partition(b"\0")[0].decode("utf-8", "backslashreplace")
 
 
-def _map_file(path: Path) -> mmap.mmap:
+def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
+    """Give the bytes of a file, and whether they are mapped from it."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -149,24 +154,30 @@ def _map_file(path: Path) -> mmap.mmap:
             raise InputError(path, None, "a recording", "an empty file")
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
-        # Mapped: most pages of a large recording are read once, and none is copied before it is needed.
         with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            # Mapped: most pages of a large recording are read once, and none is copied before it is needed. But to look
+            # at a hole takes a page of a file system in memory, and where that is full it is SIGBUS.
+            if os.lseek(file.fileno(), 0, os.SEEK_HOLE) >= status.st_size:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
+            file.seek(0)
+            held = mmap.mmap(-1, status.st_size)
+            file.readinto(held)
+            return held, False
     except OSError as error:
         raise InputError(path, None, "a readable file", (error.strerror or str(error)).lower()) from error
 
 
-def _map_storage(copy: np.void) -> mmap.mmap | None:
+def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
     """Map the file on the node's own storage that a file is a copy of; None where it is not there, or another one."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
     try:
-        whole = _map_file(Path(storage))
-        header = _read_header(Path(storage), np.frombuffer(whole, np.uint8))
+        mapped = _map_file(Path(storage))
+        header = _read_header(Path(storage), np.frombuffer(mapped[0], np.uint8))
     except InputError:
         return None
-    return whole if all(header[name] == copy[name] for name in ("start_ns", "host", "job", "run", "launch")) else None
+    return mapped if all(header[name] == copy[name] for name in ("start_ns", "host", "job", "run", "launch")) else None
 
 
 def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
