@@ -98,7 +98,11 @@ def _read_file(path: Path) -> tuple[Cube, dict[str, int]]:
                 raise InputError(path, None, "`data` with dimensions n, x, y and x = y", f"the shape {data.shape}")
             check_room(data.shape, 3)
             scalars = {name: int(dataset.variables[name][...]) for name in _SCALARS}
-            return np.asarray(data[:], dtype=np.float32), scalars
+            values = np.asarray(data[:])
+            most = np.finfo(np.float32).max
+            if (np.abs(values) > most).any():
+                raise InputError(path, None, f"delays of at most {most:.1e}", f"{np.nanmax(np.abs(values)):.1e}")
+            return values.astype(np.float32), scalars
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, UnicodeError) as error:
         raise InputError(path, None, "delays in clustbench's classic NetCDF", f"a damaged file ({error})") from error
 
