@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sysconfig
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +154,20 @@ def test_a_full_disk_is_told_and_spares_what_was_there(system_mpi: Mpi, tmp_path
     assert [each.name for each in tmp_path.iterdir()] == ["delays.nc"]
 
 
+def wait_for_end(path: Path) -> None:
+    """Wait for processes that have a path in their arguments: ranks outlive a launcher that is killed, and write on."""
+    deadline = time.monotonic() + 60
+    while any(os.fsencode(path) in arguments for arguments in arguments_of_all()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def arguments_of_all() -> Iterator[bytes]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield (process / "cmdline").read_bytes()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
 def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, system_mpi: Mpi, tmp_path: Path) -> None:
     path = tmp_path / "delays.nc"
@@ -165,6 +181,7 @@ def test_what_was_measured_is_kept_and_gone_on_with(number: signal.Signals, syst
             time.sleep(0.05)
         os.killpg(job.pid, number)
         job.wait(timeout=60)
+    wait_for_end(path)
     kept = read_delays(path)
     found = kept.measured
     assert 0 < np.count_nonzero(found) < 401 * 6
