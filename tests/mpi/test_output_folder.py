@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,25 @@ def test_room_for_a_part(mpi: Mpi, build: Build, mounted: Path) -> None:
     lost = sum(rank.lost_bytes for rank in profile.ranks)
     assert lost > 0 or len(profile.ranks) < RANKS
     assert counted + lost == 2 * len(profile.ranks) * SENT_BYTES
+
+
+@pytest.mark.parametrize("mounted", ["size=2m"], indirect=True)
+def test_holes_on_a_full_file_system_are_read(system_mpi: Mpi, build: Build, mounted: Path) -> None:
+    """A page that is mapped there has no memory to be shown in: SIGBUS, so it is another process that reads."""
+    run_mpi(system_mpi, RANKS, [build(system_mpi, "regions.c"), "nested"], recording=mounted / "profile.ibprof")
+    expected = recorded(load_profile(mounted / "profile.ibprof"))
+    (file,) = (mounted / "profile.ibprof").iterdir()
+    os.truncate(file, file.stat().st_size + (1 << 20))
+    with suppress(OSError), (mounted / "rest").open("wb", buffering=0) as rest:
+        while True:
+            rest.write(bytes(4096))
+    said = subprocess.run(
+        [sys.executable, "-m", "ibprof", "matrix", mounted / "profile.ibprof"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert len(said.splitlines()) == 1 + len(expected)
 
 
 @pytest.mark.parametrize("mounted", ["size=1m"], indirect=True)

@@ -194,7 +194,7 @@ class LinkEnds:
     def hottest(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
         """Give the `count` link ends that carry most, of all and of those between switches."""
         found = [self._find_hottest(count, only) for only in (np.True_, self._between_switches)]
-        if self._traffic is not None:
+        if self._traffic is not None and found[0]:
             self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
         hottest, switch_hottest = (tuple(self._describe(end) for end in ends) for ends in found)
         return hottest, switch_hottest

@@ -60,26 +60,16 @@ class PingPong(Kernel):
 
     def lead(self, turns: int) -> None:
         """Send, and wait for what comes back."""
-        send, receive, outgoing, incoming, peer = (
-            self.comm.Send,
-            self.comm.Recv,
-            self.outgoing,
-            self.incoming,
-            self.peer,
-        )
+        send, receive = self.comm.Send, self.comm.Recv
+        outgoing, incoming, peer = self.outgoing, self.incoming, self.peer
         for _ in range(turns):
             send(outgoing, peer, TURN)
             receive(incoming, peer, TURN)
 
     def follow(self, turns: int) -> None:
         """Wait, and send back."""
-        send, receive, outgoing, incoming, peer = (
-            self.comm.Send,
-            self.comm.Recv,
-            self.outgoing,
-            self.incoming,
-            self.peer,
-        )
+        send, receive = self.comm.Send, self.comm.Recv
+        outgoing, incoming, peer = self.outgoing, self.incoming, self.peer
         for _ in range(turns):
             receive(incoming, peer, TURN)
             send(outgoing, peer, TURN)
