@@ -7,7 +7,7 @@
 ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may hold
 blanks, quotes and brackets, so the fixed words around it are what a line is taken apart by. Type `Rt` is a router;
 `-SM` marks where a subnet manager answers; `PHY=` without a width is what ibdiagnet 1.5.7 prints for 2x. ibdiagnet 2
-may begin with `#` lines and calls some speeds by name.
+may begin with `#` lines and calls some speeds by name. Ours have `GBPS=` behind the speed where it was measured.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ _FIELDS = (
     ("PHY=, a width", rb" PHY=(?:(1|2|4|8|12)x)?"),
     ("LOG=, a state", rb" LOG=([A-Z]{3})"),
     ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?|FDR10|EDR20)"),
+    ("GBPS=, a rate that was measured, or the end of the line", rb"(?: GBPS=([0-9]{1,6}(?:\.[0-9]{1,9})?))?"),
 )
 _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
 _KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH} | dict.fromkeys((b"Rt", b"RT", b"RTR"), NodeKind.ROUTER)
@@ -94,10 +95,10 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
     columns = list(zip(*rows, strict=True))
     ends = zip(columns[:_END_FIELDS], columns[_END_FIELDS : 2 * _END_FIELDS], strict=True)
     kind, ports, system_guid, node_guid, port_guid, name, lid, port = (list(zip(*pair, strict=True)) for pair in ends)
-    width, state, speed = columns[2 * _END_FIELDS :]
+    width, state, speed, measured = columns[2 * _END_FIELDS :]
     rates = {
-        pair: data_rate_gbps(int(pair[0] or _UNPRINTED_WIDTH), pair[1].decode())
-        for pair in set(zip(width, speed, strict=True))
+        kind: float(kind[2] or data_rate_gbps(int(kind[0] or _UNPRINTED_WIDTH), kind[1].decode()))
+        for kind in set(zip(width, speed, measured, strict=True))
     }
     return Listing(
         path=fspath(path),
@@ -112,7 +113,7 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         port=_from_hex(port, np.uint8),
         active=np.array([word == _ACTIVE for word in state]),
         lanes=np.array([int(lanes or _UNPRINTED_WIDTH) for lanes in width], np.uint8),
-        gbps=np.array([rates[pair] for pair in zip(width, speed, strict=True)]),
+        gbps=np.array([rates[kind] for kind in zip(width, speed, measured, strict=True)]),
         lmc=np.full((len(rows), 2), NOT_TOLD),
         top_speed=max(set(speed), key=lambda each: np.nan_to_num(data_rate_gbps(1, each.decode()))).decode(),
     )

@@ -8,11 +8,14 @@ from typing import TextIO
 import numpy as np
 
 from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.rates import data_rate_gbps
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _SPEEDS = {8: "2.5", 16: "5", 32: "10", 55: "14", 100: "25", 200: "50", 400: "100", 800: "200"}
 """Data rate of four lanes in Gb/s -> speed of one as tools print it."""
 
+_LANES = 4
+_ROUNDING = 1e-6
 _NOT_KNOWN = "0"
 _DESCRIPTION = 64
 
@@ -22,7 +25,8 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
 
     Args:
         file: where to.
-        fabric: its links have four lanes; a speed that none has is written as 0, which readers take as unknown.
+        fabric: its links have four lanes; of a rate that no such link has the speed is written as 0, which readers
+            take as unknown, and the rate behind it.
         remark: a line on where it comes from.
     """
     file.write(f"# {_clean(remark, 1000)}\n")
@@ -41,8 +45,16 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
     for (a, b), (a_port, b_port), gbps in zip(
         fabric.link_node.tolist(), fabric.link_port.tolist(), fabric.link_gbps.tolist(), strict=True
     ):
-        speed = _NOT_KNOWN if np.isnan(gbps) else _SPEEDS.get(round(gbps), _NOT_KNOWN)
-        file.write(f"{ends[a]}{a_port:02x} }} {ends[b]}{b_port:02x} }} PHY=4x LOG=ACT SPD={speed}\n")
+        file.write(f"{ends[a]}{a_port:02x} }} {ends[b]}{b_port:02x} }} PHY=4x LOG=ACT SPD={_show_speed(gbps)}\n")
+
+
+def _show_speed(gbps: float) -> str:
+    if np.isnan(gbps):
+        return _NOT_KNOWN
+    speed = _SPEEDS.get(round(gbps), _NOT_KNOWN)
+    if speed != _NOT_KNOWN and abs(data_rate_gbps(_LANES, speed) - gbps) < _ROUNDING:
+        return speed
+    return f"{_NOT_KNOWN} GBPS={gbps:.9f}".rstrip("0").rstrip(".")
 
 
 def write_fdbs(file: TextIO, tables: ForwardingTables) -> None:

@@ -18,8 +18,7 @@ from scipy.sparse.csgraph import dijkstra
 from ibprof.errors import UsageError
 from ibprof_converter.routing.generated.build import LARGEST_PORT, Generated, Plan, build
 from ibprof_converter.topology.model import InferredTopology
-
-_OWN_SWITCH = "{}-switch"
+from ibprof_converter.topology.places import Places, place_hosts
 
 
 def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Generated:
@@ -28,7 +27,7 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
     Args:
         topology: undirected, connected.
         name: of the fabric, for messages.
-        gbps: data rate of all links, which delays of short messages do not tell.
+        gbps: data rate of links whose throughput was not measured; delays of short messages do not tell it.
 
     Raises:
         UsageError: it cannot be one: arcs of one direction, hosts apart, too many links on a switch.
@@ -38,14 +37,15 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
         raise UsageError(f"{name}: arcs that lead one way are no fabric; write .tgf, .dot or .json")
     if hosts < 2:
         raise UsageError(f"{name}: {hosts} hosts make no fabric")
-    switch_name, host_switch, cables, latency = _place_switches(topology)
+    places = place_hosts(topology)
+    switch_name, host_switch = list(places.switch_name), places.host_switch
     used = np.zeros(len(switch_name), np.int64)
     host_port = np.empty(hosts, np.int64)
     for host, switch in enumerate(host_switch.tolist()):
         used[switch] += 1
         host_port[host] = used[switch]
     rows = []
-    for a, b in cables.tolist():
+    for a, b in places.cable.tolist():
         used[[a, b]] += 1
         rows.append((a, used[a], b, used[b]))
     cable = np.array(rows, np.int64).reshape(-1, 4)
@@ -55,39 +55,23 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
             f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it stands for "
             "several that delays do not tell apart; write .tgf, .dot or .json"
         )
+    latency = topology.latency_seconds[places.cable_edge]
     egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)
     plan = Plan(name, switch_name, host_switch, host_port, cable, egress)
-    made = build(plan, gbps, 0)
+    made = build(plan, _link_rates(topology, places, gbps), 0)
     names = (*made.fabric.node_name[: len(switch_name)], *(f"{host} HCA-1" for host in topology.hosts))
     return Generated(replace(made.fabric, node_name=names), made.tables)
 
 
-def _place_switches(
-    topology: InferredTopology,
-) -> tuple[list[str], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Give each host a switch: the one it hangs on, or, where others' packets go through it, one of its own.
-
-    Returns:
-        Names of switches, the switch of each host, the switches that each cable joins, and the cables' latencies.
-    """
-    hosts = len(topology.hosts)
-    degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
-    switch_name = list(topology.switches)
-    switch_of = np.concatenate([np.full(hosts, -1), np.arange(len(switch_name))])
-    edge = np.sort(topology.edge, axis=1)
-    on_switch = (edge[:, 0] < hosts) & (edge[:, 1] >= hosts)
-    host_switch = np.full(hosts, -1, np.int64)
-    kept = np.ones(len(edge), bool)
-    for row in np.flatnonzero(on_switch):
-        host, switch = edge[row].tolist()
-        if degree[host] == 1:
-            host_switch[host] = switch - hosts
-            kept[row] = False
-    for host in np.flatnonzero(host_switch < 0).tolist():
-        host_switch[host] = len(switch_name)
-        switch_of[host] = len(switch_name)
-        switch_name.append(_OWN_SWITCH.format(topology.hosts[host]))
-    return switch_name, host_switch, switch_of[edge[kept]].reshape(-1, 2), topology.latency_seconds[kept]
+def _link_rates(topology: InferredTopology, places: Places, gbps: float) -> npt.NDArray[np.float64]:
+    """Give the rates of cables, then of hosts' links: what was measured, else the one that was given."""
+    edge = np.concatenate([places.cable_edge, places.host_edge])
+    rates = np.full(len(edge), gbps)
+    if topology.throughput is not None:
+        known = edge >= 0
+        measured = topology.throughput.edge_gbps[edge[known]]
+        rates[known] = np.where(np.isnan(measured), gbps, measured)
+    return rates
 
 
 def _route(

@@ -16,6 +16,23 @@ _NEVER_ZERO = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
+class Throughput:
+    """What links and switches were seen to carry. A value is a bound from below where something else was the limit.
+
+    Attributes:
+        edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where nobody measured.
+        edge_at_least: bool [edge], whether the link may carry more.
+        switch_gbps: float64 [switch], the most that was sent through a switch at once; nan where nobody measured.
+        switch_at_least: bool [switch], whether the switch may carry more.
+    """
+
+    edge_gbps: npt.NDArray[np.float64]
+    edge_at_least: npt.NDArray[np.bool_]
+    switch_gbps: npt.NDArray[np.float64]
+    switch_at_least: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
 class InferredTopology:
     """Hosts, the leaves of a hierarchical topology, and switches, which join them: a graph, directed or not.
 
@@ -36,6 +53,7 @@ class InferredTopology:
         noise: typical deviation of a delay from what the graph explains, relative to it; nan where nobody looked.
         notes: what was found that no edge shows, a sentence each.
         unknown: what cannot be told, with the reason, a sentence each.
+        throughput: what links carry; None where nobody measured.
     """
 
     method: str
@@ -50,6 +68,7 @@ class InferredTopology:
     noise: float = nan
     notes: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    throughput: Throughput | None = None
 
     @property
     def vertices(self) -> int:

@@ -51,11 +51,16 @@ class Plan:
     egress: npt.NDArray[np.uint8]
 
 
-def build(plan: Plan, gbps: float, rail: int) -> Generated:
+def build(plan: Plan, gbps: float | npt.NDArray[np.float64], rail: int) -> Generated:
     """Number nodes, ports and LIDs.
 
     Hosts have the LIDs from 1 on, in their order, then come the switches, if there are so many unicast LIDs; a switch's
     table leads to hosts and to itself alone. Several rails differ by their GUIDs, and have the same hosts.
+
+    Args:
+        plan: what is to be built.
+        gbps: data rate of all links, or float64 [cable + host], of each cable and then of each host's link.
+        rail: number of the subnet.
 
     Raises:
         UsageError: there are more hosts than LIDs, or more ports on a switch than one can have.
@@ -91,7 +96,7 @@ def build(plan: Plan, gbps: float, rail: int) -> Generated:
         system_guid=guid,
         link_node=node[order].astype(np.int32),
         link_port=port[order].astype(np.int32),
-        link_gbps=np.full(len(order), gbps),
+        link_gbps=np.broadcast_to(np.asarray(gbps, np.float64), len(order))[order],
         port_node=addressed.astype(np.int32),
         port_number=np.where(is_switch, 0, 1)[addressed].astype(np.int32),
         port_guid=np.where(is_switch, guid, guid + np.uint64(1))[addressed],
