@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is chosen, each part with a button that takes it back; and what there is to say of it.
 
+import { nameKey, sayOther, tableOfChanges } from "./compared";
+import type { Kind } from "./data/comparison";
 import type { Shares } from "./data/loads";
 import { button, byId, element, shareRow, tableOf } from "./dom";
 import { knows, railLetter } from "./names";
-import type { Page } from "./page";
+import type { Compared, Page } from "./page";
 import type { Look } from "./pictures/look";
-import { formatBytes, formatSeconds } from "./show";
+import { formatBytes, formatChange, formatSeconds } from "./show";
 import type { State } from "./state";
 
 const LISTED = 5;
@@ -59,6 +61,10 @@ export class Chosen {
     if (state.level !== undefined) parts.push([`links up to level ${state.level}`, { level: undefined }]);
     if (state.load)
       parts.push([`loads of ${formatBytes(state.load[0])} to ${formatBytes(state.load[1])}`, { load: undefined }]);
+    if (state.change) {
+      const [least, most] = state.change.map(formatChange);
+      parts.push([`changes of ${least} to ${most}`, { change: undefined }]);
+    }
     return parts;
   }
 
@@ -66,7 +72,9 @@ export class Chosen {
   private describeEnd({ state, amounts }: Look): HTMLElement[] {
     const { end } = state;
     if (end === undefined) return [];
-    const { table, names, model } = this.page;
+    const { table, names, model, compared } = this.page;
+    const title = element("h3", `Who is on ${names.end(end)}`);
+    if (compared?.comparison.hasFlows) return [title, ...this.describeChanges(compared, state, end)];
     const amount = amounts.exact(end);
     const tables: HTMLElement[] = [];
     const add = (what: string, shares: Shares, name: (key: number) => string): void => {
@@ -83,7 +91,26 @@ export class Chosen {
     if (knows(model.header.jobs)) add("job", table.shares(state, table.by.job(), LISTED), (key) => names.job(key));
     if (!tables.length)
       tables.push(element("p", amount ? "who sends it is not in this file" : "it carries nothing of this"));
-    return [element("h3", `Who is on ${names.end(end)}`), ...tables];
+    return [title, ...tables];
+  }
+
+  /** Who is on a link end in either run. */
+  private describeChanges(compared: Compared, state: State, end: number): HTMLElement[] {
+    const { page } = this;
+    const { comparison } = compared;
+    const add = (kind: Kind, what: string): HTMLElement[] => {
+      const changes = comparison.find({ ...state, end }, kind, LISTED);
+      if (!changes.count) return [];
+      return [tableOfChanges(page, compared, what, changes, (key) => nameKey(page, comparison, kind, key))];
+    };
+    const { header } = page.model;
+    const tables = [
+      ...add(comparison.hasRankedFlows ? "rankPair" : "hostPair", "pair"),
+      ...(knows(header.regions) ? add("region", "region") : []),
+      ...(knows(header.operations) ? add("operation", "operation") : []),
+    ];
+    const sum = element("p", sayOther(page, compared, end));
+    return [sum, ...(tables.length ? tables : [element("p", "nothing on it changed")])];
   }
 
   /** Which way a pair goes on each rail. */

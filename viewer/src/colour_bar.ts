@@ -3,10 +3,8 @@
 
 import { byId } from "./dom";
 import type { Page } from "./page";
-import type { Scale } from "./pictures/colours";
-import type { Look } from "./pictures/look";
+import { type Look, sayAmount } from "./pictures/look";
 import { RangeBar } from "./range_bar";
-import { formatBytes } from "./show";
 
 export class ColourBar {
   private look: Look | null = null;
@@ -16,12 +14,15 @@ export class ColourBar {
   constructor(page: Page) {
     this.bar = new RangeBar({
       label: "Load of link ends",
-      describe: (part) => (this.look ? formatBytes(this.look.scale.amount(part)) : ""),
-      change: (range) => page.choose({ load: range && this.look ? boundsOf(this.look.scale, range) : undefined }),
+      describe: (part) => (this.look ? sayAmount(this.look, this.look.scale.amount(part)) : ""),
+      change: (range) => {
+        const { look } = this;
+        if (look) page.choose({ [look.isChange ? "change" : "load"]: range ? boundsOf(look, range) : undefined });
+      },
     });
     byId("colours").append(this.bar.element);
     this.draw = this.bar.onPaint((context, width, height) => {
-      this.look?.theme.ramp.forEach((colour, step, { length }) => {
+      this.look?.ramp.forEach((colour, step, { length }) => {
         context.fillStyle = colour;
         context.fillRect((step * width) / length, 0, width / length + 1, height);
       });
@@ -30,19 +31,21 @@ export class ColourBar {
 
   show(look: Look): void {
     this.look = look;
-    const { scale, state } = look;
-    const used = scale.most > 0;
-    byId("least").textContent = scale.logarithmic ? formatBytes(scale.least) : "0 B";
-    byId("most").textContent = formatBytes(scale.most);
-    const [low, high] = state.load ?? [];
-    this.bar.set(
-      used && low !== undefined && high !== undefined ? [low > 0 ? scale.part(low) : 0, scale.part(high)] : null,
-    );
+    const { scale, state, isChange } = look;
+    const [least, most] = scale.ends;
+    byId("least").textContent = sayAmount(look, least);
+    byId("most").textContent = sayAmount(look, most);
+    byId("meaning").textContent = isChange
+      ? "less | more that the node at this end sends; drag for a range"
+      : "bytes that the node at this end sends; drag for a range";
+    const [low, high] = (isChange ? state.change : state.load) ?? [];
+    const chosen = scale.most > 0 && low !== undefined && high !== undefined;
+    this.bar.set(chosen ? [isChange || low > 0 ? scale.part(low) : 0, scale.part(high)] : null);
     this.draw();
   }
 }
 
-/** Bytes of a range; what reaches an edge of the bar is meant to hold all beyond. */
-function boundsOf(scale: Scale, [low, high]: [number, number]): number[] {
-  return [low <= 0 ? 0 : Math.floor(scale.amount(low)), Math.ceil(scale.amount(high))];
+/** Bytes of a range; what reaches the lower edge of a bar of loads is meant to hold all beyond. */
+function boundsOf({ scale, isChange }: Look, [low, high]: [number, number]): number[] {
+  return [!isChange && low <= 0 ? 0 : Math.floor(scale.amount(low)), Math.ceil(scale.amount(high))];
 }

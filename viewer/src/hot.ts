@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hottest link ends, on the first screen: their share, least time, and who loads them.
 
+import { sayOther, sayWhoChanged } from "./compared";
 import { button, byId, element, replaceChildren } from "./dom";
 import type { Page } from "./page";
 import type { Look } from "./pictures/look";
@@ -11,17 +12,31 @@ const HOTTEST = 3;
 export class Hot {
   constructor(private readonly page: Page) {}
 
-  show({ amounts, ranking, state }: Look): void {
-    const { model, names } = this.page;
-    const total = BigInt(model.header.bytes_routed);
+  show(look: Look): void {
+    const { ranking, isChange, run } = look;
+    const { compared, names } = this.page;
+    const against = compared && isChange ? `Largest changes: from ${run.name} to ${compared.run.name}` : "";
+    byId("hot-title").textContent = against || (run.name ? `Hottest links: ${run.name}` : "Hottest links");
     const items = ranking.first.slice(0, HOTTEST).map((end) => {
       const choose = button(names.end(end), () => this.page.choose({ end }));
       choose.dataset.end = String(end);
-      const amount = amounts.exact(end);
-      const carried = `${formatBytes(Number(amount))}, ${formatShare(amount, total)} of all bytes on links; ${names.leastTime(end, Number(amount))}`;
-      return element("li", "", choose, element("p", carried), element("p", names.whoIsOn(state, end)));
+      return element("li", "", choose, ...this.describe(look, end).map((line) => element("p", line)));
     });
-    if (!items.length) items.push(element("li", "no link carries anything"));
+    const none = isChange ? "no link carries more or less" : "no link carries anything";
+    if (!items.length) items.push(element("li", none));
     replaceChildren(byId("hot"), ...items);
+  }
+
+  private describe({ amounts, isChange, state }: Look, end: number): string[] {
+    const { model, names, compared } = this.page;
+    if (compared && isChange) {
+      const was = `${this.page.name}: ${formatBytes(Number(compared.before.exact(end)))}`;
+      const who = sayWhoChanged(this.page, compared, state, end);
+      return [was, sayOther(this.page, compared, end), ...(who ? [who] : [])];
+    }
+    const amount = amounts.exact(end);
+    const share = formatShare(amount, BigInt(model.header.bytes_routed));
+    const carried = `${formatBytes(Number(amount))}, ${share} of all bytes on links; ${names.leastTime(end, Number(amount))}`;
+    return [carried, names.whoIsOn(state, end), ...(compared ? [sayOther(this.page, compared, end)] : [])];
   }
 }

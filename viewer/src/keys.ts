@@ -14,6 +14,10 @@ export interface KeyActions {
   keys(): void;
   used(): void;
   picture(): void;
+  /** Goes on from two runs side by side to their difference, to one alone. */
+  compare(): void;
+  /** Exchanges the two. */
+  swap(): void;
   search(): void;
   zoom(factor: number): void;
   pan(x: number, y: number): void;
@@ -23,7 +27,8 @@ export interface KeyActions {
   take(): void;
 }
 
-export function listenToKeys(canvas: HTMLElement, act: KeyActions): void {
+/** Some keys are of the pictures alone, which are on `canvases`. */
+export function listenToKeys(canvases: HTMLElement[], act: KeyActions): void {
   const anywhere: Record<string, () => void> = {
     Escape: act.clear,
     "0": act.fit,
@@ -31,6 +36,8 @@ export function listenToKeys(canvas: HTMLElement, act: KeyActions): void {
     d: act.theme,
     u: act.used,
     v: act.picture,
+    c: act.compare,
+    x: act.swap,
     s: act.png,
     S: act.svg,
     n: () => act.step(1),
@@ -53,9 +60,9 @@ export function listenToKeys(canvas: HTMLElement, act: KeyActions): void {
     const target = event.target as Element;
     if (target.closest("dialog") || target.matches("select, input:not([type=checkbox])")) return;
     // In a report, keys are of the view only while it is in sight.
-    const box = canvas.getBoundingClientRect();
+    const box = canvases[0].getBoundingClientRect();
     if (box.bottom < 0 || box.top > window.innerHeight) return;
-    const action = anywhere[event.key] ?? (target === canvas ? onPicture[event.key] : undefined);
+    const action = anywhere[event.key] ?? (canvases.includes(target as HTMLElement) ? onPicture[event.key] : undefined);
     if (!action) return;
     event.preventDefault();
     action();

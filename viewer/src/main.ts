@@ -3,32 +3,36 @@
 
 import { Chosen } from "./chosen";
 import { ColourBar } from "./colour_bar";
+import { againstOf, Comparing, runOf } from "./comparing";
 import type { Amounts } from "./data/amounts";
+import { Comparison } from "./data/comparison";
 import { type Model, readDocument } from "./data/document";
 import { LoadTable } from "./data/loads";
-import { button, byId, element } from "./dom";
+import { byId } from "./dom";
 import { Filters } from "./filters";
+import { showCoverage, showJobs, showTitle } from "./heads";
 import { Hot } from "./hot";
+import { findJobs } from "./jobs";
 import { listenToKeys } from "./keys";
 import { Names } from "./names";
-import type { Page } from "./page";
+import type { Compared, Page, Run } from "./page";
 import { Tabs } from "./panels/all";
 import { NodeColours } from "./pictures/attribute_colours";
 import { Cells } from "./pictures/cells";
 import { THEMES } from "./pictures/colours";
 import type { Drawing, Hit } from "./pictures/drawing";
 import { Lines } from "./pictures/lines";
-import { type Look, makeLook } from "./pictures/look";
+import { type Look, makeChangeLook, makeLook } from "./pictures/look";
+import { Panes, type Shown } from "./pictures/panes";
 import { savePng, saveSvg } from "./pictures/save";
-import { Stage } from "./pictures/stage";
+import { describeHit } from "./pointed";
 import { Search } from "./search";
-import { formatBytes, formatCount, formatShare, printable } from "./show";
+import { printable } from "./show";
 import { addressed, differ, FILTER, readState, SELECTION, type State, writeState } from "./state";
 import { Tip } from "./tip";
 
 /** Beyond so many links lines hide one another. */
 const CROWDED = 10000;
-const LISTED_RANKS = 12;
 
 /** A picture, made when it is first shown: of a large fabric that takes a while. */
 interface DrawingKind {
@@ -38,73 +42,103 @@ interface DrawingKind {
   made?: Drawing;
 }
 
+/** What is to be seen of a state. */
+interface Sight {
+  /** Of the run that lists are of. */
+  listed: Look;
+  /** Of each picture. */
+  shown: Shown[];
+  compared: Compared | null;
+}
+
 class View implements Page {
-  readonly table: LoadTable;
-  readonly names: Names;
   state: State = {};
-  private readonly stage: Stage;
+  readonly runs: readonly Run[];
+  private readonly comparisons = new Map<string, Comparison>();
+  private readonly panes: Panes;
   private readonly tip = new Tip();
   private readonly drawings: DrawingKind[];
-  private readonly tabs: Tabs;
   private readonly hot: Hot;
   private readonly chosen: Chosen;
   private readonly bar: ColourBar;
   private readonly filters: Filters;
-  private amounts: Amounts;
-  private look: Look;
+  private readonly comparing: Comparing;
+  private tabs: Tabs;
+  /** What each run puts on link ends, of the selection; of those that were asked for. */
+  private readonly amounts = new Map<Run, Amounts>();
+  private sight: Sight;
   /** Of the ranked link ends, the one that keys have gone to. */
   private cursor = -1;
 
-  constructor(readonly model: Model) {
-    this.table = new LoadTable(model);
-    this.names = new Names(model, this.table);
-    const jobs = findJobs(model, this.table);
-    const told = new NodeColours(model);
-    const colourOf = (node: number, { state, theme }: Look): string | null => {
-      if (state.colour !== undefined) return told.of(state.colour, node, theme) ?? null;
-      const job = jobs.get(node);
-      if (job === undefined) return null;
-      return model.header.jobs.length > 1 ? theme.jobs[job % theme.jobs.length] : theme.job;
-    };
-    this.drawings = [
-      { name: "lines", title: "Network", make: () => new Lines(model, colourOf) },
-      { name: "cells", title: "Cells", make: () => new Cells(model) },
-    ];
-    this.stage = new Stage(byId<HTMLCanvasElement>("picture"), {
-      hover: (hit, x, y) => this.point(hit, x, y),
+  constructor(models: Model[]) {
+    this.runs = models.map((model) => {
+      const table = new LoadTable(model);
+      return { name: printable(model.header.name), model, table, names: new Names(model, table) };
+    });
+    this.drawings = this.makeDrawings();
+    this.panes = new Panes({
+      hover: (pane, hit, x, y) => this.point(pane, hit, x, y),
       choose: (hit) => this.chooseHit(hit),
       settle: () => this.noteView(),
     });
+    this.state = readState(addressed.location.hash, this.model, this.runs.length);
     this.hot = new Hot(this);
     this.chosen = new Chosen(this);
     this.bar = new ColourBar(this);
     this.filters = new Filters(this, this.drawings);
+    this.comparing = new Comparing(this);
     new Search(this);
     this.tabs = new Tabs(this);
-    this.state = readState(addressed.location.hash, model);
-    this.amounts = this.table.ofEnds(this.state);
-    this.look = this.makeLook();
-    this.showHeads();
+    this.sight = this.look();
+    showTitle(this);
+    showJobs(this);
     this.listen();
     this.show();
   }
 
+  get name(): string {
+    return this.run.name;
+  }
+
+  get model(): Model {
+    return this.run.model;
+  }
+
+  get table(): LoadTable {
+    return this.run.table;
+  }
+
+  get names(): Names {
+    return this.run.names;
+  }
+
+  get compared(): Compared | null {
+    return this.sight.compared;
+  }
+
+  private get run(): Run {
+    return this.runs[runOf(this.state)];
+  }
+
   /** For tests and scripts: what the page shows, as numbers. */
   readonly api = {
-    loads: (): string[][] =>
-      Array.from({ length: this.model.links }, (_, link) =>
-        [2 * link, 2 * link + 1].map((end) => this.amounts.exact(end).toString()),
-      ),
+    loads: (): string[][] => this.list(this.amountsOf(this.run)),
+    /** The same of the run that is compared with. */
+    loadsBeside: (): string[][] => (this.compared ? this.list(this.compared.after) : []),
+    /** What is drawn: loads, or differences. */
+    drawn: (): string[][] => this.list(this.shownLook.amounts),
     /** Link ends that are drawn with a colour. */
-    lit: (): number[] =>
-      Array.from(this.look.steps.keys()).filter((end) => this.look.steps[end] > 0 && this.look.steps[end] < 255),
-    ways: (): number[] => this.look.ways,
-    locateEnd: (end: number): [number, number] => this.stage.locateEnd(end),
-    placeOfEnd: (end: number): [number, number, number, number] => this.stage.placeOfEnd(end),
-    locateNode: (node: number): [number, number] | undefined => this.stage.locateNode(node),
-    find: (x: number, y: number): Hit => this.stage.find(x, y),
-    redraw: (): void => this.stage.redraw(),
-    pan: (x: number, y: number): void => this.stage.pan(x, y),
+    lit: (): number[] => {
+      const { steps } = this.shownLook;
+      return Array.from(steps.keys()).filter((end) => steps[end] > 0 && steps[end] < 255);
+    },
+    ways: (): number[] => this.shownLook.ways,
+    locateEnd: (end: number, pane = 0): [number, number] => this.panes.stages[pane].locateEnd(end),
+    placeOfEnd: (end: number): [number, number, number, number] => this.panes.first.placeOfEnd(end),
+    locateNode: (node: number): [number, number] | undefined => this.panes.first.locateNode(node),
+    find: (x: number, y: number): Hit => this.panes.first.find(x, y),
+    redraw: (): void => this.panes.first.redraw(),
+    pan: (x: number, y: number): void => this.panes.first.pan(x, y),
     choose: (part: State): void => this.choose(part),
   };
 
@@ -113,22 +147,88 @@ class View implements Page {
     this.note();
   }
 
+  private makeDrawings(): DrawingKind[] {
+    // Pictures are of the fabric, which all runs share; where the jobs are differs by run.
+    const [{ model }] = this.runs;
+    const told = new NodeColours(model);
+    const jobs = new Map(this.runs.map((run) => [run, findJobs(run)]));
+    const several = model.header.jobs.length > 1;
+    const colourOf = (node: number, { state, theme, run, isChange }: Look): string | null => {
+      if (state.colour !== undefined) return told.of(state.colour, node, theme) ?? null;
+      const beside = isChange && this.compared ? jobs.get(this.compared.run) : undefined;
+      const job = jobs.get(run)?.get(node) ?? beside?.get(node);
+      if (job === undefined) return null;
+      return several ? theme.jobs[job % theme.jobs.length] : theme.job;
+    };
+    return [
+      { name: "lines", title: "Network", make: () => new Lines(model, colourOf) },
+      { name: "cells", title: "Cells", make: () => new Cells(model) },
+    ];
+  }
+
+  private list(amounts: Amounts): string[][] {
+    return Array.from({ length: this.model.links }, (_, link) =>
+      [2 * link, 2 * link + 1].map((end) => amounts.exact(end).toString()),
+    );
+  }
+
+  private amountsOf(run: Run): Amounts {
+    const made = this.amounts.get(run) ?? run.table.ofEnds(this.state);
+    this.amounts.set(run, made);
+    return made;
+  }
+
   /** Goes to another state; only what it changes is computed anew. */
   private go(state: State): void {
     const before = this.state;
     this.state = state;
     if (differ(before, state, SELECTION)) {
-      this.amounts = this.table.ofEnds(state);
+      this.amounts.clear();
       this.cursor = -1;
     }
-    const other = differ(before, state, [...SELECTION, ...FILTER, "log", "theme", "used", "colour"]);
-    this.look = other ? this.makeLook() : { ...this.look, state };
+    const pair = ["run", "against", "compare"] as const;
+    const other = differ(before, state, [...SELECTION, ...FILTER, ...pair, "log", "theme", "used", "colour"]);
+    this.sight = other ? this.look() : keepSight(this.sight, state);
+    if (runOf(before) !== runOf(state)) this.tabs = new Tabs(this);
     this.show();
   }
 
-  private makeLook(): Look {
+  /** Puts together what is to be seen of the state. */
+  private look(): Sight {
+    const { run, state } = this;
     const theme = THEMES[this.isDark ? "dark" : "light"];
-    return makeLook(this.model, this.table, this.state, theme, this.amounts);
+    const own = this.amountsOf(run);
+    const other = this.runs[againstOf(state)];
+    if (!other || state.compare === "none") {
+      const listed = makeLook(run, state, theme, own);
+      return { listed, shown: [{ look: listed, name: "" }], compared: null };
+    }
+    const after = this.amountsOf(other);
+    const comparison = this.compare(run, other);
+    const compared = { run: other, comparison, before: own, after };
+    const listed = makeLook(run, state, theme, own, [after]);
+    if (state.compare === "difference") {
+      const change = comparison.ofEnds(own, after);
+      const isUsed = (end: number): boolean =>
+        comparison.knows(end) && (own.rough(end) !== 0 || after.rough(end) !== 0);
+      const look = makeChangeLook(run, state, theme, change, isUsed);
+      return { listed, shown: [{ look, name: `${other.name} less ${run.name}` }], compared };
+    }
+    const beside = makeLook(other, state, theme, after, [own]);
+    const shown = [listed, beside].map((look) => ({ look, name: nameOfPane(look) }));
+    return { listed, shown, compared };
+  }
+
+  private compare(one: Run, other: Run): Comparison {
+    const key = `${this.runs.indexOf(one)} ${this.runs.indexOf(other)}`;
+    const made = this.comparisons.get(key) ?? new Comparison(one.table, other.table);
+    this.comparisons.set(key, made);
+    return made;
+  }
+
+  /** Of the first picture. */
+  private get shownLook(): Look {
+    return this.sight.shown[0].look;
   }
 
   private get isDark(): boolean {
@@ -144,15 +244,17 @@ class View implements Page {
   }
 
   private show(): void {
-    const { look } = this;
+    const { listed, shown, compared } = this.sight;
     document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
     byId("log").setAttribute("aria-pressed", String(this.state.log ?? false));
-    this.stage.show(this.drawing, look);
-    this.bar.show(look);
-    this.filters.show(look, this.drawing);
-    this.chosen.show(look);
-    this.hot.show(look);
-    this.tabs.show(look);
+    this.panes.show(this.drawing, shown);
+    this.bar.show(this.shownLook);
+    this.filters.show(listed, this.drawing);
+    this.comparing.show(this.state);
+    this.chosen.show(listed);
+    this.hot.show(this.shownLook);
+    this.tabs.show(listed);
+    showCoverage(compared ? [this.run, compared.run] : [this.run]);
     this.tip.hide();
   }
 
@@ -161,8 +263,8 @@ class View implements Page {
   }
 
   private noteView(): void {
-    this.state = { ...this.state, at: this.stage.at() };
-    this.look = { ...this.look, state: this.state };
+    this.state = { ...this.state, at: this.panes.first.at() };
+    this.sight = keepSight(this.sight, this.state);
     this.note();
   }
 
@@ -171,57 +273,21 @@ class View implements Page {
   }
 
   private save(kind: "png" | "svg"): void {
-    const { width, height } = this.stage.size();
+    const { first } = this.panes;
+    const { width, height } = first.size();
     const chips = Array.from(byId("chips").children, (chip) => (chip.textContent ?? "").replace(/ ×$/, ""));
     const coverage = Array.from(byId("coverage").children, (note) => note.textContent).join("; ");
     const captions = { title: byId("title").textContent ?? "", choice: chips.join("; ") || "all traffic", coverage };
-    const sheet = { drawing: this.drawing, look: this.look, view: this.stage.transform, width, height, captions };
+    const panes = [...this.panes.all];
+    const sheet = { drawing: this.drawing, panes, view: first.transform, width, height, captions };
     if (kind === "png") savePng(sheet, 2);
     else saveSvg(sheet);
-  }
-
-  private showHeads(): void {
-    const { header } = this.model;
-    const title = printable(header.title);
-    byId("title").textContent = title;
-    byId("title").title = title;
-    document.title = `${title} - ibprof`;
-    const unrouted = Object.entries(header.bytes_unrouted).map(
-      ([reason, amount]) => `${formatBytes(Number(amount))} not routed: ${printable(reason)}`,
-    );
-    const parts = [`${formatBytes(Number(header.bytes_routed))} over links`];
-    if (header.bytes_on_host !== "0") parts.push(`${formatBytes(Number(header.bytes_on_host))} within hosts`);
-    byId("subtitle").textContent = [...parts, ...unrouted].join("; ");
-    const { coverage } = header;
-    const notes = [
-      ...coverage.not_seen.map((note) => `Not seen: ${note}`),
-      ...coverage.modelled.map((note) => `Modelled: ${note}`),
-      ...coverage.notes.map((note) => `Note: ${note}`),
-    ];
-    if (!this.table.hasFlows) notes.push("Note: who sends the bytes is not in this file, so they cannot be told apart");
-    if (!notes.length) notes.push("Nothing is known to be missing");
-    byId("coverage").replaceChildren(...notes.map((note) => element("p", printable(note))));
-    this.showJobs();
-  }
-
-  /** The colours of jobs, where there are several. */
-  private showJobs(): void {
-    const { jobs } = this.model.header;
-    if (jobs.length < 2) return;
-    const items = jobs.map((_, job) =>
-      button(this.names.job(job), () => this.choose({ job: this.state.job === job ? undefined : job })),
-    );
-    items.forEach((item, job) => {
-      item.className = `job job-${job % THEMES.light.jobs.length}`;
-    });
-    byId("jobs-key").replaceChildren(...items);
-    byId("jobs-key").hidden = false;
   }
 
   private listen(): void {
     const help = byId<HTMLDialogElement>("help");
     const actions = {
-      fit: () => this.stage.fit(),
+      fit: () => this.panes.first.fit(),
       clear: () => this.clear(),
       log: () => this.choose({ log: !this.state.log || undefined }),
       theme: () => this.choose({ theme: this.isDark ? "light" : "dark" }),
@@ -231,37 +297,42 @@ class View implements Page {
     };
     for (const [id, act] of Object.entries(actions)) byId(id).addEventListener("click", act);
     byId("close").addEventListener("click", () => help.close());
-    listenToKeys(this.stage.canvas, {
+    const canvases = this.panes.stages.map(({ canvas }) => canvas);
+    listenToKeys(canvases, {
       ...actions,
       used: () => this.choose({ used: !this.state.used || undefined }),
       picture: () => {
         const shown = this.drawings.findIndex(({ name }) => name === this.drawing.name);
         this.choose({ picture: this.drawings[(shown + 1) % this.drawings.length].name, at: undefined });
       },
+      compare: () => this.comparing.next(),
+      swap: () => this.comparing.swap(),
       search: () => byId("search").focus(),
-      zoom: (factor) => this.stage.zoom(factor),
-      pan: (x, y) => this.stage.pan(x, y),
+      zoom: (factor) => this.panes.first.zoom(factor),
+      pan: (x, y) => this.panes.first.pan(x, y),
       step: (by) => this.step(by),
       take: () => {
-        if (this.cursor >= 0) this.choose({ end: this.look.ranking.first[this.cursor] });
+        if (this.cursor >= 0) this.choose({ end: this.shownLook.ranking.first[this.cursor] });
       },
     });
-    addressed.addEventListener("hashchange", () => this.go(readState(addressed.location.hash, this.model)));
+    addressed.addEventListener("hashchange", () =>
+      this.go(readState(addressed.location.hash, this.model, this.runs.length)),
+    );
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      this.look = this.makeLook();
+      this.sight = this.look();
       this.show();
     });
   }
 
   /** Goes on to the next of the link ends by what they carry, or back. */
   private step(by: number): void {
-    const { first } = this.look.ranking;
+    const { first } = this.shownLook.ranking;
     if (!first.length) return;
     this.cursor =
       (Math.max(this.cursor + by, by < 0 && this.cursor < 0 ? first.length - 1 : 0) + first.length) % first.length;
     const end = first[this.cursor];
-    this.stage.reveal(end);
-    this.point({ end }, ...this.stage.locateEnd(end));
+    this.panes.first.reveal(end);
+    this.point(0, { end }, ...this.panes.first.locateEnd(end));
   }
 
   private chooseHit({ end, node }: Hit): void {
@@ -273,62 +344,33 @@ class View implements Page {
     }
   }
 
-  private point(hit: Hit, x: number, y: number): void {
-    this.stage.mark(hit.end ?? null);
-    this.stage.canvas.style.cursor = hit.end === undefined && hit.node === undefined ? "grab" : "pointer";
-    const lines = this.describe(hit);
+  private point(pane: number, hit: Hit, x: number, y: number): void {
+    this.panes.mark(hit.end ?? null);
+    const stage = this.panes.stages[pane];
+    stage.canvas.style.cursor = hit.end === undefined && hit.node === undefined ? "grab" : "pointer";
+    const lines = describeHit(this, this.sight.shown[pane].look, hit);
     if (!lines.length) {
       this.tip.hide();
       return;
     }
-    const { width, height } = this.stage.size();
-    const off = hit.end === undefined ? undefined : this.stage.placeOfEnd(hit.end);
-    this.tip.show(lines, x, y, off ?? [x, y, x, y], width, height);
-  }
-
-  private describe({ node, end }: Hit): string[] {
-    const { model, names } = this;
-    if (node !== undefined) {
-      const rails = model.header.rails.length;
-      const ranks: string[] = [];
-      model.rankNode.forEach((each, index) => {
-        if (each === node) ranks.push(names.rank(Math.floor(index / rails)));
-      });
-      const more = ranks.length > LISTED_RANKS ? ", …" : "";
-      return [
-        names.node(node),
-        `${names.guid(node)}, level ${model.nodeLevel[node]}`,
-        ...names.told("node", node),
-        ...(ranks.length ? [`ranks ${ranks.slice(0, LISTED_RANKS).join(", ")}${more}`] : []),
-      ];
-    }
-    if (end === undefined) return [];
-    const amount = this.amounts.exact(end);
-    const share = formatShare(amount, BigInt(model.header.bytes_routed));
-    return [
-      names.end(end),
-      `${formatCount(amount)} bytes (${formatBytes(Number(amount))}), ${share} of all; ${names.leastTime(end, Number(amount))}`,
-      ...(amount ? [names.whoIsOn(this.state, end)] : []),
-    ];
+    const { width, height } = stage.size();
+    const off = hit.end === undefined ? undefined : stage.placeOfEnd(hit.end);
+    this.tip.show(lines, x, y, off ?? [x, y, x, y], width, height, this.panes.offset(pane));
   }
 }
 
-/** The job of each node that has ranks, or sends and receives where ranks are not known; of several the first. */
-function findJobs(model: Model, table: LoadTable): Map<number, number> {
-  const jobs = new Map<number, number>();
-  const { flows } = model;
-  if (flows && (!table.hasRankedFlows || model.header.jobs.length > 1)) {
-    const meet = (address: number, job: number): void => {
-      const node = flows.addressNode[address];
-      if (node >= 0 && !jobs.has(node)) jobs.set(node, job);
-    };
-    for (let flow = 0; flow < flows.count; flow++) {
-      meet(flows.source[flow], flows.job[flow]);
-      meet(flows.destination[flow], flows.job[flow]);
-    }
-  }
-  for (const node of model.rankNode) if (node >= 0 && !jobs.has(node)) jobs.set(node, 0);
-  return jobs;
+/** What is to be seen of a state that differs in nothing that is drawn. */
+function keepSight(sight: Sight, state: State): Sight {
+  const shown = sight.shown.map(({ look, name }) => ({ look: { ...look, state }, name }));
+  return { ...sight, listed: sight.listed === sight.shown[0].look ? shown[0].look : { ...sight.listed, state }, shown };
+}
+
+/** Names a picture among others; choices that its run cannot follow are told. */
+function nameOfPane({ run, state }: Look): string {
+  if (!run.table.hasFlows && SELECTION.some((part) => state[part] !== undefined))
+    return `${run.name} (all traffic: who sent it is not known)`;
+  if (state.time && !run.table.timeline) return `${run.name} (at all times: when it was sent is not known)`;
+  return run.name;
 }
 
 async function start(): Promise<void> {
@@ -337,7 +379,9 @@ async function start(): Promise<void> {
   document.documentElement.dataset.ready = "true";
   performance.mark("ibprof-shown");
   // What a first look at who is on a link needs, before it is asked for.
-  window.setTimeout(() => view.table.prepare());
+  window.setTimeout(() => {
+    for (const { table } of view.runs) table.prepare();
+  });
 }
 
 start().catch((error: unknown) => {

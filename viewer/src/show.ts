@@ -13,6 +13,21 @@ export function formatBytes(amount: number): string {
   return `${Number(value.toPrecision(3))} ${PREFIXES[power]}B`;
 }
 
+/** A difference, with its sign. */
+export function formatChange(amount: number): string {
+  return `${amount > 0 ? "+" : amount < 0 ? "−" : ""}${formatBytes(Math.abs(amount))}`;
+}
+
+/** What became of an amount, and what part of it that is. */
+export function sayChange(before: bigint, after: bigint): string {
+  const change = formatChange(Number(after - before));
+  if (before === after) return "the same";
+  if (!before) return `${change} (new)`;
+  const percent = (Number(after - before) / Number(before)) * 100;
+  const size = Math.abs(percent) < 999.5 ? Math.abs(percent).toFixed(1) : Math.abs(percent).toPrecision(3);
+  return `${change} (${percent < 0 ? "−" : "+"}${Number(size)} %)`;
+}
+
 export function formatSeconds(seconds: number): string {
   for (const [limit, factor, unit] of [
     [1e-6, 1e9, "ns"],

@@ -31,6 +31,8 @@ export interface Filter {
   level?: number | undefined;
   /** Least and greatest bytes. */
   load?: number[] | undefined;
+  /** Least and greatest difference in bytes, where a difference is shown. */
+  change?: number[] | undefined;
 }
 
 /** How it is shown. */
@@ -38,6 +40,11 @@ export interface Manner {
   log?: boolean | undefined;
   theme?: string | undefined;
   picture?: string | undefined;
+  /** Of several runs the one that lists are of, and the one that it is compared with. */
+  run?: number | undefined;
+  against?: number | undefined;
+  /** How two are compared: side by side unless told. */
+  compare?: Compare | undefined;
   /** Links without traffic are not drawn. */
   used?: boolean | undefined;
   panel?: string | undefined;
@@ -47,12 +54,14 @@ export interface Manner {
   at?: number[] | undefined;
 }
 
+export type Compare = "beside" | "difference" | "none";
+
 export interface State extends Selection, Filter, Manner {}
 
 export const SELECTION = [
   ...["ranks", "hosts", "source", "destination", "from", "to", "region", "operation", "job", "end", "node", "time"],
 ] as (keyof Selection)[];
-export const FILTER = ["rail", "level", "load"] as (keyof Filter)[];
+export const FILTER = ["rail", "level", "load", "change"] as (keyof Filter)[];
 
 /** The window whose address holds the state: the report's where a report frames this page, which has no address. */
 export const addressed: Window = window.location.protocol === "about:" ? window.parent : window;
@@ -92,7 +101,7 @@ function oneOf(...words: string[]): Read {
 const word: Read = (text) => (/^[a-z0-9-]{1,20}$/.test(text) ? text : undefined);
 
 /** How each part of the state is read. */
-function readers(model: Model): Record<keyof State, Read> {
+function readers(model: Model, runs: number): Record<keyof State, Read> {
   const { header } = model;
   const [ranks, hosts] = [header.rank_names.length, header.host_names.length];
   return {
@@ -111,6 +120,10 @@ function readers(model: Model): Record<keyof State, Read> {
     rail: below(header.rails.length),
     level: below(1000),
     load: numbers(2),
+    change: numbers(2),
+    run: below(runs),
+    against: below(runs),
+    compare: oneOf("beside", "difference", "none"),
     log: flag,
     theme: oneOf("light", "dark"),
     picture: word,
@@ -121,10 +134,11 @@ function readers(model: Model): Record<keyof State, Read> {
   };
 }
 
-export function readState(fragment: string, model: Model): State {
+/** Reads a fragment; indices are of what `model` and all others of so many runs share. */
+export function readState(fragment: string, model: Model, runs: number): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const state: Record<string, unknown> = {};
-  for (const [name, read] of Object.entries(readers(model))) {
+  for (const [name, read] of Object.entries(readers(model, runs))) {
     const text = given.get(name);
     const value = text === null ? undefined : read(text);
     if (value !== undefined) state[name] = value;

@@ -14,8 +14,19 @@ export class Tip {
     this.element.hidden = true;
   }
 
-  /** Shows lines near a point, off a line or box that runs between two corners; all in CSS pixels of the picture. */
-  show(lines: string[], x: number, y: number, off: Box, width: number, height: number): void {
+  /**
+   * Shows lines near a point, off a line or box that runs between two corners; all in CSS pixels
+   * of the picture, which begins at the last two.
+   */
+  show(
+    lines: string[],
+    x: number,
+    y: number,
+    off: Box,
+    width: number,
+    height: number,
+    [fromLeft, fromTop]: [number, number],
+  ): void {
     const { element: tip } = this;
     tip.replaceChildren(...lines.map((line) => element("p", line)));
     tip.hidden = false;
@@ -36,8 +47,8 @@ export class Tip {
       return inside && !crosses(off, box) && !contains(box, x, y);
     });
     const [left, top] = free ?? [Math.max(4, width - wide - 4), y > height / 2 ? 4 : Math.max(4, height - high - 4)];
-    tip.style.left = `${left}px`;
-    tip.style.top = `${top}px`;
+    tip.style.left = `${fromLeft + left}px`;
+    tip.style.top = `${fromTop + top}px`;
   }
 }
 

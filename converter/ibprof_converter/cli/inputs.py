@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.gaps import describe_gaps
+from ibprof.profile import Profile
 from ibprof.show import printable
 from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
@@ -38,12 +39,27 @@ OPERATION = "operation"
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Fabrics, a rail each, as all traffics are put on them.
+
+    Attributes:
+        subnets, layouts: the rails.
+        hosts: of them.
+    """
+
+    subnets: tuple[Subnet, ...]
+    layouts: tuple[Layout, ...]
+    hosts: Hosts
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A traffic on the links of a fabric, and all that led there.
 
     Attributes:
         subnets, layouts: the rails.
         demand: the traffic between ranks; None where it knows no ranks, and for several jobs.
+        profiles: for each job the run that it was recorded in; None where it was no run.
         placed: the same on the fabric; of all jobs.
         loads: of the links.
         hosts: of the fabrics.
@@ -54,6 +70,7 @@ class Loaded:
     subnets: tuple[Subnet, ...]
     layouts: tuple[Layout, ...]
     demand: RankTraffic | None
+    profiles: tuple[Profile | None, ...]
     placed: Traffic | PortCounters
     loads: Loads
     hosts: Hosts
@@ -124,6 +141,11 @@ def add_beside_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="bounds beside the loads, as if switches chose among minimal ways (by itself where a .ar or .far says so)",
     )
+    add_counters_argument(parser)
+
+
+def add_counters_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for what ports counted."""
     parser.add_argument(
         "--counters",
         nargs="+",
@@ -189,12 +211,48 @@ def load_inputs(
         IbprofError: of any kind; `InconsistentError` also, with `--strict`, for bytes that cannot be routed and for
             fabrics that lack what their tables lead to.
     """
-    names = split_inputs(arguments.inputs)[1]
+    network = read_network(arguments, progress)
+    return load_traffic(network, arguments, split_inputs(arguments.inputs)[1], by, progress, flows_limit)
+
+
+def read_network(arguments: argparse.Namespace, progress: Callable[[str], None] = lambda _: None) -> Network:
+    """Read the fabrics, and find their levels and hosts.
+
+    Args:
+        arguments: of `add_input_arguments`, with at least one LST.
+        progress: is told what begins.
+
+    Raises:
+        IbprofError: of any kind.
+    """
     subnets = read_subnets(split_inputs(arguments.inputs)[0], arguments, progress)
     fabrics = [subnet.fabric for subnet in subnets]
     layouts = tuple(lay_out(fabrics, arguments.level_hosts))
+    return Network(subnets, layouts, find_hosts(fabrics, arguments.host_names))
+
+
+def load_traffic(
+    network: Network,
+    arguments: argparse.Namespace,
+    names: Sequence[str],
+    by: Sequence[str] = (),
+    progress: Callable[[str], None] = lambda _: None,
+    flows_limit: int | None = None,
+) -> Loaded:
+    """Read a traffic, and put it on the links of fabrics.
+
+    Args:
+        network: the fabrics.
+        arguments: of `add_input_arguments`.
+        names: of the traffic; several: jobs.
+        by, progress, flows_limit: as for `load_inputs`.
+
+    Raises:
+        IbprofError: as `load_inputs` does.
+    """
+    subnets, hosts = network.subnets, network.hosts
+    fabrics = [subnet.fabric for subnet in subnets]
     progress("reading the traffic")
-    hosts = find_hosts(fabrics, arguments.host_names)
     everyone = read_all_to_all(names[0], len(hosts.name)) if len(names) == 1 else None
     if flows_limit is None or len(hosts.name) * (len(hosts.name) - 1) <= flows_limit:
         everyone = None
@@ -211,10 +269,12 @@ def load_inputs(
     if arguments.strict and loads.bytes_unrouted:
         reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
         raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
+    ranked = [each if isinstance(each, RankTraffic) else None for each in demands]
     return Loaded(
         subnets=subnets,
-        layouts=layouts,
-        demand=next((each for each in demands if isinstance(each, RankTraffic)), None) if len(demands) == 1 else None,
+        layouts=network.layouts,
+        demand=ranked[0] if len(ranked) == 1 else None,
+        profiles=tuple(each.profile if each else None for each in ranked),
         placed=placed,
         loads=loads,
         hosts=hosts,

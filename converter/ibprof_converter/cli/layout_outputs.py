@@ -146,84 +146,9 @@ def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:
             write_boxfish(arguments.boxfish, _about(loaded), nodes(), links())
     _draw(arguments, loaded)
     if arguments.html:
+        from ibprof_converter.cli.view_outputs import write_view  # noqa: PLC0415
+
         write_view(arguments.html, loaded)
-
-
-def write_view(path: Path, loaded: Loaded, arguments: argparse.Namespace | None = None) -> None:
-    """Write the one-file web view.
-
-    Args:
-        path: the file.
-        loaded: what it shows.
-        arguments: of `add_data_arguments`, if any.
-
-    Raises:
-        OSError: the file cannot be written; it names it.
-    """
-    from ibprof_converter.viewer.page import write_page  # noqa: PLC0415
-
-    document = describe_view(loaded, arguments)
-    with naming(path):
-        write_page(path, document)
-
-
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments for what is known of ranks and nodes beside the traffic."""
-    parser.add_argument(
-        "--rank-data",
-        metavar="FILE",
-        type=Path,
-        help="CSV with the column rank, then any others: numbers or words to colour ranks by; x, y and z are the "
-        "place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
-    )
-    parser.add_argument(
-        "--node-data",
-        metavar="FILE",
-        type=Path,
-        help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
-        "role, to colour nodes and to choose them by",
-    )
-
-
-def describe_view(loaded: Loaded, arguments: argparse.Namespace | None = None) -> bytes:
-    """Give all that the web view shows, as its page reads it.
-
-    Args:
-        loaded: fabric and traffic.
-        arguments: of `add_data_arguments`, if any.
-
-    Raises:
-        InputError: a file of such data is not what it should be.
-        UsageError: there are no ranks that data could be of.
-    """
-    from ibprof_converter.hotspots.coverage import describe_coverage  # noqa: PLC0415
-    from ibprof_converter.viewer import attributes as data  # noqa: PLC0415
-    from ibprof_converter.viewer.document import encode_document  # noqa: PLC0415
-
-    profile = loaded.demand.profile if loaded.demand else None
-    attributes: list[data.Attribute] = []
-    grid = data.find_recorded_grid(profile)
-    if arguments is not None and arguments.rank_data is not None:
-        ranks = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else ()
-        if not len(ranks):
-            raise UsageError(f"--rank-data {arguments.rank_data}: the traffic knows no ranks")
-        attributes, told = data.read_rank_data(arguments.rank_data, len(ranks))
-        grid = told or grid
-    if arguments is not None and arguments.node_data is not None:
-        fabrics = [subnet.fabric for subnet in loaded.subnets]
-        attributes += data.read_node_data(arguments.node_data, fabrics, loaded.hosts)
-    return encode_document(
-        _titles(loaded)[0],
-        loaded.subnets,
-        loaded.layouts,
-        loaded.placed,
-        loaded.loads,
-        describe_coverage(loaded.demand, loaded.placed, loaded.subnets),
-        loaded.hosts,
-        profile.intervals if profile else None,
-        attributes,
-        grid,
-    )
 
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
@@ -275,7 +200,7 @@ def _draw(arguments: argparse.Namespace, loaded: Loaded) -> None:
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         from ibprof_converter.outputs.picture import write_picture  # noqa: PLC0415
 
-        title, subtitle = _titles(loaded)
+        title, subtitle = titles_of(loaded)
         fabrics = [subnet.fabric for subnet in loaded.subnets]
         with naming(path):
             write_picture(
@@ -330,9 +255,13 @@ def _about(loaded: Loaded) -> dict[str, object]:
     }
 
 
-def _titles(loaded: Loaded) -> tuple[str, str]:
-    # The last folder too: dumps of all fabrics bear the same names.
-    fabrics = " and ".join("/".join(Path(subnet.fabric.name).parts[-2:]) for subnet in loaded.subnets)
+def name_fabrics(loaded: Loaded) -> str:
+    """Name the fabrics with their last folders too: dumps of all fabrics bear the same names."""
+    return " and ".join("/".join(Path(subnet.fabric.name).parts[-2:]) for subnet in loaded.subnets)
+
+
+def titles_of(loaded: Loaded) -> tuple[str, str]:
+    """Say what a picture shows, and what of it is on the links."""
     loads = loaded.loads
     hottest = max(int(each.sum(axis=2, dtype="uint64").max(initial=0)) for each in loads.by_rail)
     subtitle = f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(hottest)} on the hottest end of one"
@@ -342,4 +271,4 @@ def _titles(loaded: Loaded) -> tuple[str, str]:
         subtitle += f"; {format_bytes(unrouted)} not routed"
     if isinstance(loaded.placed, Traffic) and len(loaded.subnets) > 1:
         subtitle += f"; rails {loaded.placed.rail_source}"
-    return printable(f"{loaded.placed.origin} on {fabrics}"), subtitle
+    return printable(f"{loaded.placed.origin} on {name_fabrics(loaded)}"), subtitle

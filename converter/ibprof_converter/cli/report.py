@@ -19,8 +19,9 @@ from ibprof_converter.cli.inputs import (
     show_stages,
     split_inputs,
 )
-from ibprof_converter.cli.layout_outputs import add_data_arguments, check_files, describe_view, named_files, naming
+from ibprof_converter.cli.layout_outputs import check_files, named_files, naming
 from ibprof_converter.cli.printing import print_captured, print_json
+from ibprof_converter.cli.view_outputs import add_data_arguments, describe_view
 from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS, report_on_links, report_on_run

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
@@ -19,9 +17,10 @@ from ibprof_converter.simulation.cell import Cell, load_network, set_up
 from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.watch import Watch
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.model import PortCounters
+from ibprof_converter.traffic.model import no_counters
 from ibprof_converter.viewer.document import encode_document
 from ibprof_converter.viewer.page import write_page
+from ibprof_converter.viewer.runs import Run
 
 FILES = (
     "links.csv",
@@ -67,9 +66,10 @@ def write_run(folder: Path, cell: Cell) -> None:
         modelled=(f"all traffic is simulated, of {told}",),
         notes=(),
     )
-    nothing = PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), "simulated")
+    nothing = no_counters("simulated")
     hosts = find_hosts([subnet.fabric])
-    write_page(folder / "view.html", encode_document(title, [subnet], layouts, nothing, loads, coverage, hosts))
+    run = Run("", nothing, loads, coverage)
+    write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run]))
 
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:

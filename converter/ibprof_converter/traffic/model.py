@@ -161,6 +161,11 @@ class PortCounters:
     notes: tuple[str, ...] = ()
 
 
+def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
+    """Give counters of no port, for loads that were neither counted here nor routed."""
+    return PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), origin, notes)
+
+
 Rows = slice | npt.NDArray[np.intp]
 """Some rows of a table; all of them are a slice, which takes no copy of columns that may be very long."""
 

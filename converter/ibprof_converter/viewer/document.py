@@ -11,22 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile import Intervals
-from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.ends import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import NO_LID, PortCounters, Traffic
+from ibprof_converter.traffic.model import PortCounters, Traffic
 from ibprof_converter.viewer.attributes import Attribute, RankGrid
-from ibprof_converter.viewer.flows import NONE, describe_flows
-from ibprof_converter.viewer.timeline import describe_intervals
+from ibprof_converter.viewer.flows import NONE
+from ibprof_converter.viewer.runs import Run, SharedNames, describe_run, share_names, spread_ranks
 
-VERSION = 1
-
-FLOW_LIMIT = 1 << 21
-"""Flows that the page can add up exactly: sums of so many 32-bit halves stay below 2**53. Beyond, loads are shipped."""
+VERSION = 2
 
 _ALIGNMENT = 8
 _TYPES = {
@@ -46,11 +40,8 @@ def encode_document(
     title: str,
     subnets: Sequence[Subnet],
     layouts: Sequence[Layout],
-    placed: Traffic | PortCounters,
-    loads: Loads,
-    coverage: Coverage,
     hosts: Hosts,
-    intervals: Intervals | None = None,
+    runs: Sequence[Run],
     attributes: Sequence[Attribute] = (),
     grid: RankGrid | None = None,
 ) -> bytes:
@@ -59,70 +50,46 @@ def encode_document(
     Args:
         title: what is shown; plain text.
         subnets, layouts: the rails.
-        placed: the traffic on them.
-        loads: what it puts on their links; shipped only where the page cannot add them up itself.
-        coverage: what the numbers rest on.
         hosts: of the fabrics.
-        intervals: when the ranks of `placed` sent; None where nobody noted it.
-        attributes: what is known of ranks and nodes beside.
-        grid: where the ranks are on the problem's own grid.
+        runs: what is put on them, at least one; of several any two are compared, at first the second with the first.
+        attributes: what is known beside, of nodes and of the ranks of the first run.
+        grid: where the ranks of the first run are on the problem's own grid.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
         says of each its name, type, offset behind the text, and length.
     """
+    names = share_names(runs)
+    first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
+    order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
+    arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
+    arrays |= {"node_host": np.concatenate(hosts.of_node).astype(np.int32)} | _describe_lids(subnets, first_node)
+    told = []
+    for number, run in enumerate(runs):
+        about, own = describe_run(run, names, subnets, order, first_node)
+        told.append(about)
+        arrays |= {f"{number}.{name}": array for name, array in own.items()}
+    arrays |= _describe_attributes(attributes, grid, runs[0].placed, names)
     header: dict[str, object] = {
         "version": VERSION,
         "title": title,
-        "coverage": {
-            "origin": coverage.origin,
-            "rails": coverage.rails,
-            "not_seen": coverage.not_seen,
-            "modelled": coverage.modelled,
-            "notes": coverage.notes,
-        },
         "rails": [
             {"name": subnet.fabric.name, "has_levels": layout.has_levels}
             for subnet, layout in zip(subnets, layouts, strict=True)
         ],
         "node_names": [name for subnet in subnets for name in subnet.fabric.node_name],
         "host_names": hosts.name,
-        # As text, since JSON's readers take numbers for floats.
-        "bytes_total": str(loads.bytes_total),
-        "bytes_routed": str(loads.bytes_routed),
-        "bytes_on_host": str(loads.bytes_on_host),
-        "bytes_unrouted": {reason: str(amount) for reason, amount in loads.bytes_unrouted.items()},
-        "regions": ["*"],
-        "operations": ["*"],
-        "jobs": ["*"],
-        "rank_names": [],
+        "regions": names.regions,
+        "operations": names.operations,
+        "jobs": names.jobs,
+        "rank_names": names.ranks,
+        "attributes": [
+            {"name": each.name, "of": "rank" if each.of_ranks else "node", "classes": each.classes}
+            for each in attributes
+        ],
+        "grid": grid.title if grid else None,
+        "runs": told,
     }
-    first_node = np.cumsum([0, *(subnet.fabric.nodes for subnet in subnets)])
-    order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
-    arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
-    arrays |= {"node_host": np.concatenate(hosts.of_node).astype(np.int32)} | _describe_lids(subnets, first_node)
-    if isinstance(placed, Traffic):
-        header |= {
-            "regions": placed.regions,
-            "operations": placed.operations,
-            "jobs": placed.jobs,
-            "rank_names": placed.rank_names,
-        }
-        arrays["rank_node"] = _nodes_of_ranks(placed, subnets, first_node)
-    if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
-        arrays |= describe_flows(placed, subnets, order, first_node)
-        if intervals is not None and len(intervals.rank):
-            arrays |= describe_intervals(intervals)
-    else:
-        totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
-        arrays["load"] = np.concatenate([total[ends] for total, ends in zip(totals, order, strict=True)])
-    header["attributes"] = [
-        {"name": each.name, "of": "rank" if each.of_ranks else "node", "classes": each.classes} for each in attributes
-    ]
-    arrays |= {f"attribute_{number}": each.value for number, each in enumerate(attributes)}
-    header["grid"] = grid.title if grid else None
-    if grid:
-        arrays["rank_place"] = grid.place.ravel()
     return _pack(header, arrays)
 
 
@@ -170,16 +137,17 @@ def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64])
     }
 
 
-def _nodes_of_ranks(
-    placed: Traffic, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int32]:
-    """Give the node of each rank on each rail: int32 [rank * rail], `NONE` for none."""
-    nodes = []
-    for rail, subnet in enumerate(subnets):
-        lid = placed.rank_lid[:, rail]
-        node = subnet.fabric.lid_node[lid]
-        nodes.append(np.where((lid == NO_LID) | (node < 0), NONE, node + first_node[rail]))
-    return np.stack(nodes, axis=1).ravel().astype(np.int32)
+def _describe_attributes(
+    attributes: Sequence[Attribute], grid: RankGrid | None, placed: Traffic | PortCounters, names: SharedNames
+) -> Arrays:
+    def spread(values: npt.NDArray[Any], nothing: float) -> npt.NDArray[Any]:
+        return spread_ranks(values, placed, names, nothing) if isinstance(placed, Traffic) else values
+
+    arrays = {
+        f"attribute_{number}": spread(each.value[:, None], np.nan).ravel() if each.of_ranks else each.value
+        for number, each in enumerate(attributes)
+    }
+    return arrays | ({"rank_place": spread(grid.place, NONE).ravel()} if grid else {})
 
 
 def _pack(header: dict[str, object], arrays: Arrays) -> bytes:

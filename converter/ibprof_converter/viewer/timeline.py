@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,44 @@ def describe_intervals(intervals: Intervals) -> dict[str, npt.NDArray[Any]]:
         "time_first_peer": peers(intervals.first_peer),
         "time_last_peer": peers(intervals.last_peer),
         "time_bytes": intervals.bytes.astype(np.float64),
+    }
+
+
+def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int]) -> Intervals | None:
+    """Put the intervals of several jobs together.
+
+    Jobs that ran at one time, all of them, stay where they were in time. Of jobs recorded apart each begins with the
+    others.
+
+    Args:
+        jobs: of each job its intervals; None where nobody noted any.
+        first_rank: the number that the rank 0 of each job has among those of all.
+    """
+    known = [
+        (each, first) for each, first in zip(jobs, first_rank, strict=False) if each is not None and len(each.rank)
+    ]
+    if len(known) < 2:
+        return replace(known[0][0], **_count_on(*known[0])) if known else None
+    at_once = max(each.begin_ns.min() for each, _ in known) < min(each.end_ns.max() for each, _ in known)
+    moved = []
+    for each, first in known:
+        start = np.uint64(0) if at_once else each.begin_ns.min()
+        times = {"begin_ns": each.begin_ns - start, "end_ns": each.end_ns - start}
+        moved.append(replace(each, **times, **_count_on(each, first)))
+    columns = {field.name: np.concatenate([getattr(each, field.name) for each in moved]) for field in fields(Intervals)}
+    return Intervals(**columns)
+
+
+def _count_on(job: Intervals, first_rank: int) -> dict[str, npt.NDArray[Any]]:
+    """Give the ranks of a job's intervals as they are numbered among those of all jobs."""
+
+    def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)
+
+    return {
+        "rank": (job.rank + first_rank).astype(np.int32),
+        "first_peer": peers(job.first_peer),
+        "last_peer": peers(job.last_peer),
     }
 
 

@@ -27,6 +27,24 @@ export class Amounts {
     return this.high[index] * HALF + this.low[index];
   }
 
+  /** What is more in `after` than in `before`: below 0 where it is less, 0 where `among` leaves out. */
+  static difference(before: Amounts, after: Amounts, among: (index: number) => boolean = () => true): Amounts {
+    const made = new Amounts(before.length);
+    for (let index = 0; index < made.length; index++)
+      if (among(index)) made.add(index, after.low[index] - before.low[index], after.high[index] - before.high[index]);
+    return made;
+  }
+
+  /** The same without signs. */
+  magnitudes(): Amounts {
+    const made = new Amounts(this.length);
+    for (let index = 0; index < made.length; index++) {
+      const sign = this.rough(index) < 0 ? -1 : 1;
+      made.add(index, sign * this.low[index], sign * this.high[index]);
+    }
+    return made;
+  }
+
   total(): bigint {
     let sum = 0n;
     for (let index = 0; index < this.length; index++) if (this.rough(index)) sum += this.exact(index);

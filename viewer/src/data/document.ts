@@ -4,27 +4,36 @@
 import { type Attribute, makeGrid, type RankGrid } from "./attributes";
 
 export const NONE = -1;
-const VERSION = 1;
+const VERSION = 2;
 
-export interface Header {
-  version: number;
-  title: string;
+/** What is put on the fabric, once or several times. */
+interface RunHeader {
+  name: string;
   coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
-  rails: { name: string; has_levels: boolean }[];
-  node_names: string[];
-  host_names: string[];
   bytes_total: string;
   bytes_routed: string;
   bytes_on_host: string;
   bytes_unrouted: Record<string, string>;
+}
+
+/** What all runs have in common. */
+interface FileHeader {
+  version: number;
+  title: string;
+  rails: { name: string; has_levels: boolean }[];
+  node_names: string[];
+  host_names: string[];
   regions: string[];
   operations: string[];
   jobs: string[];
   rank_names: string[];
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
+  runs: RunHeader[];
   arrays: { name: string; type: keyof typeof TYPES; offset: number; length: number }[];
 }
+
+export type Header = FileHeader & RunHeader;
 
 const TYPES = {
   u1: Uint8Array,
@@ -69,7 +78,10 @@ export interface Intervals {
   bytes: Small;
 }
 
-/** A link end is 2 * link + end; it stands for what its node sends on the link. Links are as in links.csv, end 0 is a. */
+/**
+ * A run on the fabric. A link end is 2 * link + end; it stands for what its node sends on the link. Links are as in
+ * links.csv, end 0 is a.
+ */
 export interface Model {
   header: Header;
   nodes: number;
@@ -90,15 +102,20 @@ export interface Model {
   linkGbps: Small;
   /** Node of each rank on each rail. */
   rankNode: Small;
+  /** Job of each rank; below 0 for ranks of other runs alone. */
+  rankJob: Small;
   /** null where there are too many, or none were seen: then `load` is all there is. */
   flows: Flows | null;
   load: BigUint64Array | null;
+  /** 1 for each link end that something is known of; null: of all. */
+  known: Small | null;
   intervals: Intervals | null;
   attributes: Attribute[];
   grid: RankGrid | null;
 }
 
-export async function readDocument(text: string): Promise<Model> {
+/** Reads the runs of a file; those on one fabric share all that is the fabric's. */
+export async function readDocument(text: string): Promise<Model[]> {
   const packed = decodeBase64(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return decode(await new Response(stream).arrayBuffer());
@@ -114,9 +131,9 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-function decode(buffer: ArrayBuffer): Model {
+function decode(buffer: ArrayBuffer): Model[] {
   const length = new DataView(buffer).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header;
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as FileHeader;
   if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
   const start = Math.ceil((4 + length) / 8) * 8;
   const arrays = new Map<string, Small | BigUint64Array>();
@@ -132,8 +149,7 @@ function decode(buffer: ArrayBuffer): Model {
     if (!(found instanceof BigUint64Array)) throw new Error(`expected an array ${name} of 64 bits`);
     return found;
   };
-  return {
-    header,
+  const fabric = {
     nodes: small("node_x").length,
     links: small("link_gbps").length,
     nodeRail: small("node_rail"),
@@ -149,13 +165,23 @@ function decode(buffer: ArrayBuffer): Model {
     endNode: small("end_node"),
     endPort: small("end_port"),
     linkGbps: small("link_gbps"),
-    rankNode: arrays.has("rank_node") ? small("rank_node") : new Int32Array(0),
-    flows: arrays.has("flow_source") ? readFlows(small) : null,
-    load: arrays.has("load") ? big("load") : null,
-    intervals: arrays.has("time_rank") ? readIntervals(small) : null,
     attributes: header.attributes.map((each, at) => ({ ...each, value: small(`attribute_${at}`) })),
     grid: header.grid === null ? null : makeGrid(header.grid, small("rank_place")),
   };
+  return header.runs.map((run, number) => {
+    const has = (name: string): boolean => arrays.has(`${number}.${name}`);
+    const own = (name: string): Small => small(`${number}.${name}`);
+    return {
+      ...fabric,
+      header: { ...header, ...run },
+      rankNode: has("rank_node") ? own("rank_node") : new Int32Array(0),
+      rankJob: has("rank_job") ? own("rank_job") : new Int32Array(0),
+      flows: has("flow_source") ? readFlows(own) : null,
+      load: has("load") ? big(`${number}.load`) : null,
+      known: has("known") ? own("known") : null,
+      intervals: has("time_rank") ? readIntervals(own) : null,
+    };
+  });
 }
 
 function readFlows(small: (name: string) => Small): Flows {

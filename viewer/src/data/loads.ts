@@ -4,7 +4,7 @@
 import type { Selection } from "../state";
 import { Amounts, rank } from "./amounts";
 import type { Flows, Model } from "./document";
-import { numberPairs, type Pairs } from "./pairs";
+import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 import { Router } from "./routes";
 import { Timeline } from "./timeline";
 
@@ -38,7 +38,7 @@ export class LoadTable {
 
   constructor(readonly model: Model) {
     this.router = model.flows ? new Router(model, model.flows) : null;
-    this.timeline = model.intervals ? new Timeline(model.intervals) : null;
+    this.timeline = model.intervals ? new Timeline(model.intervals, model.rankJob) : null;
   }
 
   /** What each link end carries of a selection. */
@@ -115,6 +115,14 @@ export class LoadTable {
     endpointPair: (): Key => this.pairKey(this.endpointPairs),
   };
 
+  /** Keys of pairs that are numbered otherwise: `number[pair]`, below `count`. */
+  renumber(pairs: Pairs, number: Int32Array, count: number): Key {
+    return {
+      of: mapIntegers(pairs.of.length, (flow) => (pairs.of[flow] < 0 ? NO_PAIR : number[pairs.of[flow]])),
+      count,
+    };
+  }
+
   get rankPairs(): Pairs | null {
     return this.once("rank pairs", (flows) =>
       numberPairs(flows.sourceRank, flows.destinationRank, this.model.header.rank_names.length),
@@ -138,6 +146,11 @@ export class LoadTable {
       const things = ranks + flows.addressNode.length;
       return numberPairs(ends(flows.sourceRank, flows.source), ends(flows.destinationRank, flows.destination), things);
     });
+  }
+
+  /** Whether what a link end carries is known at all. */
+  knows(end: number): boolean {
+    return !this.model.known || this.model.known[end] === 1;
   }
 
   get hasFlows(): boolean {

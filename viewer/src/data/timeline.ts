@@ -1,26 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traffic over time: what ranks sent in each interval, and the part of each flow that falls into a span of time.
 
-import type { Flows, Intervals } from "./document";
+import type { Flows, Intervals, Small } from "./document";
+
+/** How the peers of a job's ranks are put into groups: of equal size, from its first rank. */
+interface Grouping {
+  firstRank: number;
+  size: number;
+}
 
 export class Timeline {
   readonly seconds: number;
-  private readonly groupRanks: number;
+  /** Of each job that has intervals. */
+  private readonly grouping = new Map<number, Grouping>();
   private readonly groups: number;
   private readonly ranks: number;
 
-  constructor(private readonly intervals: Intervals) {
-    let [seconds, group, ranks] = [0, 1, 0];
-    for (let row = 0; row < intervals.rank.length; row++) {
-      seconds = Math.max(seconds, intervals.end[row]);
-      ranks = Math.max(ranks, intervals.rank[row] + 1, intervals.lastPeer[row] + 1);
-      if (intervals.firstPeer[row] >= 0)
-        group = Math.max(group, intervals.lastPeer[row] - intervals.firstPeer[row] + 1);
+  /** `jobOf`: the job of each rank. */
+  constructor(
+    private readonly intervals: Intervals,
+    readonly jobOf: Small,
+  ) {
+    const { rank, end, firstPeer, lastPeer } = intervals;
+    let [seconds, ranks] = [0, jobOf.length];
+    const firstRank = new Map<number, number>();
+    for (let each = ranks - 1; each >= 0; each--) firstRank.set(jobOf[each], each);
+    for (let row = 0; row < rank.length; row++) {
+      seconds = Math.max(seconds, end[row]);
+      ranks = Math.max(ranks, rank[row] + 1, lastPeer[row] + 1);
+      const job = jobOf[rank[row]];
+      const size = firstPeer[row] >= 0 ? lastPeer[row] - firstPeer[row] + 1 : 1;
+      const known = this.grouping.get(job);
+      if (known) known.size = Math.max(known.size, size);
+      else this.grouping.set(job, { firstRank: firstRank.get(job) ?? 0, size });
     }
     this.seconds = seconds;
-    this.groupRanks = group;
     this.ranks = ranks;
-    this.groups = Math.ceil(ranks / group);
+    const count = ({ firstRank: first, size }: Grouping): number => Math.ceil((ranks - first) / size);
+    this.groups = [...this.grouping.values()].reduce((most, each) => Math.max(most, count(each)), 1);
+  }
+
+  /** The jobs that have intervals. */
+  get jobs(): number[] {
+    return [...this.grouping.keys()].sort((one, other) => one - other);
   }
 
   /** Bytes of each of `bins` spans of equal length, of some ranks or all. */
@@ -62,8 +84,12 @@ export class Timeline {
     return parts;
   }
 
+  /** Of a rank and the group that a peer is in; below 0 where nobody noted it. */
   private cell(rank: number, peer: number): number {
-    return rank * this.groups + Math.floor(peer / this.groupRanks);
+    const grouping = this.grouping.get(this.jobOf[rank]);
+    if (!grouping || peer < grouping.firstRank) return -1;
+    const group = Math.floor((peer - grouping.firstRank) / grouping.size);
+    return group < this.groups ? rank * this.groups + group : -1;
   }
 }
 

@@ -4,6 +4,7 @@
 import { button, byId } from "../dom";
 import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
+import { ChangesPanel } from "./changes";
 import { Domain } from "./domain";
 import { Hosts } from "./hosts";
 import { Links } from "./links";
@@ -16,6 +17,7 @@ import { What } from "./what";
 function makePanels(page: Page): Panel[] {
   const { model, table } = page;
   return [
+    ...(page.runs.length > 1 ? [new ChangesPanel(page)] : []),
     new What(page),
     ...(model.header.rank_names.length ? [new Ranks(page)] : []),
     ...(table.hasFlows ? [new Hosts(page), new PairsPanel(page)] : []),

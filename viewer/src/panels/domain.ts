@@ -5,7 +5,7 @@ import { type Attribute, membersOf } from "../data/attributes";
 import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
 import type { Page, Panel } from "../page";
 import { AttributeColours } from "../pictures/attribute_colours";
-import { Scale } from "../pictures/colours";
+import { LoadScale } from "../pictures/colours";
 import type { Look } from "../pictures/look";
 import { formatBytes, formatCount, printable } from "../show";
 import { RankGridPicture } from "./rank_grid";
@@ -62,7 +62,7 @@ export class Domain implements Panel {
       const amount = sent.rough(rank);
       if (amount) [least, most] = [Math.min(least, amount), Math.max(most, amount)];
     }
-    const scale = new Scale(most ? least : 0, most, look.state.log ?? false);
+    const scale = new LoadScale(most ? least : 0, most, look.state.log ?? false);
     this.picture?.show(look, (rank) => {
       if (attribute?.of === "rank") return this.colours[colour ?? 0].of(rank, look.theme);
       const amount = sent?.rough(rank) ?? 0;

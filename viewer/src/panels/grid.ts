@@ -3,7 +3,7 @@
 
 import type { Pairs } from "../data/pairs";
 import { element } from "../dom";
-import { Scale } from "../pictures/colours";
+import { LoadScale } from "../pictures/colours";
 import type { Look } from "../pictures/look";
 
 const SIDE = 360;
@@ -80,7 +80,7 @@ export class Grid {
       least = Math.min(least, sum);
       most = Math.max(most, sum);
     }
-    const scale = new Scale(most ? least : 0, most, look.state.log ?? false);
+    const scale = new LoadScale(most ? least : 0, most, look.state.log ?? false);
     context.fillStyle = look.theme.ground;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
     this.sums.forEach((sum, cell) => {

@@ -84,7 +84,7 @@ export class Cells implements Drawing {
       batches[look.steps[end]].push(end);
     }
     batches.forEach((ends, batch) => {
-      ink.fillStyle = batch ? look.theme.ramp[batch - 1] : look.theme.idle;
+      ink.fillStyle = batch ? look.ramp[batch - 1] : look.theme.idle;
       for (let at = 0; at < ends.length; at++) {
         const first = ends[at];
         // Cells of one colour below one another are one, where no gap is between them.

@@ -5,10 +5,16 @@
 const LIGHT = ["#fbd26a", "#f58c46", "#d94a6a", "#8a2a86", "#260c51"];
 const DARK = ["#6f5ac0", "#a850b0", "#e2637f", "#fba35f", "#fdecab"];
 
+/** Of differences: less, the same, more; blue and orange, which eyes of all kinds tell apart, and grey between. */
+const LIGHT_CHANGE = ["#0b3c8c", "#3f7fc4", "#a9c3de", "#cfd2d6", "#e6bd84", "#c9731a", "#7d3c00"];
+const DARK_CHANGE = ["#a8d1ff", "#5a9be6", "#39618f", "#4a4f57", "#8a6233", "#e0913a", "#ffd9a0"];
+
 export const STEPS = 64;
 
 export interface Theme {
   ramp: string[];
+  /** Of differences. */
+  change: string[];
   ground: string;
   idle: string;
   faded: string;
@@ -26,6 +32,7 @@ export interface Theme {
 export const THEMES: Record<"light" | "dark", Theme> = {
   light: {
     ramp: interpolate(LIGHT),
+    change: interpolate(LIGHT_CHANGE),
     ground: "#ffffff",
     idle: "#e3e6ea",
     faded: "#d5d9df",
@@ -39,6 +46,7 @@ export const THEMES: Record<"light" | "dark", Theme> = {
   },
   dark: {
     ramp: interpolate(DARK),
+    change: interpolate(DARK_CHANGE),
     ground: "#14171c",
     idle: "#262b33",
     faded: "#343b46",
@@ -62,15 +70,36 @@ function interpolate(stops: string[]): string[] {
   });
 }
 
-/** From an amount to the number of its colour; `least` and `most` are of those that are above 0. */
-export class Scale {
+/** From amounts to colours, and back. */
+export interface Scale {
+  /** Of the sizes of all amounts that are not 0. */
+  readonly least: number;
+  readonly most: number;
+  readonly logarithmic: boolean;
+  /** What the two ends of the scale stand for. */
+  readonly ends: [number, number];
+  /** Where an amount is on the scale, from 0 to 1. */
+  part(amount: number): number;
+  /** The amount at a part of the scale. */
+  amount(part: number): number;
+  /** The number of an amount's colour. */
+  step(amount: number): number;
+  /** How much a step stands out, from 0 to 1. */
+  weight(step: number): number;
+}
+
+/** Of amounts from 0 on. */
+export class LoadScale implements Scale {
   constructor(
     readonly least: number,
     readonly most: number,
     readonly logarithmic: boolean,
   ) {}
 
-  /** Where an amount is on the scale, from 0 to 1. */
+  get ends(): [number, number] {
+    return [this.logarithmic ? this.least : 0, this.most];
+  }
+
   part(amount: number): number {
     if (this.most <= 0) return 0;
     const part = !this.logarithmic
@@ -81,12 +110,49 @@ export class Scale {
     return Math.max(0, Math.min(1, part));
   }
 
-  /** The amount at a part of the scale. */
   amount(part: number): number {
     return this.logarithmic ? this.least * (this.most / this.least) ** part : this.most * part;
   }
 
   step(amount: number): number {
     return Math.round(this.part(amount) * (STEPS - 1));
+  }
+
+  weight(step: number): number {
+    return step / (STEPS - 1);
+  }
+}
+
+/** Of differences, from the greatest loss to the greatest gain: 0 is in the middle, equal ones are equally far from it. */
+export class ChangeScale implements Scale {
+  private readonly sizes: LoadScale;
+
+  constructor(
+    readonly least: number,
+    readonly most: number,
+    readonly logarithmic: boolean,
+  ) {
+    this.sizes = new LoadScale(least, most, logarithmic);
+  }
+
+  get ends(): [number, number] {
+    return [-this.most, this.most];
+  }
+
+  part(amount: number): number {
+    return amount ? 0.5 + (Math.sign(amount) * this.sizes.part(Math.abs(amount))) / 2 : 0.5;
+  }
+
+  amount(part: number): number {
+    const size = Math.abs(2 * part - 1);
+    return size ? Math.sign(part - 0.5) * this.sizes.amount(size) : 0;
+  }
+
+  step(amount: number): number {
+    return Math.round(this.part(amount) * (STEPS - 1));
+  }
+
+  weight(step: number): number {
+    return Math.abs(2 * (step / (STEPS - 1)) - 1);
   }
 }

@@ -26,6 +26,25 @@ export type Ink = Pick<
 const BASELINES: Record<string, string> = { middle: "central", top: "hanging", alphabetic: "alphabetic" };
 const ANCHORS: Record<string, string> = { left: "start", center: "middle", right: "end", start: "start", end: "end" };
 
+/** Has a part painted in a frame of its own, with 0 at the frame's corner; what stands out of it is cut off. */
+export function paintWithin(
+  ink: CanvasRenderingContext2D | SvgInk,
+  [left, top, width, height]: [number, number, number, number],
+  paint: (ink: Ink) => void,
+): void {
+  if (ink instanceof SvgInk) {
+    ink.nest(left, top, width, height, paint);
+    return;
+  }
+  ink.save();
+  ink.beginPath();
+  ink.rect(left, top, width, height);
+  ink.clip();
+  ink.translate(left, top);
+  paint(ink);
+  ink.restore();
+}
+
 export class SvgInk implements Ink {
   fillStyle: string | CanvasGradient | CanvasPattern = "#000";
   strokeStyle: string | CanvasGradient | CanvasPattern = "#000";
@@ -79,6 +98,13 @@ export class SvgInk implements Ink {
 
   setLineDash(lengths: Iterable<number>): void {
     this.dash = [...lengths].join(" ");
+  }
+
+  /** A picture within this one; an SVG element cuts off what stands out of it. */
+  nest(x: number, y: number, width: number, height: number, paint: (ink: SvgInk) => void): void {
+    this.add(`<svg ${rectangle(x, y, width, height)}>`);
+    paint(this);
+    this.add("</svg>");
   }
 
   toString(width: number, height: number): string {

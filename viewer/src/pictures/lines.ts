@@ -103,11 +103,13 @@ export class Lines implements Drawing {
     const faint = Math.min(Math.max(INK / Math.sqrt(2 * this.model.links + 1), 0.4), 1.6);
     const lit = batches.slice(1).reduce((sum, ends) => sum + ends.length, 0);
     const thin = Math.min(Math.max(INK / Math.sqrt(lit + 1), THINNEST), 2.4);
-    batches.forEach((ends, batch) => {
-      ink.strokeStyle = batch ? look.theme.ramp[batch - 1] : look.theme.idle;
-      ink.lineWidth = batch ? widthOf(thin, batch) : Math.min(thin, faint);
-      this.stroke(ink, ends, view);
-    });
+    const weight = (batch: number): number => (batch ? look.scale.weight(batch - 1) : -1);
+    const order = Array.from(batches.keys()).sort((one, other) => weight(one) - weight(other));
+    for (const batch of order) {
+      ink.strokeStyle = batch ? look.ramp[batch - 1] : look.theme.idle;
+      ink.lineWidth = batch ? widthOf(thin, weight(batch)) : Math.min(thin, faint);
+      this.stroke(ink, batches[batch], view);
+    }
     if (look.ways.length) {
       ink.strokeStyle = look.theme.chosen;
       ink.lineWidth = 1.5;
@@ -226,8 +228,8 @@ export class Lines implements Drawing {
 }
 
 /** The more a line carries, the thicker; but lines of more than a pixel take many times as long where there are many. */
-function widthOf(thin: number, batch: number): number {
-  const width = thin * (1 + batch / STEPS);
+function widthOf(thin: number, weight: number): number {
+  const width = thin * (1 + weight);
   return thin > THINNEST ? width : Math.min(width, 1);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be seen of a state: loads, which link ends are drawn, in which colours.
+// What is to be seen of a state: loads or differences, which link ends are drawn, in which colours.
 
 import { type Amounts, type Ranking, rank } from "../data/amounts";
 import type { Model } from "../data/document";
-import type { LoadTable } from "../data/loads";
+import type { Run } from "../page";
+import { formatBytes, formatChange } from "../show";
 import type { State } from "../state";
-import { Scale, type Theme } from "./colours";
+import { ChangeScale, LoadScale, type Scale, type Theme } from "./colours";
 
 const SWITCH = 1;
 const RANKED = 200;
@@ -17,10 +18,13 @@ export const IDLE = 0;
 export interface Look {
   state: State;
   theme: Theme;
-  /** Of each link end, by the selection. */
+  run: Run;
+  /** Of each link end, by the selection: bytes, or where `isChange` what they are more than before. */
   amounts: Amounts;
+  isChange: boolean;
   /** Of each link end: `HIDDEN`, `IDLE` or 1 + its colour. */
   steps: Uint8Array;
+  ramp: string[];
   scale: Scale;
   /** Link ends with a colour, the greatest first; those between switches first among equals. */
   ranking: Ranking;
@@ -28,33 +32,49 @@ export interface Look {
   ways: number[];
 }
 
-export function makeLook(model: Model, table: LoadTable, state: State, theme: Theme, amounts: Amounts): Look {
-  const ends = 2 * model.links;
-  const steps = new Uint8Array(ends);
-  let [least, most] = [Number.POSITIVE_INFINITY, 0];
-  for (let end = 0; end < ends; end++) {
-    if (!isAmong(model, state, end)) {
-      steps[end] = HIDDEN;
-      continue;
-    }
-    const amount = amounts.rough(end);
-    if (!amount) continue;
-    least = Math.min(least, amount);
-    most = Math.max(most, amount);
-  }
-  const scale = new Scale(most ? least : 0, most, state.log ?? false);
+/** The loads of a run; `others` are on the same scale. */
+export function makeLook(run: Run, state: State, theme: Theme, amounts: Amounts, others: Amounts[] = []): Look {
+  const { model } = run;
+  const steps = hideOthers(model, state);
+  const scale = new LoadScale(...rangeOf([amounts, ...others], steps), state.log ?? false);
   const [low, high] = state.load ?? [0, Number.POSITIVE_INFINITY];
-  for (let end = 0; end < ends; end++) {
+  for (let end = 0; end < steps.length; end++) {
     const amount = amounts.rough(end);
     if (steps[end] === HIDDEN) continue;
     if (amount && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
-  const between = (end: number): number =>
-    model.nodeKind[model.endNode[end]] === SWITCH && model.nodeKind[model.endNode[end ^ 1]] === SWITCH ? 1 : 0;
-  const before = (one: number, other: number): number => between(other) - between(one) || one - other;
-  const ranking = rank(amounts, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE);
-  return { state, theme, amounts, steps, scale, ranking, ways: findWays(model, table, state, amounts) };
+  const ranking = rankEnds(model, amounts, steps);
+  const ways = findWays(run, state, amounts);
+  return { state, theme, run, amounts, isChange: false, steps, ramp: theme.ramp, scale, ranking, ways };
+}
+
+/** What a run has more than another, `change`; link ends without either are as if unused. */
+export function makeChangeLook(
+  run: Run,
+  state: State,
+  theme: Theme,
+  change: Amounts,
+  isKnown: (end: number) => boolean,
+): Look {
+  const { model } = run;
+  const steps = hideOthers(model, state);
+  const sizes = change.magnitudes();
+  const scale = new ChangeScale(...rangeOf([sizes], steps), state.log ?? false);
+  const [low, high] = state.change ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = change.rough(end);
+    if (steps[end] === HIDDEN) continue;
+    if (isKnown(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    else if (state.used) steps[end] = HIDDEN;
+  }
+  const ranking = rankEnds(model, sizes, steps);
+  return { state, theme, run, amounts: change, isChange: true, steps, ramp: theme.change, scale, ranking, ways: [] };
+}
+
+/** An amount of a look in words. */
+export function sayAmount({ isChange }: Look, amount: number): string {
+  return isChange ? formatChange(amount) : formatBytes(amount);
 }
 
 /** The upper of the levels that a link joins. */
@@ -62,14 +82,39 @@ export function levelOf(model: Model, end: number): number {
   return Math.max(model.nodeLevel[model.endNode[end]], model.nodeLevel[model.endNode[end ^ 1]]);
 }
 
-function isAmong(model: Model, { rail, level }: State, end: number): boolean {
-  return (
-    (rail === undefined || model.nodeRail[model.endNode[end]] === rail) &&
-    (level === undefined || levelOf(model, end) === level)
-  );
+/** Steps with what the filters of rail and level leave out. */
+function hideOthers(model: Model, { rail, level }: State): Uint8Array {
+  const steps = new Uint8Array(2 * model.links);
+  for (let end = 0; end < steps.length; end++) {
+    const among =
+      (rail === undefined || model.nodeRail[model.endNode[end]] === rail) &&
+      (level === undefined || levelOf(model, end) === level);
+    if (!among) steps[end] = HIDDEN;
+  }
+  return steps;
 }
 
-function findWays(model: Model, table: LoadTable, { source, destination }: State, amounts: Amounts): number[] {
+/** The least and the greatest of amounts above 0; zeros where there are none. */
+function rangeOf(all: Amounts[], steps: Uint8Array): [number, number] {
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (const amounts of all)
+    for (let end = 0; end < steps.length; end++) {
+      const amount = amounts.rough(end);
+      if (!amount || steps[end] === HIDDEN) continue;
+      least = Math.min(least, amount);
+      most = Math.max(most, amount);
+    }
+  return [most ? least : 0, most];
+}
+
+function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array): Ranking {
+  const between = (end: number): number =>
+    model.nodeKind[model.endNode[end]] === SWITCH && model.nodeKind[model.endNode[end ^ 1]] === SWITCH ? 1 : 0;
+  const before = (one: number, other: number): number => between(other) - between(one) || one - other;
+  return rank(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE);
+}
+
+function findWays({ model, table }: Run, { source, destination }: State, amounts: Amounts): number[] {
   if (source === undefined || destination === undefined) return [];
   const ways = model.header.rails.map((_, rail) => table.wayOfRanks(source, destination, rail));
   return ways.flat().filter((end) => !amounts.rough(end));

@@ -16,6 +16,8 @@ export interface StageEvents {
   /** The pointer is over something, or over nothing; at CSS pixels of the canvas. */
   hover(hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
+  /** The view moves. */
+  move(view: Transform): void;
   /** The view has changed and come to rest. */
   settle(): void;
 }
@@ -63,6 +65,7 @@ export class Stage {
   fit(): void {
     this.view = this.fitted();
     this.redraw();
+    this.events.move(this.view);
     this.events.settle();
   }
 
@@ -78,6 +81,12 @@ export class Stage {
   pan(x: number, y: number): void {
     this.view = { scale: this.view.scale, x: this.view.x + x, y: this.view.y + y };
     this.move();
+  }
+
+  /** Moves as another stage does, without a word. */
+  follow(view: Transform): void {
+    this.view = { ...view };
+    this.showMoved();
   }
 
   /** Where half of a link is: the middle of it, in CSS pixels of the canvas. */
@@ -172,8 +181,13 @@ export class Stage {
     this.redraw();
   }
 
-  /** Moves the picture that there is; draws it anew when the hand rests. */
   private move(): void {
+    this.showMoved();
+    this.events.move(this.view);
+  }
+
+  /** Moves the picture that there is; draws it anew when the hand rests. */
+  private showMoved(): void {
     if (!this.frame)
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the one-file web view is made of: a traffic on a fabric, what it is compared with, and what the user told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof.errors import UsageError
+from ibprof.show import printable
+from ibprof_converter.cli.inputs import Loaded, Network, load_traffic, split_inputs
+from ibprof_converter.cli.layout_outputs import name_fabrics, naming, titles_of
+from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.traffic.agreement import Agreement
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import ALL, Traffic, no_counters
+from ibprof_converter.viewer import attributes as data
+from ibprof_converter.viewer.document import encode_document
+from ibprof_converter.viewer.page import write_page
+from ibprof_converter.viewer.runs import FLOW_LIMIT, Run
+from ibprof_converter.viewer.timeline import merge_intervals
+
+_RECORDED = "as recorded"
+_PREDICTED = "predicted"
+_MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Another run on the same fabric.
+
+    Attributes:
+        traffic, placement: as the user named them.
+        loaded: what they are.
+    """
+
+    traffic: str
+    placement: str
+    loaded: Loaded
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for what is known of ranks and nodes beside the traffic."""
+    parser.add_argument(
+        "--rank-data",
+        metavar="FILE",
+        type=Path,
+        help="CSV with the column rank, then any others: numbers or words to colour ranks by; x, y and z are the "
+        "place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
+    )
+    parser.add_argument(
+        "--node-data",
+        metavar="FILE",
+        type=Path,
+        help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
+        "role, to colour nodes and to choose them by",
+    )
+
+
+def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for what the traffic is compared with."""
+    compared = parser.add_argument_group("compare", "side by side with TRAFFIC, and the difference from it")
+    compared.add_argument(
+        "--compare", metavar="TRAFFIC", action="append", default=[], help="another traffic on the same fabric; several"
+    )
+    compared.add_argument(
+        "--compare-placement",
+        metavar="HOW",
+        action="append",
+        default=[],
+        help="where its ranks are, as for --placement: one for each --compare in their order; without --compare the "
+        "same TRAFFIC placed otherwise; several",
+    )
+
+
+def load_compared(
+    arguments: argparse.Namespace, network: Network, progress: Callable[[str], None]
+) -> tuple[Compared, ...]:
+    """Read what a traffic is to be compared with.
+
+    Args:
+        arguments: of `add_input_arguments` and `add_compare_arguments`.
+        network: the fabric.
+        progress: is told what begins.
+
+    Raises:
+        IbprofError: of any kind.
+    """
+    traffics, placements = list(arguments.compare), list(arguments.compare_placement)
+    own = split_inputs(arguments.inputs)[1]
+    if placements and not traffics:
+        if len(own) > 1:
+            raise UsageError("--compare-placement: expected one job, or a --compare for it")
+        traffics = own * len(placements)
+    if placements and len(placements) != len(traffics):
+        raise UsageError(
+            f"--compare-placement: expected one for each of {len(traffics)} --compare, found {len(placements)}"
+        )
+    if not placements:
+        # The rule of the run itself holds for the others too.
+        shared = arguments.placement or []
+        placements = (shared if len(shared) == 1 else [""]) * len(traffics)
+    compared = []
+    for traffic, placement in zip(traffics, placements, strict=True):
+        asked = argparse.Namespace(**{**vars(arguments), "placement": [placement] if placement else None})
+        asked.counters = []
+        loaded = load_traffic(network, asked, [traffic], progress=progress, flows_limit=FLOW_LIMIT)
+        compared.append(Compared(traffic, placement, loaded))
+    return tuple(compared)
+
+
+def write_view(
+    path: Path, loaded: Loaded, arguments: argparse.Namespace | None = None, compared: Sequence[Compared] = ()
+) -> None:
+    """Write the one-file web view.
+
+    Args:
+        path: the file.
+        loaded: what it shows.
+        arguments: of `add_input_arguments` and `add_data_arguments`, if any.
+        compared: what it is compared with.
+
+    Raises:
+        OSError: the file cannot be written; it names it.
+    """
+    document = describe_view(loaded, arguments, compared)
+    with naming(path):
+        write_page(path, document)
+
+
+def describe_view(
+    loaded: Loaded, arguments: argparse.Namespace | None = None, compared: Sequence[Compared] = ()
+) -> bytes:
+    """Give all that the web view shows, as its page reads it.
+
+    Args:
+        loaded: fabric and traffic; port counters that it was held against are a run of their own.
+        arguments: of `add_input_arguments` and `add_data_arguments`, if any.
+        compared: what it is compared with.
+
+    Raises:
+        InputError: a file of such data is not what it should be.
+        UsageError: there are no ranks that data could be of.
+    """
+    profile = loaded.demand.profile if loaded.demand else None
+    attributes: list[data.Attribute] = []
+    grid = data.find_recorded_grid(profile)
+    if arguments is not None and arguments.rank_data is not None:
+        ranks = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else ()
+        if not len(ranks):
+            raise UsageError(f"--rank-data {arguments.rank_data}: the traffic knows no ranks")
+        attributes, told = data.read_rank_data(arguments.rank_data, len(ranks))
+        grid = told or grid
+    if arguments is not None and arguments.node_data is not None:
+        fabrics = [subnet.fabric for subnet in loaded.subnets]
+        attributes += data.read_node_data(arguments.node_data, fabrics, loaded.hosts)
+    names = _name_runs(loaded, arguments, compared)
+    runs = [
+        _run_of(name, each) for name, each in zip(names, [loaded, *(each.loaded for each in compared)], strict=True)
+    ]
+    if loaded.agreement:
+        runs.append(_run_of_counters(loaded, loaded.agreement))
+    title = titles_of(loaded)[0]
+    if len(runs) > 1:
+        title = printable(f"{' | '.join(run.name for run in runs)} on {name_fabrics(loaded)}")
+    return encode_document(title, loaded.subnets, loaded.layouts, loaded.hosts, runs, attributes, grid)
+
+
+def _run_of(name: str, loaded: Loaded) -> Run:
+    first = loaded.placed.first_rank if isinstance(loaded.placed, Traffic) else (0,)
+    intervals = merge_intervals([profile.intervals if profile else None for profile in loaded.profiles], first)
+    coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
+    return Run(name, loaded.placed, loaded.loads, coverage, intervals)
+
+
+def _run_of_counters(loaded: Loaded, agreement: Agreement) -> Run:
+    nothing = no_counters(agreement.origin, agreement.notes)
+    loads = Loads(
+        by_rail=tuple(counted[:, :, None] for counted in agreement.counted),
+        groups=((ALL, ALL),),
+        bytes_total=agreement.bytes_counted,
+        bytes_routed=agreement.bytes_counted,
+        bytes_on_host=0,
+        bytes_unrouted={},
+    )
+    coverage = describe_coverage(None, nothing, loaded.subnets)
+    return Run(_MEASURED, nothing, loads, coverage, known=agreement.known)
+
+
+def _name_runs(loaded: Loaded, arguments: argparse.Namespace | None, compared: Sequence[Compared]) -> Sequence[str]:
+    """Name runs by what tells them apart: the traffic, the placement, or both; by number where nothing does."""
+    if not compared or arguments is None:
+        return [_PREDICTED if loaded.agreement else ""]
+    own = (" + ".join(split_inputs(arguments.inputs)[1]), " + ".join(arguments.placement or ()))
+    told = [own, *((each.traffic, each.placement) for each in compared)]
+    traffics = [_shorten(traffic) for traffic, _ in told]
+    placements = [_shorten(placement) or _RECORDED for _, placement in told]
+    if len(set(traffics)) == 1 and len({traffic for traffic, _ in told}) > 1:
+        traffics = ["/".join(Path(traffic).parts[-2:]) for traffic, _ in told]
+    if len(set(traffics)) == 1:
+        names = placements
+    elif len(set(placements)) == 1:
+        names = traffics
+    else:
+        names = [f"{traffic}, {placement}" for traffic, placement in zip(traffics, placements, strict=True)]
+    return [name if names.count(name) == 1 else f"{name} #{at + 1}" for at, name in enumerate(names)]
+
+
+def _shorten(name: str) -> str:
+    """Leave out the folders of a file's name."""
+    return Path(name).name if Path(name).exists() else name

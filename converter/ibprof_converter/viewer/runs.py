@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is put on the fabric, once or several times: two runs, two placements, a prediction and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile import Intervals
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, PortCounters, Traffic
+from ibprof_converter.viewer.flows import NONE, describe_flows
+from ibprof_converter.viewer.timeline import describe_intervals
+
+FLOW_LIMIT = 1 << 21
+"""Flows that the page can add up exactly: sums of so many 32-bit halves stay below 2**53. Beyond, loads are shipped."""
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is put on the fabric.
+
+    Attributes:
+        name: tells it from others in the same file.
+        placed: the traffic.
+        loads: what it puts on the links; shipped only where the page cannot add them up itself.
+        coverage: what the numbers rest on.
+        intervals: when the ranks of `placed` sent; None where nobody noted it.
+        known: for each rail bool [link, end], whether there is a number at all; None where there is for all.
+    """
+
+    name: str
+    placed: Traffic | PortCounters
+    loads: Loads
+    coverage: Coverage
+    intervals: Intervals | None = None
+    known: tuple[npt.NDArray[np.bool_], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNames:
+    """Names that all runs of a file number alike, so that a choice is the same in each."""
+
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    jobs: tuple[str, ...]
+    ranks: tuple[str, ...]
+
+
+def share_names(runs: Sequence[Run]) -> SharedNames:
+    """Give the names of all runs, those of the first in front."""
+    traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
+
+    def join(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for each in names for name in each))
+
+    return SharedNames(
+        regions=join([each.regions for each in traffics]) or (ALL,),
+        operations=join([each.operations for each in traffics]) or (ALL,),
+        jobs=join([each.jobs for each in traffics]) or (ALL,),
+        # Those of a job one after the other, so that groups of peers are ranges in each run.
+        ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
+    )
+
+
+def _rank_order(name: str) -> tuple[int, ...]:
+    parts = name.split(":")
+    return len(parts), *map(int, parts)
+
+
+def describe_run(
+    run: Run,
+    names: SharedNames,
+    subnets: Sequence[Subnet],
+    order: Sequence[npt.NDArray[np.intp]],
+    first_node: npt.NDArray[np.int64],
+) -> tuple[dict[str, object], Arrays]:
+    """Describe a run.
+
+    Args:
+        run: it.
+        names: that it shares with others.
+        subnets: the rails.
+        order: of each rail's link ends, as the page numbers them.
+        first_node: the page's number of each rail's first node.
+
+    Returns:
+        What the page's JSON has of it, and its arrays.
+    """
+    placed, loads, coverage = run.placed, run.loads, run.coverage
+    about: dict[str, object] = {
+        "name": run.name,
+        "coverage": {
+            "origin": coverage.origin,
+            "rails": coverage.rails,
+            "not_seen": coverage.not_seen,
+            "modelled": coverage.modelled,
+            "notes": coverage.notes,
+        },
+        # As text, since JSON's readers take numbers for floats.
+        "bytes_total": str(loads.bytes_total),
+        "bytes_routed": str(loads.bytes_routed),
+        "bytes_on_host": str(loads.bytes_on_host),
+        "bytes_unrouted": {reason: str(amount) for reason, amount in loads.bytes_unrouted.items()},
+    }
+    arrays: Arrays = {}
+    if isinstance(placed, Traffic):
+        arrays |= _describe_ranks(placed, names, subnets, first_node)
+    if isinstance(placed, Traffic) and (0 < len(placed.bytes) <= FLOW_LIMIT or not loads.bytes_routed):
+        arrays |= describe_flows(placed, subnets, order, first_node)
+        if run.intervals is not None and len(run.intervals.rank):
+            arrays |= describe_intervals(run.intervals)
+        arrays |= _renumber(arrays, placed, names)
+    else:
+        totals = [loaded.sum(axis=2, dtype=np.uint64).ravel() for loaded in loads.by_rail]
+        arrays["load"] = np.concatenate([total[ends] for total, ends in zip(totals, order, strict=True)])
+    if run.known is not None:
+        known = [known.ravel()[ends] for known, ends in zip(run.known, order, strict=True)]
+        arrays["known"] = np.concatenate(known).astype(np.uint8)
+    return about, arrays
+
+
+def _describe_ranks(
+    placed: Traffic, names: SharedNames, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
+) -> Arrays:
+    """Give the node of each rank on each rail, int32 [rank * rail], and its job, `NONE` for none."""
+    nodes = []
+    for rail, subnet in enumerate(subnets):
+        lid = placed.rank_lid[:, rail]
+        node = subnet.fabric.lid_node[lid]
+        nodes.append(np.where((lid == NO_LID) | (node < 0), NONE, node + first_node[rail]))
+    job = np.array([names.jobs.index(name) for name in placed.jobs], np.int32)
+    own = np.array([placed.job_of_rank(rank)[0] for rank in range(len(placed.rank_lid))], np.intp)
+    return {
+        "rank_node": spread_ranks(np.stack(nodes, axis=1).astype(np.int32), placed, names, NONE).ravel(),
+        "rank_job": spread_ranks(job[own].reshape(-1, 1), placed, names, NONE).ravel(),
+    }
+
+
+def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
+    """Number the ranks, regions, operations and jobs of flows and intervals as all runs do."""
+    rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # the last is what `NO_RANK` finds
+    addresses = own["rank_address"].reshape(len(placed.rank_lid), -1)
+    region, operation, job = (
+        _number(mine, shared).astype(np.uint16)
+        for mine, shared in (
+            (placed.regions, names.regions),
+            (placed.operations, names.operations),
+            (placed.jobs, names.jobs),
+        )
+    )
+    of_ranks = ("flow_source_rank", "flow_destination_rank", "time_rank", "time_first_peer", "time_last_peer")
+    return {name: rank[own[name]] for name in of_ranks if name in own} | {
+        "flow_region": region[own["flow_region"]],
+        "flow_operation": operation[own["flow_operation"]],
+        "flow_job": job[own["flow_job"]],
+        "rank_address": spread_ranks(addresses, placed, names, NONE).ravel(),
+    }
+
+
+def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
+    """Give values by rank, [rank, any], to the ranks of all runs; `nothing` to those that have none."""
+    spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
+    number = _number(placed.rank_names, names.ranks)[: len(values)]
+    spread[number] = values[: len(number)]
+    return spread
+
+
+def _number(own: Sequence[str], shared: Sequence[str]) -> npt.NDArray[np.int32]:
+    place = {name: number for number, name in enumerate(shared)}
+    return np.array([place[name] for name in own], np.int32)
