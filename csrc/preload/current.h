@@ -31,10 +31,16 @@ struct ibp_current {
     uint8_t kind;            /* enum ibp_call_kind */
     bool starts_request;     /* it is MPI_Start or MPI_Startall, which counts for itself */
     int tag;                 /* internal one that it is expected to take; 0 where none is */
-    ibp_handle communicator; /* its argument; 0 where it has none */
+    long communicator;       /* its argument, unread; 0 where it has none */
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current ibp_current;
+
+/* The communicator of the call; 0 where it has none. */
+static inline ibp_handle ibp_current_communicator(void)
+{
+    return IBP_HANDLE(ibp_current.communicator);
+}
 
 static inline void ibp_enter(struct ibp_current call)
 {

@@ -93,12 +93,12 @@ static __attribute__((noinline)) void leave_with_request(int result, enum ibp_ca
         ibp_request_keep_operation(ibp_mpi_request((void **)last_argument, 0), operation);
 }
 
-static inline void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator, long first_argument)
+static inline void enter(unsigned operation, enum ibp_call_kind kind, long communicator, long first_argument)
 {
     ibp_enter((struct ibp_current){
         .operation = (uint16_t)operation,
         .kind = (uint8_t)kind,
-        .communicator = IBP_HANDLE(communicator),
+        .communicator = communicator,
     });
     ibp_tick();
     if (takes_tag(kind) || kind == IBP_CALL_FREEING) prepare(kind, first_argument);
@@ -126,7 +126,18 @@ static inline bool is_sendrecv(unsigned operation)
     return operation == IBP_OPERATION_Sendrecv || operation == IBP_OPERATION_Sendrecv_replace ||
            operation == IBP_OPERATION_Isendrecv || operation == IBP_OPERATION_Isendrecv_replace;
 }
-#define AT(place, count) arguments[(place) < (count) ? (place) : 0]
+
+/* Whether a call is entered and left with nothing else to be done. */
+static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
+{
+    return !takes_tag(kind) && kind != IBP_CALL_FREEING && operation != IBP_OPERATION_Cart_create &&
+           IBP_LIKELY(ibp_get_here() == &ibp_outside) && IBP_LIKELY(!ibp_ticking) &&
+           (!is_sendrecv(operation) || IBP_LIKELY(!ibp_source_unproved));
+}
+
+/* One of a call's arguments; 0 where it has none there. */
+#define ARGUMENT(count, place)                                                                                         \
+    ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
 /* The next function of a wrapper's name: until it is called first, one that looks for it. */
 #define NEXT(function, count)                                                                                          \
@@ -141,21 +152,34 @@ static inline bool is_sendrecv(unsigned operation)
         return next_##function(ARGUMENTS_##count);                                                                     \
     }
 
+/* Most calls go the short way: one thread is in MPI, in no other call, and nothing else is to be done. */
 #define WRAPPER(define, function, name, count, call_kind, position)                                                    \
     NEXT(function, count)                                                                                              \
-    define(function, PARAMETERS_##count)                                                                               \
+    static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
     {                                                                                                                  \
-        const long arguments[] = {ARGUMENTS_##count};                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (IBP_UNLIKELY(ibp_get_here() != &ibp_outside) && (!ibp_is_active() || ibp_current.operation))               \
+        if (ibp_get_here() != &ibp_outside && (!ibp_is_active() || ibp_current.operation))                             \
             return next_##function(ARGUMENTS_##count);                                                                 \
-        enter(IBP_OPERATION_##name, IBP_CALL_##call_kind,                                                              \
-              (position) == NO_COMMUNICATOR ? 0 : arguments[(position) < 0 ? 0 : (position)], a0);                     \
+        enter(IBP_OPERATION_##name, IBP_CALL_##call_kind, ARGUMENT(count, position), a0);                              \
         if (is_sendrecv(IBP_OPERATION_##name) && IBP_UNLIKELY(ibp_source_unproved))                                    \
-            expect(#function, AT(1, count), AT(2, count), AT(3, count), AT(4, count));                                 \
+            expect(#function, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3), ARGUMENT(count, 4));         \
         result = next_##function(ARGUMENTS_##count);                                                                   \
-        leave(result, IBP_OPERATION_##name, IBP_CALL_##call_kind, arguments[(count) - 1]);                             \
+        leave(result, IBP_OPERATION_##name, IBP_CALL_##call_kind, ARGUMENT(count, (count) - 1));                       \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    define(function, PARAMETERS_##count)                                                                               \
+    {                                                                                                                  \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (!is_short(IBP_OPERATION_##name, IBP_CALL_##call_kind)) return slowly_##function(ARGUMENTS_##count);        \
+        ibp_enter((struct ibp_current){                                                                                \
+            .operation = IBP_OPERATION_##name,                                                                         \
+            .kind = IBP_CALL_##call_kind,                                                                              \
+            .communicator = ARGUMENT(count, position),                                                                 \
+        });                                                                                                            \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
+        ibp_leave();                                                                                                   \
         return result;                                                                                                 \
     }
 
@@ -168,12 +192,12 @@ static inline bool is_sendrecv(unsigned operation)
         int result;                                                                                                    \
                                                                                                                        \
         if (ibp_current.operation) return next_##function(ARGUMENTS_##count);                                          \
-        enter(IBP_OPERATION_##name, IBP_CALL_SENDING, (ibp_handle[]){ARGUMENTS_##count}[position], 0);                 \
+        enter(IBP_OPERATION_##name, IBP_CALL_SENDING, ARGUMENT(count, position), 0);                                   \
         if (IBP_UNLIKELY(ibp_source_unproved) && !(keeps_request)) expect(#function, a1, a2, a3, a4);                  \
         result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \
         if ((keeps_request) && !result)                                                                                \
-            ibp_request_keep_operation(ibp_mpi_request((void **)(ibp_handle[]){ARGUMENTS_##count}[(count) - 1], 0),    \
+            ibp_request_keep_operation(ibp_mpi_request((void **)ARGUMENT(count, (count) - 1), 0),                      \
                                        IBP_OPERATION_##name);                                                          \
         return result;                                                                                                 \
     }                                                                                                                  \
@@ -188,7 +212,7 @@ static inline bool is_sendrecv(unsigned operation)
         ibp_enter((struct ibp_current){                                                                                \
             .operation = IBP_OPERATION_##name,                                                                         \
             .kind = IBP_CALL_SENDING,                                                                                  \
-            .communicator = IBP_HANDLE((ibp_handle[]){ARGUMENTS_##count}[position]),                                   \
+            .communicator = ARGUMENT(count, position),                                                                 \
         });                                                                                                            \
         result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \

@@ -99,9 +99,9 @@ void ibp_mpich_before_tag(void)
 {
     struct ibp_communicator *communicator;
 
-    if (!ibp_current.communicator) return;
+    if (!ibp_current_communicator()) return;
     ibp_lock();
-    communicator = ibp_communicator_enter(ibp_current.communicator);
+    communicator = ibp_communicator_enter(ibp_current_communicator());
     if (communicator) {
         ibp_current.tag = (int)(first_counted_tag + communicator->tags_taken);
         ibp_tag_remember(communicator, ibp_current.tag, starting(ibp_current.operation));
@@ -168,7 +168,7 @@ static unsigned making_operation(struct ibp_communicator *communicator, uint32_t
 {
     const uint32_t number = tag - first_counted_tag;
 
-    if (communicator && communicator->handle == ibp_current.communicator && number >= communicator->tags_taken &&
+    if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
         number < communicator->tags_taken + FEW) {
         communicator->tags_taken = number + 1;
         ibp_tag_remember(communicator, (int)tag, starting(ibp_current.operation));
@@ -184,13 +184,13 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
     unsigned operation;
 
     if (ibp_current.operation && ibp_current.starts_request) return ibp_current.operation;
-    if (!handle && within && !find_mapped(ibp_current.communicator)) {
-        learn(envelope.context, ibp_current.communicator);
-        handle = ibp_current.communicator;
+    if (!handle && within && !find_mapped(ibp_current_communicator())) {
+        learn(envelope.context, ibp_current_communicator());
+        handle = ibp_current_communicator();
     }
     if (!handle && !makes_communicator()) return guess_operation(envelope.context, envelope.tag);
     communicator = handle ? ibp_communicator_enter(handle) : NULL;
-    if (communicator && within && handle == ibp_current.communicator && envelope.tag >= (uint32_t)ibp_current.tag)
+    if (communicator && within && handle == ibp_current_communicator() && envelope.tag >= (uint32_t)ibp_current.tag)
         correct_numbers(communicator, envelope.tag);
     operation = communicator ? ibp_tag_operation(communicator, (int)envelope.tag) : IBP_OPERATION_NONE;
     if (operation != IBP_OPERATION_NONE && !communicator->is_duplicated) return operation;
@@ -220,7 +220,7 @@ static unsigned operation_of(struct ibp_mpich_envelope envelope)
     if (collective && envelope.tag >= FIRST_TAG_NOT_FIXED) return counted_operation(envelope);
     if (!ibp_current.operation) return IBP_OPERATION_UNATTRIBUTED;
     if (ibp_current.kind == (collective ? IBP_CALL_COLLECTIVE : IBP_CALL_SENDING))
-        learn(envelope.context, ibp_current.communicator);
+        learn(envelope.context, ibp_current_communicator());
     return starting(ibp_current.operation);
 }
 

@@ -56,19 +56,20 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
 
 /* Whether a message is what ibp_here says: on MPI_COMM_WORLD, of a size that is at hand, and in standard mode, which outside
  * of wrapped calls makes it MPI_Send or MPI_Isend. */
-static inline bool is_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
+static inline bool is_here(const struct ibp_context *here, ibp_handle datatype, int tag, int mode,
                            ibp_handle communicator)
 {
     return IBP_LIKELY(communicator == here->sent_on) && IBP_LIKELY(tag >= here->lowest_tag) &&
-           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) &&
-           (IBP_LIKELY(datatype == ibp_known_type.datatype) || IBP_LIKELY(!count));
+           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) && IBP_LIKELY(datatype == ibp_known_type.datatype);
 }
 
-/* The same of a message that is not to the last one's peer: within a call its mode does not matter. */
+/* The same of a message that is not to the last one's peer: an empty one has a size at hand, and within a call its mode does
+ * not matter. */
 static inline bool is_another_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
                                    ibp_handle communicator)
 {
-    return is_here(here, count, datatype, tag, here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
+    return is_here(here, count ? datatype : ibp_known_type.datatype, tag,
+                   here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
 }
 
 static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
@@ -83,7 +84,7 @@ static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode, ibp_handle communicator)
 {
-    if (!is_here(here, count, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
+    if (!is_here(here, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
     add_sent(recent->amount, recent->bins, count);
     return true;
 }

@@ -27,11 +27,11 @@ void ibp_openmpi_before_tag(void)
 {
     struct ibp_communicator *communicator;
 
-    if (!next_tag_offset || !ibp_current.communicator) return;
+    if (!next_tag_offset || !ibp_current_communicator()) return;
     ibp_lock();
-    communicator = ibp_communicator_find(ibp_current.communicator);
+    communicator = ibp_communicator_find(ibp_current_communicator());
     if (communicator) {
-        ibp_current.tag = next_tag(ibp_current.communicator);
+        ibp_current.tag = next_tag(ibp_current_communicator());
         if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
         ibp_tag_remember(communicator, ibp_current.tag, ibp_openmpi_starting_operation(ibp_current.operation));
     }
@@ -46,8 +46,8 @@ void ibp_openmpi_after_tag(bool succeeded)
 
     if (!ibp_current.tag) return;
     ibp_lock();
-    communicator = ibp_communicator_find(ibp_current.communicator);
-    after = succeeded ? next_tag(ibp_current.communicator) : ibp_current.tag;
+    communicator = ibp_communicator_find(ibp_current_communicator());
+    after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current.tag;
     if (communicator && after == ibp_current.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
     for (int tag = ibp_current.tag - 1; communicator && tag > after; tag--)
         ibp_tag_remember(communicator, tag, ibp_openmpi_starting_operation(ibp_current.operation));
@@ -67,7 +67,7 @@ unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int
     else if (communicator->is_duplicated)
         operation = IBP_OPERATION_Comm_idup;
     else if (ibp_current.operation &&
-             !(ibp_current.kind == IBP_CALL_COLLECTIVE && ibp_current.communicator == communicator->handle))
+             !(ibp_current.kind == IBP_CALL_COLLECTIVE && ibp_current_communicator() == communicator->handle))
         operation = ibp_current.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
