@@ -7,7 +7,6 @@ A FUSE mount stands for the network file system, and namespaces with temporary f
 from __future__ import annotations
 
 import mmap
-import os
 import shutil
 import subprocess
 import sys
@@ -164,22 +163,11 @@ def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network:
 
     Unless what was on the other one was brought before.
     """
-    if os.geteuid() != 0:
-        pytest.fail("needs root, to make network namespaces", pytrace=False)
     output = network / "rec"
     folder = tmp_path / "hosts"
     folder.mkdir()
     with lab.up(RANKS, folder) as hosts:
-        settings = {
-            "plm_rsh_agent": hosts.agent,
-            "plm_rsh_no_tree_spawn": 1,
-            "oob_tcp_if_include": lab.SUBNET,
-            "btl_tcp_if_include": lab.SUBNET,
-            "btl": "tcp,self",
-        }
-        line = [str(system_mpi.program("mpirun")), "-n", str(RANKS)]
-        line += ["--host", ",".join(f"{hosts.address(host)}:1" for host in hosts.names)]
-        line += [word for name, value in settings.items() for word in ("--mca", name, str(value))]
+        line = [str(system_mpi.program("mpirun")), "-n", str(RANKS), *hosts.over_tcp(btl="tcp,self")]
         variables = {"LD_PRELOAD": library(), "IBPROF_OUTPUT": output, "IBPROF_FLUSH": 1}
         line += ["env", *(f"{name}={value}" for name, value in variables.items())]
         hosts.run("node1", [*line, build(system_mpi, "copied.c"), "kill"], environment(), tmp_path)

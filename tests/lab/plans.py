@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks to build: which host hangs on which switch, how long cables are and what they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import networkx as nx
+
+
+class Cable(NamedTuple):
+    """A cable between two nodes.
+
+    Attributes:
+        a, b: names; of a host's cable, the host's comes first.
+        microseconds: how long a frame is on the way; 0 for a plain one.
+        mbit: what each end may send a second; 0 for no limit.
+    """
+
+    a: str
+    b: str
+    microseconds: float = 0.0
+    mbit: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A network.
+
+    Attributes:
+        hosts: names, in the order of the ranks.
+        cables: each host has one.
+    """
+
+    hosts: tuple[str, ...]
+    cables: tuple[Cable, ...]
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """All nodes that are no hosts."""
+        return tuple(dict.fromkeys(end for cable in self.cables for end in cable[:2] if end not in self.hosts))
+
+    def graph(self) -> nx.Graph:
+        """The same as a graph."""
+        graph = nx.Graph()
+        for cable in self.cables:
+            graph.add_edge(cable.a, cable.b, cable=cable)
+        return graph
+
+    def splits(self) -> set[frozenset[str]]:
+        """The hosts that each cable parts from the first one, where both sides have two hosts or more.
+
+        Delays tell no more of a tree than these.
+        """
+        found = set()
+        for cable in self.cables:
+            graph = self.graph()
+            graph.remove_edge(cable.a, cable.b)
+            near = nx.node_connected_component(graph, self.hosts[0])
+            far = frozenset(host for host in self.hosts if host not in near)
+            if 1 < len(far) < len(self.hosts) - 1:
+                found.add(far)
+        return found
+
+    def find_cable(self, one: str, other: str) -> Cable:
+        """The cable between two nodes."""
+        return next(each for each in self.cables if {each.a, each.b} == {one, other})
+
+    def slow(self, one: str, other: str, microseconds: float) -> Plan:
+        """The same with a cable that is so much longer."""
+        old = self.find_cable(one, other)
+        return self._with(old, old._replace(microseconds=old.microseconds + microseconds))
+
+    def plug(self, host: str, switch: str) -> Plan:
+        """The same with a host on another switch."""
+        old = next(each for each in self.cables if each.a == host)
+        return self._with(old, old._replace(b=switch))
+
+    def _with(self, old: Cable, new: Cable) -> Plan:
+        return replace(self, cables=tuple(new if each is old else each for each in self.cables))
+
+
+HOST_US, HOST_MBIT = 200.0, 200.0
+"""Longer than what the kernel and a busy processor add; less than what two processors move."""
+
+
+def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
+    """Make a plan of hosts node1, node2 ... on leaf switches, with so many on each."""
+    cables = []
+    for leaf, count in leaves.items():
+        first = len(cables) + 1
+        cables += [Cable(f"node{number}", leaf, HOST_US, HOST_MBIT) for number in range(first, first + count)]
+    return Plan(tuple(cable.a for cable in cables), (*cables, *between))
+
+
+def one_switch(hosts: int) -> Plan:
+    """Plain cables to one switch: hosts of a cluster where the network does not matter."""
+    names = tuple(f"node{number + 1}" for number in range(hosts))
+    return Plan(names, tuple(Cable(name, "switch") for name in names))
+
+
+TREE = make_plan(
+    {"leaf1": 2, "leaf2": 2, "leaf3": 2, "leaf4": 2},
+    [
+        Cable("leaf1", "pod1", 300, 400),
+        Cable("leaf2", "pod1", 300, 400),
+        Cable("leaf3", "pod2", 300, 400),
+        Cable("leaf4", "pod2", 300, 400),
+        Cable("pod1", "pod2", 400, 400),
+    ],
+)
+LINE = make_plan(
+    {"switch1": 2, "switch2": 2, "switch3": 2, "switch4": 2},
+    [Cable(f"switch{number}", f"switch{number + 1}", 300, 400) for number in (1, 2, 3)],
+)
+FAULTY = make_plan({"left": 3, "right": 3}, [Cable("left", "right", 300, 100)]).slow("node6", "right", 300)
+STAR = make_plan({"switch": 8}, [])
+
+PLANS = {"tree": TREE, "line": LINE, "faulty": FAULTY, "star": STAR}
