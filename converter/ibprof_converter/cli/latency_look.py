@@ -10,6 +10,7 @@ import numpy as np
 
 from ibprof.errors import THRESHOLD_CROSSED, InconsistentError, UsageError, quote_found
 from ibprof_converter.cli import latency_text
+from ibprof_converter.cli.arguments import number_between, parse_share
 from ibprof_converter.cli.latency_text import MOST_SHOWN, print_document
 from ibprof_converter.latency.clusters import BY, cluster_pairs, write_compressed
 from ibprof_converter.latency.delays import STATISTICS, Delays
@@ -127,7 +128,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
     parser.add_argument("after", metavar="AFTER", type=Path, help="delays of the same cluster, later")
     add = parser.add_argument
-    add("--least", metavar="SHARE", type=_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
     add("--fail", action="store_true", help="end with status 1 when a pair changed, vanished or appeared")
     add("-o", "--output", metavar="FILE", type=Path, help="changed pairs as CSV, for `measure --pairs`")
     add("--unit", choices=tuple(_UNITS), default="us", help="of CSV and numpy matrices (default: us)")
@@ -189,25 +190,11 @@ def _find_length(delays: Delays, text: str | None) -> int:
 
 
 def _threshold(text: str) -> float:
-    return _number_between(text, 0, 1)
-
-
-def _share(text: str) -> float:
-    return 0.01 * _number_between(text[:-1], 0, 1e6) if text.endswith("%") else _number_between(text, 0, 1e4)
-
-
-def _number_between(text: str, least: float, most: float) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if not least <= number <= most:
-        raise argparse.ArgumentTypeError(f"expected a number from {least:g} to {most:g}, found {quote_found(text)}")
-    return number
+    return number_between(text, 0, 1)
 
 
 def _cluster_count(text: str) -> int:
-    number = _number_between(text, 1, NO_CLUSTER)
+    number = number_between(text, 1, NO_CLUSTER)
     if number != int(number):
         raise argparse.ArgumentTypeError(f"expected a whole number, found {quote_found(text)}")
     return int(number)

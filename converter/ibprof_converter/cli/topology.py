@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import topology_infer
+from ibprof_converter.cli import topology_compare, topology_infer
 
 NAME = "ibprof-topology"
 
@@ -16,6 +16,7 @@ examples:
   mpirun ibprof-latency measure -o delays.nc
   ibprof-topology infer delays.nc -o topology.lst -o topology.dot
   ibprof-layout topology.lst profile.otf2 -o links.csv
+  ibprof-topology compare delays.nc plan.dot --fail
 """
 
 
@@ -24,9 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(NAME, _run, argv)
 
 
-def _run(argv: Sequence[str] | None) -> None:
+def _run(argv: Sequence[str] | None) -> int | None:
     arguments = _parser().parse_args(argv)
-    arguments.run(arguments)
+    return arguments.run(arguments)  # type: ignore[no-any-return]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,4 +40,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     topology_infer.add_commands(commands, raw)
+    topology_compare.add_compare(commands, raw)
     return parser

@@ -15,11 +15,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ibprof.errors import InputError, UsageError
+from ibprof.errors import UsageError
 from ibprof.show import printable
+from ibprof_converter.cli.topology_methods import add_bufe_epsilon, add_method_arguments, apply_method, read_processes
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import read_delays
 from ibprof_converter.latency.output import write_whole
 from ibprof_converter.latency.pairs import HEADER
 from ibprof_converter.layout.positions import lay_out
@@ -27,9 +26,7 @@ from ibprof_converter.outputs.inferred import describe_topology, write_dot, writ
 from ibprof_converter.outputs.lst import write_fdbs, write_lst
 from ibprof_converter.outputs.rows import link_rows
 from ibprof_converter.outputs.slurm import compress, write_topology
-from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
 from ibprof_converter.topology.bufe import infer_bufe
-from ibprof_converter.topology.choose import MODELS
 from ibprof_converter.topology.fabric import make_fabric
 from ibprof_converter.topology.infer import Effort, Inferred, infer
 from ibprof_converter.topology.join import join_models
@@ -39,10 +36,7 @@ from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL
 
-METHODS = ("auto", *MODELS, "bufe", "bannikov-salnikov")
-_ALIASES = {"bannikov": "bannikov-salnikov"}
 _ENDINGS = (".tgf", ".dot", ".json", ".lst", ".conf")
-_STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean")
 _SHOWN_SWITCHES = 40
 _WEAK = 0.5
 _FOUR_LANES = 4
@@ -80,31 +74,7 @@ def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     parser.add_argument(
         "delays", metavar="DELAYS", help="of ibprof-latency (.nc), clustbench, or a matrix (.csv, .npy)"
     )
-    parser.add_argument(
-        "--method",
-        type=lambda text: _ALIASES.get(text, text),
-        choices=METHODS,
-        default="auto",
-        help="auto: the one of levels, additive trees and direct networks that explains the delays best; or one of "
-        "these; or a reference: bufe, bannikov-salnikov (default: auto)",
-    )
-    parser.add_argument("--epsilon", metavar="E", type=_share, default=0.1, help="bufe: relative tolerance (0.1)")
-    parser.add_argument("--epsilon-s", metavar="E", type=_share, default=0.1, help="bannikov-salnikov: (1) (0.1)")
-    parser.add_argument(
-        "--epsilon-d", metavar="E", type=_share, default=0.5, help="bannikov-salnikov: duplex up to this (0.5)"
-    )
-    parser.add_argument(
-        "--clique-seconds", metavar="S", type=_positive, default=30.0, help="bufe: then it gives up (30)"
-    )
-    parser.add_argument("--length", metavar="BYTES", type=int, help="of the messages (default: the shortest)")
-    parser.add_argument(
-        "--statistic", choices=_STATISTICS, help="of the repetitions (default: in which both directions agree best)"
-    )
-    parser.add_argument(
-        "--bootstrap", metavar="N", type=_count, default=100, help="draws for the support of edges (100)"
-    )
-    parser.add_argument("--seconds", metavar="S", type=_positive, default=10.0, help="for these draws (10)")
-    parser.add_argument("--seed", metavar="N", type=_count, default=0, help="of these draws (0)")
+    add_method_arguments(parser)
     parser.add_argument("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
     _add_outputs(parser)
     parser = commands.add_parser(
@@ -120,7 +90,7 @@ def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     parser.add_argument("--external", metavar="NAME", required=True, help="the core of another host, in CORES")
     parser.add_argument("--core", metavar="NAME", help="the core that HOSTS was measured from (default: the nearest)")
     parser.add_argument("--method", choices=("auto", "bufe"), default="bufe", help="for both (bufe)")
-    parser.add_argument("--epsilon", metavar="E", type=_share, default=0.1, help="bufe: relative tolerance (0.1)")
+    add_bufe_epsilon(parser)
     _add_outputs(parser)
 
 
@@ -135,8 +105,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 def _infer(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
-    delays = _read(arguments.delays)
-    inferred, values = _apply_method(arguments, delays)
+    delays = read_processes(arguments.delays)
+    inferred, values = apply_method(arguments, delays)
     topology = inferred.topology
     write_outputs(arguments, topology, f"inferred from {arguments.delays} by {topology.method}")
     if arguments.again:
@@ -154,7 +124,7 @@ def _join(arguments: argparse.Namespace) -> None:
     _check_outputs(arguments)
     models = []
     for name in (arguments.outer, arguments.inner):
-        values = take_values(_read(name))
+        values = take_values(read_processes(name))
         if arguments.method == "bufe":
             models.append(infer_bufe(values.seconds, values.hosts, arguments.epsilon))
         else:
@@ -168,32 +138,6 @@ def _join(arguments: argparse.Namespace) -> None:
         print(json.dumps(describe_topology(topology), indent=1))
     else:
         _show(sys.stdout, topology, None, 0)
-
-
-def _read(name: str) -> Delays:
-    delays = read_delays(name, _STATISTICS[:3])
-    if not delays.processes:
-        raise InputError(name, None, "delays between hosts", "no host")
-    return delays
-
-
-def _apply_method(arguments: argparse.Namespace, delays: Delays) -> tuple[Inferred, Values | None]:
-    nothing = np.zeros((0, 2), np.int64)
-    if arguments.method == "bannikov-salnikov":
-        rows = slice(None)
-        if arguments.length is not None:
-            place = np.flatnonzero(delays.lengths == arguments.length)
-            if not len(place):
-                raise UsageError(f"--length: {arguments.length} bytes were not measured")
-            rows = slice(int(place[0]), int(place[0]) + 1)
-        found = infer_bannikov_salnikov(delays.median[rows], delays.labels, arguments.epsilon_s, arguments.epsilon_d)
-        return Inferred(found, nothing), None
-    values = take_values(delays, arguments.length, arguments.statistic)
-    if arguments.method == "bufe":
-        found = infer_bufe(values.seconds, values.hosts, arguments.epsilon, arguments.clique_seconds)
-        return Inferred(found, nothing), values
-    models = MODELS if arguments.method == "auto" else (arguments.method,)
-    return infer(values, Effort(models, arguments.bootstrap, arguments.seconds, arguments.seed)), values
 
 
 def write_outputs(arguments: argparse.Namespace, topology: InferredTopology, remark: str) -> None:
@@ -331,27 +275,3 @@ def _count_levels(topology: InferredTopology) -> int:
         degree = np.bincount(edge.ravel(), minlength=topology.vertices)
         rounds += 1
     return rounds
-
-
-def _share(text: str) -> float:
-    return _number(text, lambda value: 0 <= value < 2, "a number from 0 to 2")
-
-
-def _positive(text: str) -> float:
-    return _number(text, lambda value: value > 0, "a number above 0")
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
-    return int(text)
-
-
-def _number(text: str, fits: Callable[[float], bool], expected: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = nan
-    if not fits(value):
-        raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
-    return value

@@ -46,7 +46,8 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
     Args:
         delays: [n, n], symmetric; pairs that are nan are left out.
         epsilon: relative tolerance.
-        until: on the monotonic clock; when it is over, so is the search.
+        until: on the clock of this thread's CPU time, so that what else the machine does changes no answer; then the
+            search is over.
 
     Raises:
         TookTooLong: it was.
@@ -59,7 +60,7 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
         latency = float(values[pair])
         if np.isnan(latency):
             break
-        if time.monotonic() > until:
+        if time.thread_time() > until:
             raise TookTooLong
         a, b = int(above[0][pair]), int(above[1][pair])
         near = list(graph[b])
@@ -93,10 +94,10 @@ def infer_bufe(
         delays: [n, n], seconds, symmetric.
         hosts: a name each.
         epsilon: relative tolerance.
-        seconds: for the search of cliques, of which there may be exponentially many; then what was found so far is
-            given, and the topology says so.
+        seconds: of CPU time, for the search of cliques, of which there may be exponentially many; then what was found
+            so far is given, and the topology says so.
     """
-    until = time.monotonic() + seconds
+    until = time.thread_time() + seconds
     graph = nx.Graph()
     unknown: tuple[str, ...] = ()
     try:
@@ -133,14 +134,14 @@ class _Model:
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
         """Give the largest clique, of hosts or of switches alone, whose edges all have about that latency."""
+        alike = {False: nx.Graph(), True: nx.Graph()}
+        for a, b, data in self.graph.edges(data=True):
+            if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
+                alike[of_switches].add_edge(a, b)
         for of_switches in (False, True):
-            alike = nx.Graph()
-            for a, b, data in self.graph.edges(data=True):
-                if _is_switch(a) == of_switches == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
-                    alike.add_edge(a, b)
             best: list[Vertex] = []
-            for clique in nx.find_cliques(alike):
-                if time.monotonic() > self._until:
+            for clique in nx.find_cliques(alike[of_switches]):
+                if time.thread_time() > self._until:
                     raise TookTooLong
                 if len(clique) > len(best) and (len(clique) > 2 or self._makes_three(*clique)):
                     best = clique
@@ -188,20 +189,21 @@ class _Model:
     def _drop_virtual_edges(self) -> None:
         """Drop edges that are as long as a way by a switch: between switches (algorithm 3), and hosts (table 2.3)."""
         graph = self.graph
+        to_switches = {
+            vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
+            for vertex, near in graph.adjacency()
+        }
         virtual = []
         for a, b, data in graph.edges(data=True):
-            if time.monotonic() > self._until:
-                raise TookTooLong
             if _is_switch(a) != _is_switch(b):
                 continue
-            ways = [
-                graph.edges[a, each][_LATENCY] + graph.edges[b, each][_LATENCY]
-                for each in nx.common_neighbors(graph, a, b)
-                if _is_switch(each)
-            ]
+            near, far = to_switches[a], to_switches[b]
+            ways = [near[switch] + far[switch] for switch in near.keys() & far.keys()]
             if ways and are_equal(data[_LATENCY], min(ways), self._epsilon):
                 virtual.append((a, b))
         graph.remove_edges_from(virtual)
+        if time.thread_time() > self._until:
+            raise TookTooLong
 
 
 def _is_switch(vertex: Vertex) -> bool:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that a measurement tells when it is put beside a reference topology: cables, times of links, slow links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.latency.delays import Delays
+from ibprof_converter.topology.compare import Comparison, Matched, compare, match_hosts, reduce_graph
+from ibprof_converter.topology.model import InferredTopology
+from ibprof_converter.topology.path_times import PathTimes, join_processes, spread_delays
+from ibprof_converter.topology.reference import Reference
+from ibprof_converter.topology.slow import LEAST_DELAY, LEAST_SPEED, SlowLink, find_slow_by_speed, find_slow_links
+from ibprof_converter.topology.ways import find_ways
+
+_MOST_PAIRS = 300_000
+_LONG_MESSAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A measurement beside a reference.
+
+    Attributes:
+        reference: what should be.
+        matched: the hosts that both have.
+        comparison: what is cabled otherwise.
+        times: of the links; None where there are no delays.
+        length: bytes of the messages of these times.
+        slow: links that are slower than they should be, the worst first.
+    """
+
+    reference: Reference
+    matched: Matched
+    comparison: Comparison
+    times: PathTimes | None
+    length: int
+    slow: tuple[SlowLink, ...]
+
+    @property
+    def differences(self) -> int:
+        """How many differences were found."""
+        return self.comparison.differences + len(self.slow)
+
+
+def put_beside(
+    found: InferredTopology,
+    reference: Reference,
+    delays: Delays | None,
+    length: int = 0,
+    least_delay: float = LEAST_DELAY,
+    least_speed: float = LEAST_SPEED,
+    timed: bool = True,
+) -> Beside:
+    """Compare an inferred topology, and the delays it is of, with a reference.
+
+    Args:
+        found: the topology.
+        reference: what should be there.
+        delays: as measured; None: those that the topology explains.
+        length: bytes of the messages whose times are looked at.
+        least_delay: by which share longer than others a delay must be that a link is blamed for.
+        least_speed: share of its speed that a link should reach.
+        timed: whether the topology's latencies are of a measurement; else only cables are compared.
+
+    Raises:
+        InconsistentError: they have no host in common.
+    """
+    matched = match_hosts(found.hosts, reference)
+    matrix = _take_matrix(found, matched, delays, length)
+    pair = _choose_pairs(matrix)
+    if not len(pair) or not timed:
+        return Beside(reference, matched, compare(found, reference, matched, matrix), None, length, ())
+    ways = find_ways(reference, *matched.vertex[pair].T)
+    seconds = matrix[tuple(pair.T)]
+    times = spread_delays(ways, seconds, reference.gbps, length)
+    slow = find_slow_links(reference, ways, seconds, least_delay)
+    # Who is near to whom is not to be told by a slow link.
+    comparison = compare(found, reference, matched, _without_slow_hosts(matrix, reference, matched, slow))
+    if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
+        known = {each.link for each in slow}
+        slow += [each for each in find_slow_by_speed(reference, ways, speed, least_speed) if each.link not in known]
+    slow.sort(key=lambda each: -each.ratio)
+    return Beside(reference, matched, comparison, times, length, tuple(slow))
+
+
+def _without_slow_hosts(
+    matrix: npt.NDArray[np.float64], reference: Reference, matched: Matched, slow: list[SlowLink]
+) -> npt.NDArray[np.float64]:
+    corrected = matrix.copy()
+    host_of = {vertex: host for host, vertex in enumerate(matched.vertex.tolist())}
+    for each in slow:
+        for host in (host_of[end] for end in reference.link[each.link].tolist() if end in host_of):
+            corrected[host] -= each.excess_seconds
+            corrected[:, host] -= each.excess_seconds
+            corrected[host, host] = 0.0
+    return corrected
+
+
+def _take_matrix(
+    found: InferredTopology, matched: Matched, delays: Delays | None, length: int
+) -> npt.NDArray[np.float64]:
+    if delays is None:
+        return join_processes(found.explain_delays(), matched.of_inferred)
+    return join_processes(delays.matrix(length), _find_processes(delays, matched))
+
+
+def _find_processes(delays: Delays, matched: Matched) -> list[list[int]]:
+    """Give the processes of each host, by its name or by theirs."""
+    of_host: dict[str, list[int]] = {}
+    for process, host in enumerate(delays.hosts):
+        of_host.setdefault(host, []).append(process)
+    of_label = {label: [process] for process, label in enumerate(delays.labels)}
+    return [of_host.get(name) or of_label[name] for name in matched.names]
+
+
+def _choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Give the pairs of hosts that have a delay, or some of them where they are very many: int64 [pair, 2]."""
+    hosts = len(matrix)
+    if hosts * (hosts - 1) > _MOST_PAIRS:
+        draw = np.sort(np.random.default_rng(0).choice(hosts * hosts, _MOST_PAIRS, replace=False))
+        pair = np.stack(np.divmod(draw, hosts), axis=1)
+        pair = pair[pair[:, 0] != pair[:, 1]]
+    else:
+        pair = np.argwhere(~np.eye(hosts, dtype=bool))
+    value = matrix[tuple(pair.T)]
+    there: npt.NDArray[np.int64] = pair[np.isfinite(value) & (value > 0)]
+    return there
+
+
+def _measure_throughput(
+    delays: Delays, matched: Matched, pair: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64] | None:
+    """Give bytes/s of each pair by the delays of the shortest and the longest message. Source: Bufe, equation 1.5."""
+    short, long = int(delays.lengths[0]), int(delays.lengths[-1])
+    if long < _LONG_MESSAGE or long == short:
+        return None
+    processes = _find_processes(delays, matched)
+    longer = join_processes(delays.matrix(long), processes) - join_processes(delays.matrix(short), processes)
+    difference = longer[tuple(pair.T)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference > 0, (long - short) / difference, np.nan)
+
+
+def as_inferred(reference: Reference) -> InferredTopology:
+    """Give what delays could show of a fabric, so that fabrics too can be put beside a reference."""
+    hosts = np.flatnonzero(reference.is_end).tolist()
+    graph = reduce_graph(reference, np.array(hosts, np.int64))
+    switches = [vertex for vertex in graph if vertex not in set(hosts)]
+    number = {vertex: place for place, vertex in enumerate((*hosts, *switches))}
+    edge = np.sort(np.array([[number[a], number[b]] for a, b in graph.edges], np.int32).reshape(-1, 2), axis=1)
+    return InferredTopology(
+        method="fabric",
+        hosts=tuple(reference.names[vertex] for vertex in hosts),
+        switches=tuple(f"switch{place + 1}" for place in range(len(switches))),
+        edge=edge,
+        latency_seconds=np.full(len(edge), 1e-6),  # of each hop, so that more hops are farther
+        support=np.full(len(edge), np.nan),
+        probability=np.ones(len(edge)),
+    )

@@ -1,0 +1,480 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An inferred topology beside the one that a network should have: what is cabled otherwise.
+
+Source of the similarity: P. S. Bannikov, A. N. Salnikov (see `bannikov_salnikov`), comparison of topologies, step d.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import nan
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.topology.infer import Effort, infer
+from ibprof_converter.topology.model import InferredTopology
+from ibprof_converter.topology.path_times import join_processes
+from ibprof_converter.topology.reference import Reference
+from ibprof_converter.topology.values import Values
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Names = tuple[str, ...]
+
+REGULAR, HIERARCHICAL = "regular", "hierarchical"
+
+_OF_PROCESS = re.compile(r"#\d+$")
+_ALIKE = 0.5
+_AS_NEAR = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A host that is measured at another switch than the reference says: a wrong cable, or names exchanged.
+
+    Attributes:
+        host: its name.
+        switch, beside: where the reference has it, and the other hosts there.
+        found_switch, found_beside: the switch in the reference of those it is measured with, and these.
+    """
+
+    host: str
+    switch: str
+    beside: Names
+    found_switch: str
+    found_beside: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Hosts that are measured farther away than the others of their switch: slow links, or another switch.
+
+    Attributes:
+        hosts: their names.
+        switch: where the reference has them.
+        others: the other hosts there.
+    """
+
+    hosts: Names
+    switch: str
+    others: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Rehung:
+    """A switch that is measured near to other switches than the reference says: a wrong cable of a switch.
+
+    Attributes:
+        switch: its name in the reference.
+        hosts: on it.
+        near: the switches with hosts that are nearest to it by the reference.
+        found_near: those that are by the delays; none of them is in `near`.
+    """
+
+    switch: str
+    hosts: Names
+    near: Names
+    found_near: Names
+
+
+@dataclass(frozen=True, slots=True)
+class Regrouped:
+    """Hosts that are near to one another in the one topology and not in the other.
+
+    Attributes:
+        expected: hosts of a part of the reference; empty where there is none like it.
+        found: hosts of a part of what was measured; empty where there is none like it.
+    """
+
+    expected: Names
+    found: Names
+
+    @property
+    def differing(self) -> Names:
+        """Hosts of one of both alone."""
+        return tuple(sorted({*self.expected} ^ {*self.found}))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs.
+
+    Attributes:
+        kind: `REGULAR`, hosts that are linked with one another; or `HIERARCHICAL`, by way of switches.
+        hosts: that both have.
+        not_in_reference: measured hosts that the reference lacks.
+        not_measured: hosts of the reference that nobody measured; no difference.
+        similarity: share of the reference's links that were found, weighed by their probability; nan for hierarchical
+            ones.
+        missing: links of a regular reference that were not found.
+        extra: links that were found and a regular reference lacks.
+        misplaced: wrong cables of hosts.
+        apart: hosts away from their switch.
+        merged: switches of the reference that delays do not tell apart; no difference.
+        rehung: wrong cables of switches.
+        regrouped: parts that differ in another way.
+        unknown: what cannot be told, a sentence each.
+    """
+
+    kind: str
+    hosts: Names
+    not_in_reference: Names
+    not_measured: Names
+    similarity: float = nan
+    missing: tuple[tuple[str, str], ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+    misplaced: tuple[Misplaced, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    merged: tuple[Names, ...] = ()
+    rehung: tuple[Rehung, ...] = ()
+    regrouped: tuple[Regrouped, ...] = ()
+    unknown: Names = ()
+
+    @property
+    def differences(self) -> int:
+        """How many there are."""
+        found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.apart)
+        return sum(map(len, found)) + len(self.rehung) + len(self.regrouped)
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The hosts that an inferred topology and a reference have both.
+
+    Attributes:
+        names: of the hosts.
+        of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
+        vertex: int64 [host], of the reference.
+        not_in_reference, not_measured: as of `Comparison`.
+    """
+
+    names: Names
+    of_inferred: tuple[tuple[int, ...], ...]
+    vertex: Integers
+    not_in_reference: Names
+    not_measured: Names
+
+
+def match_hosts(labels: Sequence[str], reference: Reference) -> Matched:
+    """Find measured hosts in a reference; where no process is there by its own name, by its host's.
+
+    Raises:
+        InconsistentError: the reference has none of them, or two of them are one vertex.
+    """
+    vertex = reference.find_hosts(labels)
+    members: dict[str, list[int]] = {name: [place] for place, name in enumerate(labels)}
+    if (vertex < 0).all():
+        members = {}
+        for place, label in enumerate(labels):
+            members.setdefault(_OF_PROCESS.sub("", label), []).append(place)
+        vertex = reference.find_hosts(tuple(members))
+    if (vertex < 0).all():
+        known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
+        raise InconsistentError(
+            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there, but {known}"
+        )
+    there = vertex >= 0
+    left = reference.is_end.copy()
+    left[vertex[there]] = False
+    names = tuple(members)
+    return Matched(
+        names=tuple(name for name, known in zip(names, there, strict=True) if known),
+        of_inferred=tuple(tuple(each) for each, known in zip(members.values(), there, strict=True) if known),
+        vertex=vertex[there],
+        not_in_reference=tuple(name for name, known in zip(names, there, strict=True) if not known),
+        not_measured=tuple(reference.names[host] for host in np.flatnonzero(left).tolist()),
+    )
+
+
+def compare(found: InferredTopology, reference: Reference, matched: Matched, delays: Floats) -> Comparison:
+    """Compare what was inferred with what should be there.
+
+    Args:
+        found: the topology.
+        reference: what should be there.
+        matched: the hosts that both have.
+        delays: float64 [host, host] between these, seconds, nan where there is none.
+
+    Raises:
+        InconsistentError: the reference does not connect its hosts.
+    """
+    graph = reduce_graph(reference, matched.vertex)
+    chosen = set(matched.vertex.tolist())
+    if any(a in chosen and b in chosen for a, b in graph.edges):
+        return _compare_links(found, matched, graph)
+    return _compare_switches(found, reference, matched, graph, delays)
+
+
+def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
+    """Give the part of a reference that delays between hosts can show.
+
+    That is without ends that are no hosts, and without switches that join but two links. Where every switch is the own
+    one of one host, as in a torus, the host stands for it.
+    """
+    graph = nx.Graph()
+    graph.add_nodes_from(range(reference.vertices))
+    graph.add_edges_from((a, b) for a, b in reference.link.tolist() if a != b)
+    chosen = set(hosts.tolist())
+    ends = [vertex for vertex in graph if vertex not in chosen and graph.degree[vertex] <= 1]
+    while ends:
+        vertex = ends.pop()
+        near = list(graph[vertex])
+        graph.remove_node(vertex)
+        ends.extend(each for each in near if each not in chosen and graph.degree[each] <= 1)
+    own = {next(iter(graph[host])): host for host in chosen if graph.degree[host] == 1}
+    if len(own) == len(chosen) == graph.number_of_nodes() - len(own) and not own.keys() & chosen:
+        return nx.relabel_nodes(graph.subgraph(own), own)
+    for vertex in [vertex for vertex in graph if vertex not in chosen and graph.degree[vertex] == 2]:
+        if graph.degree[vertex] == 2:
+            a, b = graph[vertex]
+            graph.remove_node(vertex)
+            graph.add_edge(a, b)
+    return graph
+
+
+# -- direct networks
+
+
+def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -> Comparison:
+    """Give the similarity of regular topologies.
+
+    The sum goes over the pairs of hosts that the reference links, as the paper explains it: each is as alike as the
+    probability of its arc, the greatest of those between the processes of both.
+    """
+    host_of = np.full(found.vertices, -1, np.int64)
+    for host, members in enumerate(matched.of_inferred):
+        host_of[list(members)] = host
+    vertex_of = {int(vertex): host for host, vertex in enumerate(matched.vertex)}
+    wanted = {
+        (min(pair), max(pair))
+        for a, b in graph.edges
+        if a in vertex_of and b in vertex_of and (pair := (vertex_of[a], vertex_of[b]))
+    }
+    probability: dict[tuple[int, int], float] = {}
+    for (a, b), share in zip(host_of[found.edge].tolist(), found.probability.tolist(), strict=True):
+        if a != b and min(a, b) >= 0:
+            pair = (min(a, b), max(a, b))
+            probability[pair] = max(probability.get(pair, 0.0), share)
+
+    def name(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[str, str], ...]:
+        return tuple((matched.names[a], matched.names[b]) for a, b in sorted(pairs))
+
+    unknown = (
+        ("the reference links hosts with one another, and by the delays there are switches between them",)
+        if found.switches
+        else ()
+    )
+    return Comparison(
+        kind=REGULAR,
+        hosts=matched.names,
+        not_in_reference=matched.not_in_reference,
+        not_measured=matched.not_measured,
+        similarity=sum(probability.get(pair, 0.0) for pair in wanted) / len(wanted),
+        missing=name(wanted - probability.keys()),
+        extra=name(probability.keys() - wanted),
+        unknown=unknown,
+    )
+
+
+# -- networks of switches
+
+
+def _compare_switches(
+    found: InferredTopology, reference: Reference, matched: Matched, graph: nx.Graph, delays: Floats
+) -> Comparison:
+    """Compare who is on a switch with whom, and which switches are near to one another."""
+    hosts = Comparison(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
+    if len(matched.names) < 3:
+        return _with(hosts, unknown=("fewer than three hosts tell nothing of switches",))
+    if not found.switches:
+        return _with(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
+    own = [members[0] for members in matched.of_inferred]
+    was, leaf = _find_leaves(reference, matched)
+    now = _group(found, own)
+    hosts, moved = _compare_groups(hosts, was, now, leaf, delays)
+    rehung = _compare_places(reference, matched, delays, (was, leaf, moved))
+    for each in rehung:
+        moved |= leaf == each.switch
+    hosts = _with(hosts, rehung=rehung)
+    expected = _expect(reference, matched, graph)
+    was_split, now_split = (
+        [_restrict(split, places, moved, len(matched.names)) for split in topology.find_splits()]
+        for topology, places in ((expected, range(len(matched.names))), (found, own))
+    )
+    if None in was_split or None in now_split:
+        unknown = "there are circles of switches, of which only who is on which switch is compared"
+        return _with(hosts, unknown=(*hosts.unknown, unknown))
+    merged = [frozenset(np.flatnonzero(np.isin(leaf, names)).tolist()) for names in hosts.merged]
+    was_part, now_part = ({split for split in each if split} for each in (was_split, now_split))
+    return _with(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
+
+
+def _with(comparison: Comparison, **changes: object) -> Comparison:
+    return Comparison(**{name: getattr(comparison, name) for name in Comparison.__slots__} | changes)
+
+
+def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> InferredTopology:
+    """Give what a perfect measurement would show: the tree itself, or what is inferred from hops on other graphs."""
+    number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
+    if nx.is_tree(graph):
+        switches = [vertex for vertex in graph if vertex not in number]
+        number |= {vertex: len(number) + place for place, vertex in enumerate(switches)}
+        edge = np.array([[number[a], number[b]] for a, b in graph.edges], np.int32).reshape(-1, 2)
+        return InferredTopology(
+            method="reference",
+            hosts=matched.names,
+            switches=tuple(reference.names[vertex] for vertex in switches),
+            edge=np.sort(edge, axis=1),
+            latency_seconds=np.ones(len(edge)),
+            support=np.ones(len(edge)),
+            probability=np.ones(len(edge)),
+        )
+    hops = reference.count_hops(matched.vertex)
+    if not np.isfinite(hops).all():
+        raise InconsistentError(f"{reference.origin}: its links do not connect all hosts that were measured")
+    return infer(Values(matched.names, hops * 1e-6, "hops", 0, ()), Effort(replicates=0)).topology
+
+
+def _group(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
+    """Number the switch of each host, or the host itself where it has none or several."""
+    degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
+    place = np.arange(topology.vertices)
+    for a, b in topology.edge.tolist():
+        for host, other in ((a, b), (b, a)):
+            if host < len(topology.hosts) <= other and degree[host] == 1:
+                place[host] = other
+    return np.unique(place[list(hosts)], return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _find_leaves(reference: Reference, matched: Matched) -> tuple[Integers, npt.NDArray[np.str_]]:
+    """Number and name the switch of each host in the reference; one with several links is one by itself."""
+    graph = reference.adjacency()
+    leaf = matched.vertex.copy()
+    for place, vertex in enumerate(matched.vertex.tolist()):
+        near = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
+        if len(near) == 1:
+            leaf[place] = near[0]
+    names = np.array([reference.names[each] for each in leaf.tolist()])
+    return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64), names
+
+
+def _compare_groups(
+    hosts: Comparison, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
+) -> tuple[Comparison, npt.NDArray[np.bool_]]:
+    """Tell hosts that are with others than expected; give which they are, too.
+
+    A host that is alone on its switch is with nobody; it is only told where it is with several of another one.
+    """
+    names = np.array(hosts.hosts, dtype=object)
+    overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
+    np.add.at(overlap, (now, was), 1)
+    taken = dict(zip(*(each.tolist() for each in linear_sum_assignment(overlap, maximize=True)), strict=True))
+    size = overlap.sum(axis=0)
+    misplaced, apart = [], []
+    merged: dict[int, set[str]] = {}
+    moved = np.zeros(len(names), bool)
+    unsure = []
+    for there, expected in np.argwhere(overlap).tolist():
+        if taken.get(there) == expected:
+            continue
+        members = np.flatnonzero((now == there) & (was == expected))
+        switch, others = str(leaf[members[0]]), np.flatnonzero((was == expected) & (now != there))
+        home = taken.get(there)
+        if home is None or not overlap[there, home]:
+            if len(others):
+                moved[members] = True
+                apart.append(Apart(tuple(names[members]), switch, tuple(names[others])))
+            continue
+        beside = np.flatnonzero((now == there) & (was == home))
+        if len(members) == size[expected] > 1 and size[home] > 1:
+            merged.setdefault(there, {str(leaf[beside[0]])}).add(switch)
+            continue
+        for host in members.tolist() if len(beside) > 1 else ():
+            moved[host] = True
+            if len(others) and not _is_nearer(delays[host], beside, others):
+                unsure.append(str(names[host]))
+                continue
+            found = str(leaf[beside[0]])
+            misplaced.append(Misplaced(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
+    unknown = (f"which switch {len(unsure)} hosts are on ({', '.join(unsure[:5])})",) if unsure else ()
+    together = tuple(tuple(sorted(each)) for each in merged.values())
+    return _with(hosts, misplaced=tuple(misplaced), apart=tuple(apart), merged=together, unknown=unknown), moved
+
+
+def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
+    """Whether a host's delays themselves say that it is nearer to some hosts than to others."""
+    return bool(np.nanmedian(delay[these]) < (1 - _AS_NEAR / 2) * np.nanmedian(delay[those]))
+
+
+def _compare_places(
+    reference: Reference,
+    matched: Matched,
+    delays: Floats,
+    groups: tuple[Integers, npt.NDArray[np.str_], npt.NDArray[np.bool_]],
+) -> tuple[Rehung, ...]:
+    """Tell switches whose nearest ones are others than expected.
+
+    Args:
+        reference, matched, delays: as for `compare`.
+        groups: the number of each host's switch, its name, and whether the host itself is elsewhere.
+    """
+    was, leaf, moved = groups
+    members = [own for each in np.unique(was) if len(own := np.flatnonzero((was == each) & ~moved))]
+    if len(members) < 3:
+        return ()
+    first = np.array([own[0] for own in members])
+    hops = reference.count_hops(matched.vertex[first]).astype(np.float64)
+    delay = join_processes(delays, [own.tolist() for own in members])
+    for each in (hops, delay):
+        np.fill_diagonal(each, np.inf)
+    delay = np.minimum(np.nan_to_num(delay, nan=np.inf), np.nan_to_num(delay.T, nan=np.inf))
+    expected = hops <= hops.min(axis=1, keepdims=True)
+    near = delay <= (1 + _AS_NEAR) * delay.min(axis=1, keepdims=True)
+    names = leaf[first]
+    return tuple(
+        Rehung(
+            str(names[row]),
+            tuple(matched.names[host] for host in members[row].tolist()),
+            tuple(names[expected[row]].tolist()),
+            tuple(names[near[row]].tolist()),
+        )
+        for row in np.flatnonzero(~(expected & near).any(axis=1) & np.isfinite(delay).any(axis=1)).tolist()
+    )
+
+
+def _restrict(
+    split: frozenset[int] | None, places: Sequence[int], moved: npt.NDArray[np.bool_], count: int
+) -> frozenset[int] | None:
+    """Give the side of a split without the first host that is where it should be; empty for a trivial split."""
+    if split is None:
+        return None
+    kept = [host for host in range(count) if not moved[host]]
+    inside = frozenset(host for host in kept if places[host] in split)
+    if kept and kept[0] in inside:
+        inside = frozenset(kept) - inside
+    return inside if 1 < len(inside) < len(kept) - 1 else frozenset()
+
+
+def _pair_splits(
+    expected: set[frozenset[int]], found: set[frozenset[int]], names: Names, merged: Sequence[frozenset[int]]
+) -> tuple[Regrouped, ...]:
+    """Put parts of the one topology beside those of the other that they are most like."""
+    missing, extra = (sorted(each, key=sorted) for each in (expected - found, found - expected))
+    pairs = []
+    for part in missing:
+        if any(part <= each for each in merged):
+            continue
+        like = max(extra, key=lambda each: len(part & each) / len(part | each), default=frozenset())
+        if like and len(part & like) / len(part | like) > _ALIKE:
+            extra.remove(like)
+            pairs.append((part, like))
+        else:
+            pairs.append((part, frozenset()))
+    pairs += [(frozenset(), part) for part in extra]
+    return tuple(Regrouped(*(tuple(names[host] for host in sorted(part)) for part in pair)) for pair in pairs)
