@@ -155,7 +155,7 @@ static inline const struct ibp_sim_step *ibp_sim_step_of(const struct ibp_sim *s
     return &sim->step[process->client.first_step + process->position];
 }
 
-/* -- simulation.c: time -- */
+/* -- simulation_time.c: what happens when -- */
 
 /* Have a packet arrive at a later tick, beyond the reach of the wheel. */
 void ibp_sim_schedule_later(struct ibp_sim *sim, uint64_t when, uint32_t packet);

@@ -21,6 +21,7 @@ from ibprof_converter.simulation.collectives import (
 )
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.network import Hardware, index_network
+from ibprof_converter.simulation.operations import Operations
 from ibprof_converter.simulation.roles import SCHEDULES, Role, Seats, Workload, make_clients
 
 SIZES = range(2, 18)
@@ -115,3 +116,23 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
             if turn_of_round and turn % len(client.steps) == 0:
                 ended = max((arrived[slot][turn_of_round - 1] for slot in range(client.arrivals)), default=0)
                 assert start >= ended + network.ticks(2000)
+
+
+@pytest.mark.parametrize("at_a_time", [1_000, 33_333, 10_000_000])
+def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: int) -> None:
+    """However its messages come in; a barrier of 16 ranks takes 4 turns, each a message's latency and a tick."""
+    network = index_network(read_subnet("xgft:1:16:1@100"), Hardware())
+    workload = Workload("job", Role.BARRIER, 1, interval_ns=2000, jitter=0)
+    seats = Seats(np.zeros(0, np.int64), (np.arange(16),))
+    jobs, clients = make_clients(network, [workload], seats, ["job"], seed=1)
+    simulation = Simulation(network, jobs, clients)
+    operations, found, messages = Operations(simulation, 0), [], set()
+    while simulation.state.now < 200_000:
+        samples = simulation.run(simulation.state.now + at_a_time)
+        messages |= set(samples["ticks"].tolist())
+        found.append(np.stack(operations.note(samples)))
+    begin, ticks = np.concatenate(found, axis=1)
+    (message,) = messages
+    assert len(begin) > 20
+    assert (ticks == 4 * message + 3).all()
+    assert (np.diff(begin) == 4 * message + 3 + network.ticks(2000)).all()

@@ -142,7 +142,12 @@ def _run_own(arguments: argparse.Namespace) -> None:
         cells = read_study(arguments.study)
         results, means = _run(cells, pool, arguments)
         measured = cells[0].measured
-        slowdown = {f"{measured}_slowdown": mean["slowdown"] for mean in means if mean["run"] == "interference"}
+        slowdown = {
+            f"{measured}_{name}": mean[name]
+            for mean in means
+            for name in ("slowdown", "operation_slowdown")
+            if mean["run"] == "interference" and (mean[name] or name == "slowdown")
+        }
         _report(arguments.output, arguments.study.stem, cells[0].setting, results, slowdown)
 
 

@@ -12,6 +12,7 @@ from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
+from ibprof_converter.outputs.run_chart import draw_run
 from ibprof_converter.simulation import rows
 from ibprof_converter.simulation.cell import Cell, load_network, set_up
 from ibprof_converter.simulation.measure import measure
@@ -27,11 +28,13 @@ FILES = (
     "latencies.csv",
     "clients.csv",
     "over_time.csv",
+    "operations.csv",
     "queues.csv",
+    "run.png",
     "links.png",
     "view.html",
 )
-"""What `write_run` leaves in a folder."""
+"""What `write_run` leaves in a folder; `operations.csv` where a job is a collective."""
 
 _HOPS_MOST = 5e7
 """Packet hops after which a run that is only looked at is cut short."""
@@ -52,9 +55,12 @@ def write_run(folder: Path, cell: Cell) -> None:
     _write(folder / "latencies.csv", rows.LATENCY_COLUMNS, rows.latency_rows(watch))
     _write(folder / "clients.csv", rows.CLIENT_COLUMNS, rows.client_rows(watch))
     _write(folder / "over_time.csv", rows.TIME_COLUMNS, rows.time_rows(watch))
+    if simulation.is_collective.any():
+        _write(folder / "operations.csv", rows.OPERATION_COLUMNS, rows.operation_rows(watch))
     _write(folder / "queues.csv", rows.QUEUE_COLUMNS, rows.queue_rows(watch))
     told = f"{', '.join(cell.running)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
     title = f"Simulated jobs on {subnet.fabric.name}"
+    draw_run(folder / "run.png", f"{title}: {told}", watch)
     write_picture(folder / "links.png", title, told, [subnet.fabric], layouts, loads, panels="job")
     coverage = Coverage(
         origin="packet simulation",

@@ -202,6 +202,9 @@ class Simulation:
         self.clients = len(clients)
         self.job_of_client = np.array([client.job for client in clients], np.int64)
         self.host_of_client = np.array([client.host for client in clients], np.int64)
+        self.steps_of_client = np.array([len(client.steps) for client in clients], np.int64)
+        awaiting = {client.job for client in clients if client.arrivals}
+        self.is_collective = np.array([number in awaiting for number in range(len(jobs))])
         kernels = load_kernels()
         self._kernels, self._lib = kernels, kernels.lib
         self._kept: list[Any] = []

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ibprof_converter.simulation.deadlock import describe_deadlock
 from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.operations import Operations
 from ibprof_converter.simulation.watch import Watch, bin_values, list_bins
 
 _BATCHES = 20
@@ -20,6 +21,9 @@ _SLICES = 40
 
 _CHUNKS = 40
 """Parts in which simulated time is extended at first."""
+
+_OPERATIONS = 10
+"""Of a collective that are measured at least: 60 messages of a rank can be less than one."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -63,6 +67,8 @@ class Latency:
         histogram: lower edge, upper edge in ns, messages, of each bin of `watch.bin_edges` that has any.
         by_client: host by number, messages and their mean, of each client that had any.
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
+        operations: of a collective, that began after the warm-up; 0 for other jobs.
+        operation_mean: of their durations, from the first message's start to the last one's arrival.
     """
 
     messages: int
@@ -80,6 +86,8 @@ class Latency:
     histogram: tuple[tuple[float, float, int], ...] = ()
     by_client: tuple[tuple[int, int, float], ...] = ()
     over_time: tuple[tuple[float, float, int, float], ...] = ()
+    operations: int = 0
+    operation_mean: float = math.nan
 
 
 NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")
@@ -122,8 +130,10 @@ def measure(
     passed = np.minimum(limit, effort.background)[others]
     background, first, begin = not others.any(), np.zeros(len(clients), np.uint64), 0.0
     chunk = max(simulation.network.ticks(50e3), 1)
+    operations = _Operations(simulation, clients)
     while True:
         samples = run(simulation.state.now + chunk)
+        operations.note(samples)
         state = simulation.state
         steps = simulation.look_at_clients().steps
         if background:
@@ -136,11 +146,38 @@ def measure(
         all_of = background and (steps - first)[clients].min() >= effort.warm_up + effort.messages
         if enough or ended or state.packet_hops > effort.hops:
             samples = np.concatenate(taken) if taken else samples[:0]
-            latency = _summarise(simulation, samples, int(clients.sum()), effort, begin)
-            if ended or latency.is_settled or all_of or state.packet_hops > effort.hops:
+            latency = operations.add_to(_summarise(simulation, samples, int(clients.sum()), effort, begin))
+            settled = (latency.is_settled or all_of) and latency.operations >= operations.needed
+            if ended or settled or state.packet_hops > effort.hops:
                 return _judge(latency, simulation, all_of, effort)
         if state.stop == Stop.TIME and state.now > _CHUNKS * chunk:
             chunk *= 2
+
+
+class _Operations:
+    """The durations of a collective's operations; nothing for other jobs."""
+
+    def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
+        job = int(simulation.job_of_client[clients][0])
+        self._of = Operations(simulation, job) if simulation.is_collective[job] else None
+        self._to_ns = simulation.network.to_ns(1)
+        self._begin: list[npt.NDArray[np.int64]] = []
+        self._ticks: list[npt.NDArray[np.int64]] = []
+        self.needed = _OPERATIONS if self._of else 0
+
+    def note(self, samples: npt.NDArray[Any]) -> None:
+        if self._of:
+            begin, ticks = self._of.note(samples)
+            self._begin.append(begin)
+            self._ticks.append(ticks)
+
+    def add_to(self, latency: Latency) -> Latency:
+        """Add those that began after the warm-up."""
+        if not self._of:
+            return latency
+        ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
+        mean = float(ticks.mean() * self._to_ns) if len(ticks) else math.nan
+        return replace(latency, operations=len(ticks), operation_mean=mean)
 
 
 def _summarise(

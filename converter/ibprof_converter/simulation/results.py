@@ -25,7 +25,7 @@ _SETTING = ("fabric", "routing", "servers", "server_placement", "job_placement",
             "switch_ns", "wire_ns", "gbps")  # fmt: skip
 _PATTERN = ("role", "bytes", "interval_us", "window_us", "limit")
 _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
-_VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us")
+_VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
@@ -96,7 +96,9 @@ def describe_latency(latency: Latency) -> Row:
         "least_us": us(latency.least),
         **{name: us(value) for name, value in zip(_QUANTILES, latency.quantiles, strict=True)},
         "most_us": us(latency.most),
+        "operation_us": us(latency.operation_mean),
         "messages": latency.messages,
+        "operations": latency.operations,
         "left_out_us": round(latency.left_out_ns / 1000, 3),
         "span_us": round(latency.measured_ns / 1000, 3),
         "is_settled": latency.is_settled,
@@ -147,13 +149,10 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
         values = [row[column] for row in settled.values() if row[column] is not None]
         mean[column] = round(fmean(values), 4) if values else None
     mean["mean_half_us"] = _half_interval([row["mean_us"] for row in settled.values()])
-    ratios = [
-        row["mean_us"] / baseline[seed]["mean_us"]
-        for seed, row in settled.items()
-        if first["run"] != "baseline" and seed in baseline and baseline[seed]["mean_us"]
-    ]
-    mean["slowdown"] = round(fmean(ratios), 4) if ratios else None
-    mean["slowdown_half"] = _half_interval(ratios)
+    for name, column in (("slowdown", "mean_us"), ("operation_slowdown", "operation_us")):
+        ratios = _compare(settled, baseline, column) if first["run"] != "baseline" else []
+        mean[name] = round(fmean(ratios), 4) if ratios else None
+        mean[f"{name}_half"] = _half_interval(ratios)
     for column in first:
         if column.endswith(("_whole_ms", "_whole_most_ms")):
             whole = [row[column] for row in rows.values() if row[column] is not None]
@@ -161,6 +160,15 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
     open_ones = sorted({row["note"] for row in rows.values() if row["mean_us"] is None})
     mean["note"] = f"{len(rows) - len(settled)} of {len(rows)} not settled: {'; '.join(open_ones)}" if open_ones else ""
     return mean
+
+
+def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
+    """Give each seed's value over that of its own baseline, where there are both."""
+    return [
+        row[column] / baseline[seed][column]
+        for seed, row in rows.items()
+        if row[column] and seed in baseline and baseline[seed][column]
+    ]
 
 
 def _half_interval(values: Sequence[float]) -> float | None:

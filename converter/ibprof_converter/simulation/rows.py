@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.watch import Watch, list_bins
+from ibprof_converter.simulation.watch import Queues, Watch, list_bins
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL
 
@@ -18,6 +18,7 @@ Row = dict[str, Any]
 
 LATENCY_COLUMNS = ("job", "from_us", "to_us", "messages")
 CLIENT_COLUMNS = ("job", "guid", "name", "messages", "mean_us", "steps", "bytes", "last_us")
+OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
@@ -68,6 +69,14 @@ def latency_rows(watch: Watch) -> Iterator[Row]:
             yield {"job": job.name, "from_us": _us(lower), "to_us": _us(upper), "messages": messages}
 
 
+def operation_rows(watch: Watch) -> Iterator[Row]:
+    """Yield how many operations of each collective took how long, first start to last arrival: `OPERATION_COLUMNS`."""
+    for number, job in enumerate(watch.simulation.jobs):
+        counts = watch.operations(number)
+        for lower, upper, operations in list_bins(counts) if counts is not None else ():
+            yield {"job": job.name, "from_us": _us(lower), "to_us": _us(upper), "operations": operations}
+
+
 def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row a client: `CLIENT_COLUMNS`.
 
@@ -109,15 +118,27 @@ def time_rows(watch: Watch) -> Iterator[Row]:
 def queue_rows(watch: Watch) -> Iterator[Row]:
     """Yield the bytes at the fullest link ends each time they were looked at: `QUEUE_COLUMNS`."""
     fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
-    if not len(queues.time_ns):
-        return
-    mean = queues.bytes.mean(axis=0)
-    fullest = np.argsort(-mean, kind="stable")[:_FULLEST]
-    for end in fullest[mean[fullest] > 0].tolist():
+    for end in find_fullest(queues, _FULLEST):
         node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
         where = {"guid": f"0x{int(fabric.node_guid[node]):016x}", "name": fabric.node_name[node], "port": port}
         for time, size in zip(queues.time_ns.tolist(), queues.bytes[:, end].tolist(), strict=True):
             yield {"time_us": _us(time), **where, "bytes": size}
+
+
+def find_fullest(queues: Queues, most: int) -> list[int]:
+    """Give the link ends that hold most bytes on average, the fullest first; none that were always empty."""
+    if not len(queues.time_ns):
+        return []
+    mean = queues.bytes.mean(axis=0)
+    fullest = np.argsort(-mean, kind="stable")[:most]
+    return [int(end) for end in fullest[mean[fullest] > 0]]
+
+
+def name_end(simulation: Simulation, end: int) -> str:
+    """Give the node that sends on a link end, its port and the node that receives, for people."""
+    fabric = simulation.network.subnet.fabric
+    node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
+    return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"
 
 
 def _us(ns: float) -> float | None:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.operations import Operations
 
 BINS_AN_OCTAVE = 64
 """Bins of a histogram between a value and its double: none is wider than 1/64 of the values in it."""
@@ -106,6 +107,9 @@ class Watch:
         self._client_sum = np.zeros(simulation.clients)
         self._client_count = np.zeros(simulation.clients, np.int64)
         self._looks: list[npt.NDArray[np.uint32]] = []
+        collectives = np.flatnonzero(simulation.is_collective).tolist()
+        self._operations = {job: Operations(simulation, job) for job in collectives}
+        self._durations = {job: bin_values(np.zeros(0)) for job in collectives}
 
     def run(self, until: int) -> npt.NDArray[Any]:
         """Go on as `Simulation.run` does, until a tick, many samples, or the end."""
@@ -125,6 +129,10 @@ class Watch:
         """Give how many messages of a job took how many ns: int64 [bin], of `bin_edges`."""
         counts: Counts = self._histogram[job]
         return counts
+
+    def operations(self, job: int) -> Counts | None:
+        """Give how many operations of a collective took how many ns: int64 [bin], of `bin_edges`; None for others."""
+        return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:
         """Give the latencies of a job as time goes."""
@@ -158,6 +166,9 @@ class Watch:
         ns = samples["ticks"] * self.simulation.network.to_ns(1)
         for number in np.unique(job):
             self._histogram[number] += bin_values(ns[job == number])
+        for number, operations in self._operations.items():
+            _, ticks = operations.note(samples)
+            self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
         self._client_sum += np.bincount(client, ns, len(self._client_sum))
         self._client_count += np.bincount(client, minlength=len(self._client_count))
         end = (samples["start"] + samples["ticks"]).astype(np.int64)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture of one simulated run: how long messages took, how that changed, and where bytes waited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ibprof_converter.simulation.rows import find_fullest, name_end
+from ibprof_converter.simulation.watch import Counts, Watch, bin_edges
+
+_DOTS_PER_INCH = 120
+_QUEUES = 4
+"""Link ends whose queues are drawn, the fullest."""
+
+
+def draw_run(path: Path, title: str, watch: Watch) -> None:
+    """Draw a run that was watched.
+
+    Args:
+        path: of the picture.
+        title: of it.
+        watch: of the run, which has ended.
+    """
+    figure = Figure(figsize=(15, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title)
+    latency, over_time, queues = figure.subplots(1, 3)
+    _draw_latencies(latency, watch)
+    _draw_over_time(over_time, watch)
+    _draw_queues(queues, watch)
+    figure.savefig(path, dpi=_DOTS_PER_INCH)
+
+
+def _draw_latencies(axes: Axes, watch: Watch) -> None:
+    """Draw which part of the messages took longer than a time."""
+    for number, job in enumerate(watch.simulation.jobs):
+        _draw_tail(axes, watch.histogram(number), job.name, f"C{number}", "-")
+        operations = watch.operations(number)
+        if operations is not None:
+            _draw_tail(axes, operations, f"{job.name}, whole operations", f"C{number}", "--")
+    axes.set(xscale="log", yscale="log", xlabel="latency, us", ylabel="part of the messages that took longer")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) -> None:
+    used = np.flatnonzero(counts)
+    if not len(used):
+        return
+    longer = 1 - np.cumsum(counts[used]) / counts.sum()
+    edges = bin_edges()[used + 1] / 1000
+    axes.plot(edges[:-1], longer[:-1], label=label, color=colour, linestyle=style, drawstyle="steps-post")
+
+
+def _draw_over_time(axes: Axes, watch: Watch) -> None:
+    for number, job in enumerate(watch.simulation.jobs):
+        over = watch.over_time(number)
+        seen = over.messages > 0
+        middle = (over.begin_ns + over.width_ns / 2)[seen] / 1e6
+        axes.plot(middle, over.mean_ns[seen] / 1000, label=job.name, color=f"C{number}", linewidth=1)
+    axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, us")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+def _draw_queues(axes: Axes, watch: Watch) -> None:
+    queues = watch.queues()
+    for end in find_fullest(queues, _QUEUES):
+        kibibytes = queues.bytes[:, end] / 1024
+        axes.plot(queues.time_ns / 1e6, kibibytes, label=name_end(watch.simulation, end), linewidth=0.8)
+    axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest link ends")
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, alpha=0.3)
+    if axes.lines:
+        axes.legend(fontsize="small")

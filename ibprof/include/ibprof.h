@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What an application may tell ibprof, from C or C++. Nothing has to be linked: without libibprof.so, preloaded or linked
+ * with -libprof, every call here does nothing. Call them between MPI_Init and MPI_Finalize, from one thread at a time.
+ *
+ *     for (step = 0; step < steps; step++) {
+ *         exchange();
+ *         IBPROF_REGION();                     // closes a region: all traffic since the last one, named by file and line
+ *     }
+ *
+ *     ibprof_region_begin("transpose");        // or: a region with a name, which may lie within others
+ *     MPI_Alltoall(...);
+ *     ibprof_region_end();
+ *
+ * Traffic belongs to the innermost region that it was sent in. A region that is visited again adds up.
+ */
+#ifndef IBPROF_H
+#define IBPROF_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Closes a region: what was sent outside named regions since the last call, or since MPI_Init, is counted under `name`. */
+void ibprof_region(const char *name) __attribute__((weak));
+void ibprof_region_at(const char *file, int line) __attribute__((weak));
+
+/* Enters a named region, and leaves the one entered last. */
+void ibprof_region_begin(const char *name) __attribute__((weak));
+void ibprof_region_end(void) __attribute__((weak));
+
+/* Switches counting off and on again, as MPI_Pcontrol(0) and MPI_Pcontrol(1) do. */
+void ibprof_off(void) __attribute__((weak));
+void ibprof_on(void) __attribute__((weak));
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifndef IBPROF_IMPLEMENTATION
+
+#define IBPROF_REGION() (ibprof_region_at ? ibprof_region_at(__FILE__, __LINE__) : (void)0)
+#define ibprof_region(name) (ibprof_region ? ibprof_region(name) : (void)0)
+#define ibprof_region_begin(name) (ibprof_region_begin ? ibprof_region_begin(name) : (void)0)
+#define ibprof_region_end() (ibprof_region_end ? ibprof_region_end() : (void)0)
+#define ibprof_off() (ibprof_off ? ibprof_off() : (void)0)
+#define ibprof_on() (ibprof_on ? ibprof_on() : (void)0)
+
+#endif
+#endif
