@@ -56,7 +56,19 @@ def test_median_filter_is_not_padded_with_zeros() -> None:
 
 def test_a_line_has_no_features_left() -> None:
     lengths = np.array([0, 1, 8, 64, 512])
-    assert detrend(3e-6 + 2e-9 * lengths[None].astype(float), lengths) == pytest.approx(np.zeros((1, 5)), abs=1e-18)
+    assert detrend(3e-6 + 2e-9 * lengths[None].astype(float), lengths) == pytest.approx(np.zeros((1, 5)), abs=1e-12)
+
+
+@pytest.mark.parametrize("lengths", [np.arange(33) * 64, np.unique((2 ** np.arange(0, 20, 0.5)).astype(np.int64))])
+@pytest.mark.parametrize("noise", [0.03, 0.1])
+def test_noise_alone_has_hardly_a_feature(lengths: np.ndarray, noise: float) -> None:
+    """Steps and ranges of factors: errors are relative, so that the longest messages are not where all features are."""
+    draw = np.random.default_rng(4)
+    cube = (5e-6 + 1e-10 * lengths[:, None, None]) * np.exp(noise * draw.standard_normal((len(lengths), 20, 20)))
+    delays = Delays(tuple(f"n{host}" for host in range(20)), lengths, cube.astype(np.float32))
+    features = find_features(delays)
+    for found in (features.peaks, features.steps):
+        assert np.count_nonzero(found.any(axis=1)) <= 0.02 * len(features.pairs)
 
 
 def test_planted_steps_and_peaks_are_found_and_none_else() -> None:

@@ -222,3 +222,15 @@ def test_pairs_to_measure_again_are_of_the_matrix_that_was_given() -> None:
     inferred: Inferred = infer(make_values(matrix), QUICK)
     assert [2, 5] in inferred.again.tolist()
     assert len(inferred.again) < 4
+
+
+@pytest.mark.parametrize(("hosts", "slow", "us"), [(16, 3, 1.3), (16, 8, 1.3), (50, 8, 1.3), (64, 8, 1.6)])
+def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> None:
+    made = star(hosts)
+    for host in range(slow):
+        made.graph.edges[host, "s"]["us"] = us
+    for seed in range(5):
+        topology = infer(make_values(disturb(made.delays(), 0.05, seed)), QUICK).topology
+        assert len(topology.switches) == 1
+        own = {int(edge[0]): seconds for edge, seconds in zip(topology.edge, topology.latency_seconds, strict=True)}
+        assert np.mean([own[host] for host in range(slow)]) == pytest.approx(us * 1e-6, rel=0.05)

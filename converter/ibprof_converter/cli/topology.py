@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import topology_compare, topology_infer
+from ibprof_converter.cli import topology_compare, topology_infer, topology_regress
 
 NAME = "ibprof-topology"
 
@@ -41,4 +41,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     topology_infer.add_commands(commands, raw)
     topology_compare.add_compare(commands, raw)
+    topology_regress.add_regress(commands, raw)
     return parser

@@ -76,7 +76,7 @@ def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     )
     add_method_arguments(parser)
     parser.add_argument("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
-    _add_outputs(parser)
+    add_outputs(parser)
     parser = commands.add_parser(
         "join",
         help="a model of hosts and one of what is inside them",
@@ -91,10 +91,11 @@ def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     parser.add_argument("--core", metavar="NAME", help="the core that HOSTS was measured from (default: the nearest)")
     parser.add_argument("--method", choices=("auto", "bufe"), default="bufe", help="for both (bufe)")
     add_bufe_epsilon(parser)
-    _add_outputs(parser)
+    add_outputs(parser)
 
 
-def _add_outputs(parser: argparse.ArgumentParser) -> None:
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say where a topology goes."""
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
     parser.add_argument("--json", action="store_true", help="the topology as JSON on stdout")
     parser.add_argument(
@@ -104,7 +105,7 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _infer(arguments: argparse.Namespace) -> None:
-    _check_outputs(arguments)
+    check_outputs(arguments)
     delays = read_processes(arguments.delays)
     inferred, values = apply_method(arguments, delays)
     topology = inferred.topology
@@ -121,7 +122,7 @@ def _infer(arguments: argparse.Namespace) -> None:
 
 
 def _join(arguments: argparse.Namespace) -> None:
-    _check_outputs(arguments)
+    check_outputs(arguments)
     models = []
     for name in (arguments.outer, arguments.inner):
         values = take_values(read_processes(name))
@@ -194,7 +195,7 @@ _WRITERS: dict[str, Callable[[Path, InferredTopology, str, float], None]] = {
 }
 
 
-def _check_outputs(arguments: argparse.Namespace) -> None:
+def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written before anything is computed."""
     inputs = {Path(name).resolve() for name in vars(arguments).values() if isinstance(name, str)}
     for path in arguments.output:

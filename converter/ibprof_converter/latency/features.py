@@ -28,10 +28,15 @@ FEWEST_LENGTHS = 4
 _LEAST = 0.1
 """A correlation below this explains less than a hundredth of the variance: no feature, however quiet the rest."""
 
-_MOST = 0.9
-_QUIET_SHARE, _QUIET_SIGMAS = 0.8, 1.2816
-"""So many of the correlations are those of noise, and within so many of its standard deviations. The median would do
-with more features, but a median filter leaves many differences 0."""
+_MOST = 0.98
+_QUIET_SHARE = 0.8
+"""So many of the correlations are those of noise. The median would do with more features, but a median filter leaves
+many differences 0."""
+
+_ROUNDING = 1e-6
+"""Delays are kept in single precision."""
+
+_NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 
 _BLOCK = 1 << 22
 """Values that are worked on at once."""
@@ -91,18 +96,25 @@ def find_features(delays: Delays, peak_threshold: float | None = None, step_thre
     rows = max(_BLOCK // len(delays.lengths), 1)
     for start in range(0, len(profiles), rows):
         block = profiles[start : start + rows].astype(np.float64)
-        level = detrend(block, delays.lengths)
-        peaks[start : start + rows] = correlate_with_units(level)
-        smooth = detrend(filter_median(block), delays.lengths)
-        steps[start : start + rows] = correlate_with_units(np.diff(smooth, axis=1))
+        peaks[start : start + rows], steps[start : start + rows] = _correlate(block, delays.lengths)
+    noise = 1 + _FAINT * np.random.default_rng(0).standard_normal((_NOISE_PROFILES, len(delays.lengths)))
+    of_noise = _correlate(noise, delays.lengths)
     return Features(
         pairs,
         profiles,
         peaks,
         steps,
-        choose_threshold(peaks) if peak_threshold is None else peak_threshold,
-        choose_threshold(steps) if step_threshold is None else step_threshold,
+        choose_threshold(peaks, of_noise[0]) if peak_threshold is None else peak_threshold,
+        choose_threshold(steps, of_noise[1]) if step_threshold is None else step_threshold,
     )
+
+
+def _correlate(
+    profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Give the coefficients of peaks and of steps."""
+    smooth = detrend(filter_median(profiles), lengths)
+    return correlate_with_units(detrend(profiles, lengths)), correlate_with_units(np.diff(smooth, axis=1))
 
 
 def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -119,10 +131,20 @@ def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Take the least-squares line of delay over length off each profile, float64 [P, L]."""
-    x = lengths - lengths.mean()
-    slope = profiles @ x / (x @ x)
-    level: npt.NDArray[np.float64] = profiles - profiles.mean(axis=1, keepdims=True) - slope[:, None] * x
+    """Give how far each profile is off its line of delay over length, relative to this, float64 [P, L].
+
+    Errors of a delay grow with it, so that the line is that of the least relative squares: else, over lengths from some
+    bytes to megabytes, the longest messages would have all peaks and steps.
+    """
+    weight = 1 / np.square(np.maximum(profiles, 1e-12))
+    total = weight.sum(axis=1, keepdims=True)
+    x = lengths - (weight @ lengths)[:, None] / total
+    mean = (weight * profiles).sum(axis=1, keepdims=True) / total
+    slope = (weight * x * profiles).sum(axis=1, keepdims=True) / (weight * x * x).sum(axis=1, keepdims=True)
+    line = mean + slope * x
+    with np.errstate(divide="ignore", invalid="ignore"):
+        level: npt.NDArray[np.float64] = np.where(profiles > 0, profiles / np.maximum(line, 0.1 * profiles) - 1, 0.0)
+    level[np.abs(level) < _ROUNDING] = 0.0
     return level
 
 
@@ -146,17 +168,22 @@ def _middle(
     return middle
 
 
-def choose_threshold(correlations: Profiles) -> float:
-    """Choose a threshold from the data: what noise alone, as broad as most of the data, would seldom pass.
+def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
+    """Choose a threshold from the data: what noise alone, as broad as most of the data, would hardly ever pass.
 
-    Of profiles of n values of Gaussian noise fewer than one in a hundred has one beyond it; of differences behind a
-    median filter, which have longer tails, some in a hundred.
+    What has come through a median filter has other tails than Gaussian noise, and few lengths have others than many,
+    so that they are taken from noise which has gone the same way: one profile of it in a thousand has a value beyond.
+
+    Args:
+        correlations: [P, n], of the data.
+        of_noise: [profile, n], of Gaussian noise.
     """
     if not correlations.size:
         return PAPERS_THRESHOLD
     sample = correlations.ravel()[:: max(correlations.size // _BLOCK, 1)]
-    sigma = float(np.quantile(np.abs(sample), _QUIET_SHARE)) / _QUIET_SIGMAS
-    return float(np.clip(sigma * math.sqrt(2 * math.log(100 * correlations.shape[1])), _LEAST, _MOST))
+    breadth = float(np.quantile(np.abs(sample), _QUIET_SHARE)) / float(np.quantile(np.abs(of_noise), _QUIET_SHARE))
+    beyond = float(np.quantile(np.abs(of_noise).max(axis=1), _HARDLY_EVER))
+    return float(np.clip(breadth * beyond, _LEAST, _MOST))
 
 
 def _signs(correlations: Profiles, threshold: float) -> npt.NDArray[np.int8]:

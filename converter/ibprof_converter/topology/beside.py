@@ -71,7 +71,7 @@ def put_beside(
     """
     matched = match_hosts(found.hosts, reference)
     matrix = _take_matrix(found, matched, delays, length)
-    pair = _choose_pairs(matrix)
+    pair = choose_pairs(matrix)
     if not len(pair) or not timed:
         return Beside(reference, matched, compare(found, reference, matched, matrix), None, length, ())
     ways = find_ways(reference, *matched.vertex[pair].T)
@@ -117,7 +117,7 @@ def _find_processes(delays: Delays, matched: Matched) -> list[list[int]]:
     return [of_host.get(name) or of_label[name] for name in matched.names]
 
 
-def _choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Give the pairs of hosts that have a delay, or some of them where they are very many: int64 [pair, 2]."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:

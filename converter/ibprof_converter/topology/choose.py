@@ -13,6 +13,7 @@ from ibprof_converter.topology.additive import find_additive
 from ibprof_converter.topology.candidate import FLOOR, Candidate, Floats, score
 from ibprof_converter.topology.direct import find_direct, find_switched
 from ibprof_converter.topology.levels import Levels, as_candidate, find_levels, find_levels_robustly
+from ibprof_converter.topology.slow_hosts import join_slow_hosts
 
 MODELS = ("levels", "additive", "direct")
 
@@ -129,6 +130,8 @@ def _choose_once(
     levels = find_levels(working)
     if "levels" in models:
         candidates.append(as_candidate(levels))
+        if (other := join_slow_hosts(levels, candidates[0], delays, measured)) is not None:
+            candidates.append(other)
 
     def settled() -> bool:
         return bool(hosts > _FEW_HOSTS and candidates and not has_pattern(candidates[-1].residuals(working), known))

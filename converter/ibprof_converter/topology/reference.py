@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.errors import InconsistentError, UsageError
+from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.sources import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, without_tables
@@ -46,6 +47,7 @@ class Reference:
         latency_seconds: float64 [link], what passing the link should add to a delay; nan where nobody says.
         routes: where packets really go; None: along shortest paths.
         host_lid: int32 [vertex], LIDs for these routes.
+        fabric: where it came from, with the same links; None for a plan.
     """
 
     origin: str
@@ -57,6 +59,7 @@ class Reference:
     latency_seconds: Floats
     routes: Routes | None = None
     host_lid: npt.NDArray[np.int32] | None = None
+    fabric: Fabric | None = None
 
     @property
     def vertices(self) -> int:
@@ -72,12 +75,21 @@ class Reference:
         ends: npt.NDArray[np.bool_] = degree == 1
         return ends
 
-    def adjacency(self) -> csr_matrix:
-        """Give a 1 for each pair of vertices that a link joins, both ways."""
+    def adjacency(self, weighted: bool = False) -> csr_matrix:
+        """Give a 1 for each pair of vertices that a link joins, both ways.
+
+        Args:
+            weighted: the links' latencies in place of 1, where all are known.
+        """
         a, b = self.link.T
         matrix = csr_matrix((np.ones(len(a)), (a, b)), (self.vertices, self.vertices))
         matrix = matrix + matrix.T
         matrix.data[:] = 1.0
+        if weighted and len(a) and np.isfinite(self.latency_seconds).all():
+            # scipy takes 0 for no link.
+            latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
+            weights = csr_matrix((latency, (a, b)), matrix.shape)
+            matrix = weights.maximum(weights.T).tocsr()
         return matrix
 
     def find_hosts(self, hosts: Sequence[str]) -> Integers:
@@ -129,7 +141,7 @@ def read_reference(name: str, rail: int = 0) -> Reference:
     if suffix in (".dot", ".gv"):
         return _from_dot(name, read_dot(name))
     if suffix in READERS:
-        return _from_topology(name, read_graph(name))
+        return take_topology(name, read_graph(name))
     files = find_rails([name])
     if not 0 <= rail < len(files):
         raise UsageError(f"--rail: {name} has {len(files)} rails, and no rail {rail}")
@@ -180,7 +192,8 @@ def _read_microseconds(told: Attributes) -> float:
         return nan
 
 
-def _from_topology(name: str, topology: InferredTopology) -> Reference:
+def take_topology(name: str, topology: InferredTopology) -> Reference:
+    """Take an inferred topology for what should be, with its latencies."""
     link, first = np.unique(np.sort(topology.edge, axis=1), axis=0, return_index=True)
     return Reference(
         origin=name,
@@ -219,4 +232,5 @@ def _from_subnet(name: str, subnet: Subnet) -> Reference:
         latency_seconds=np.full(fabric.links, nan),
         routes=subnet.routes if len(subnet.tables.switch_guid) else None,
         host_lid=lid,
+        fabric=fabric,
     )

@@ -53,7 +53,7 @@ def find_ways(reference: Reference, source: Integers, destination: Integers) -> 
 
 
 def _find_shortest(reference: Reference, source: Integers, destination: Integers) -> Ways:
-    graph = reference.adjacency()
+    graph = reference.adjacency(weighted=True)
     number: dict[tuple[int, int], int] = {}
     for each, (a, b) in enumerate(reference.link.tolist()):
         number.setdefault((min(a, b), max(a, b)), each)
@@ -66,7 +66,7 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     sources = np.unique(source)
     for begin in range(0, len(sources), _SOURCES_AT_ONCE):
         some = sources[begin : begin + _SOURCES_AT_ONCE]
-        _, before = shortest_path(graph, unweighted=True, indices=some, return_predecessors=True)
+        _, before = shortest_path(graph, indices=some, return_predecessors=True)
         pair = np.flatnonzero(np.isin(source, some))
         row, here = np.searchsorted(some, source[pair]), destination[pair]
         while len(pair):
