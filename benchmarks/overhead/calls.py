@@ -19,67 +19,100 @@ BATCHES = 30
 # The lower bound that a cell must not exceed, below 1 KiB and from there on.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
+# An interval that is wider is measured in so many more rounds at a time.
+WIDTH, MORE_ROUNDS = 0.02, 10
+
 Cells = dict[str, float]
 """'CALL BYTES' -> microseconds of a call."""
 
 
-def time_calls(bench: Bench, rounds: int, sizes: Sequence[int], keep: Path | None) -> dict[str, list[Cells]]:
-    """Times all calls once a round in each variant.
+def time_calls(
+    bench: Bench, rounds: int, sizes: Sequence[int], keep: Path | None, most_rounds: int
+) -> dict[str, list[Cells]]:
+    """Times all calls once a round in each variant, and cells whose interval is wide in more rounds.
 
     Args:
         keep: a file of rounds measured before, to which these are added.
+        most_rounds: of any cell, those measured before included.
     """
     program = bench.build("calls")
-    arguments = (str(BATCHES), ",".join(CALLS), ",".join(map(str, sizes)))
+    measured: dict[str, list[Cells]] = {variant: [] for variant in bench.variants}
+    if keep and keep.exists():
+        measured |= json.loads(keep.read_text())
 
-    def measure(variant: str) -> Cells:
-        lines = (line.split() for line in bench.run(variant, 2, program, *arguments).splitlines())
-        return {f"{call} {size}": float(us) for call, size, us in lines}
+    def add_rounds(count: int, wanted: Sequence[tuple[str, int]]) -> None:
+        def measure(variant: str) -> Cells:
+            cells: Cells = {}
+            for size in sizes:
+                calls = ",".join(call for call, of_size in wanted if of_size == size)
+                said = bench.run(variant, 2, program, str(BATCHES), calls, str(size)) if calls else ""
+                cells |= {f"{call} {bytes_}": float(us) for call, bytes_, us in map(str.split, said.splitlines())}
+            return cells
 
-    measured = take_turns(bench.variants, rounds, measure)
-    if keep:
-        for variant, before in json.loads(keep.read_text() if keep.exists() else "{}").items():
-            measured[variant] = before + measured[variant]
-        keep.write_text(json.dumps(measured))
+        for variant, rounds_of_variant in take_turns(bench.variants, count, measure).items():
+            measured[variant] += rounds_of_variant
+        if keep:
+            keep.write_text(json.dumps(measured))
+
+    # A Barrier has no size.
+    cells = [(call, size) for call in CALLS for size in sizes if call != "Barrier" or size == sizes[0]]
+    add_rounds(rounds, cells)
+    while wide := [
+        (call, size)
+        for call, size in cells
+        if len(column(measured, WITH, call, size)) < most_rounds and _width(measured, call, size) > WIDTH
+    ]:
+        add_rounds(MORE_ROUNDS, wide)
     return measured
+
+
+def column(measured: dict[str, list[Cells]], variant: str, call: str, size: int) -> list[float]:
+    """The times of a cell, by round."""
+    cell = f"{call} {size}"
+    return [cells[cell] for cells in measured[variant] if cell in cells]
+
+
+def _interval(measured: dict[str, list[Cells]], variant: str, call: str, size: int) -> tuple[float, float, float]:
+    return undisturbed_interval(column(measured, variant, call, size), column(measured, WITHOUT, call, size))
+
+
+def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
+    _, low, high = _interval(measured, WITH, call, size)
+    return high - low
 
 
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
     """Shows every cell, and tells whether all goals are met."""
-
-    def column(variant: str, cell: str) -> list[float]:
-        return [cells[cell] for cells in measured[variant]]
-
-    print(
-        f"Two ranks: a call without ibprof, and the ratio with it (95 % interval), lower quartiles of "
-        f"{len(measured[WITH])} rounds\n"
-    )
-    rows, failed = [], []
+    print("Two ranks: a call without ibprof, and the ratio with it (95 % interval; rounds), lower quartiles\n")
+    rows, failed, wide = [], [], []
     for call in CALLS:
         row = [call]
         for size in sizes:
-            cell = f"{call} {size}"
-            if cell not in measured[WITH][0]:
+            without = column(measured, WITHOUT, call, size)
+            if not without:
                 row.append("")
                 continue
-            ratio, low, high = undisturbed_interval(column(WITH, cell), column(WITHOUT, cell))
-            row.append(f"{np.percentile(column(WITHOUT, cell), 25):.3f} us, {ratio:.3f} ({low:.3f} to {high:.3f})")
+            ratio, low, high = _interval(measured, WITH, call, size)
+            row.append(f"{np.percentile(without, 25):.3f} us, {ratio:.3f} ({low:.3f} to {high:.3f}; {len(without)})")
             if low > (GOAL_SMALL if size < LARGE else GOAL_LARGE):
-                failed.append(cell)
+                failed.append(f"{call} {size}")
+            if high - low > WIDTH:
+                wide.append(f"{call} {size}")
         rows.append(row)
     names = {size: name for name, size in SIZES.items()}
     show_table(["", *(names[size] for size in sizes)], rows)
     for variant in measured:
         if variant == WITHOUT:
             continue
-        medians = [
-            undisturbed_interval(column(variant, f"{call} {size}"), column(WITHOUT, f"{call} {size}"))[0]
+        ratios = [
+            _interval(measured, variant, call, size)[0]
             for call in CALLS
             for size in sizes
-            if f"{call} {size}" in measured[WITH][0]
+            if column(measured, variant, call, size)
         ]
-        print(f"Geometric mean of the ratios, {variant}: {np.exp(np.mean(np.log(medians))):.3f}")
-    print(f"\nAbove the goal ({GOAL_SMALL} below 1 KiB, else {GOAL_LARGE}): {', '.join(failed) or 'none'}\n")
+        print(f"Geometric mean of the ratios, {variant}: {np.exp(np.mean(np.log(ratios))):.3f}")
+    print(f"\nIntervals wider than {WIDTH}: {len(wide)} ({', '.join(wide) or 'none'})")
+    print(f"Above the goal ({GOAL_SMALL} below 1 KiB, else {GOAL_LARGE}): {', '.join(failed) or 'none'}\n")
     return not failed
 
 

@@ -78,7 +78,7 @@ def run_parts(wanted: argparse.Namespace, parts: Sequence[str], bench: Bench) ->
     if "self-send" in parts:
         met &= show_self_send(bench, wanted.rounds, QUICK_MESSAGES if wanted.quick else MESSAGES)
     if "calls" in parts:
-        met &= show_calls(time_calls(bench, wanted.rounds, sizes, wanted.keep), sizes)
+        met &= show_calls(time_calls(bench, wanted.rounds, sizes, wanted.keep, wanted.most_rounds), sizes)
     if "instructions" in parts:
         show_instructions(bench)
     if "footprint" in parts:
@@ -99,6 +99,9 @@ def main() -> None:
     parser.add_argument("--suffix", default="", help="of the names of mpirun and mpicc there, such as .mpich")
     parser.add_argument("--imb", type=Path, metavar="FOLDER", help="of IMB-MPI1 and its mpirun: bin/ of PyPI's impi-rt")
     parser.add_argument("--rounds", type=int, metavar="N", help="of measuring each figure (default: 30)")
+    parser.add_argument(
+        "--most-rounds", type=int, default=0, metavar="N", help="of calls whose interval is wide (default: --rounds)"
+    )
     parser.add_argument("--ranks", type=int, default=8, metavar="N", help="for the memory (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="of the calls' rounds: added to those in it")
