@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  *
  * What an application may tell ibprof, from C or C++. Nothing has to be linked: without libibprof.so, preloaded or linked
- * with -libprof, every call here does nothing. Call them between MPI_Init and MPI_Finalize, from one thread at a time.
+ * with -libprof, every call here does nothing. Call them between MPI_Init and MPI_Finalize, from one thread at a
+ * time; below MPI_THREAD_SERIALIZED other threads than the one that initialised MPI are not heard.
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();

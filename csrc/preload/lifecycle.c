@@ -187,6 +187,12 @@ static bool is_memory_scarce(void)
 }
 
 static bool started;
+static IBP_THREAD_LOCAL bool is_thread_of_mpi;
+
+bool ibp_may_change_regions(void)
+{
+    return ibp_is_recorded() && (is_thread_of_mpi || !started || ibp_mpi.thread_level >= 2);
+}
 
 bool ibp_is_started(void)
 {
@@ -199,6 +205,7 @@ void ibp_start(void)
 
     if (started) return;
     started = true;
+    is_thread_of_mpi = true;
     if (ibp_mpi_open()) {
         ibp_log(1, "nothing is recorded: the MPI library's functions cannot be found");
         return;

@@ -28,6 +28,10 @@ static inline bool ibp_is_recorded(void)
     return __atomic_load_n(&ibp_wiped->recorded, __ATOMIC_RELAXED);
 }
 
+/* Whether this thread may change regions: below MPI_THREAD_SERIALIZED only the one that may call MPI, since nothing is locked
+ * and another thread's change could meet its messages. */
+bool ibp_may_change_regions(void);
+
 /* Opens the recording of this process, once, at its first work request or when MPI is ready. Returns whether it has one. */
 bool ibp_record_process(void);
 

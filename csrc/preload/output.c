@@ -73,7 +73,9 @@ static void expand_output(const char *output, const char *host, const char *job,
     into[0] = '\0';
     for (; *output; output++) {
         if (output[0] == '%' && output[1] == 'h') {
-            ibp_text_append(into, bytes, host);
+            ibp_text_copy(name, sizeof name, host);
+            make_file_name(name);
+            ibp_text_append(into, bytes, name);
             output++;
         } else if (output[0] == '%' && output[1] == 'j') {
             ibp_text_copy(name, sizeof name,

@@ -6,6 +6,7 @@
  * may close every descriptor, or be given our number for a file of its own.
  */
 #include "system.h"
+#include "cancellation.h"
 #include "operations.h"
 #include "output.h"
 #include "recording.h"
@@ -81,12 +82,15 @@ static int map_part(int file, uint64_t offset, uint64_t bytes, void **mapped)
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t lead = offset % page;
     struct rlimit limit;
+    unsigned attempts = 0;
     char *memory;
     int error;
 
     if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur))
         return EFBIG;
-    error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
+    do /* a program may have a timer that never lets it end, and then there is no room for us */
+        error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
+    while (error == EINTR && attempts++ < ATTEMPTS);
     if (error) return error;
     memory = mmap(NULL, bytes + lead, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)(offset - lead));
     if (memory == MAP_FAILED) return errno;
@@ -347,11 +351,20 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     return segment;
 }
 
+static __attribute__((noinline)) struct ibp_segment *add_segment_undisturbed(enum ibp_segment_kind kind)
+{
+    const int cancellation = ibp_cancellation_hold();
+    struct ibp_segment *segment = add_segment(kind);
+
+    ibp_cancellation_allow(cancellation);
+    return segment;
+}
+
 void *ibp_recording_reserve(enum ibp_segment_kind kind)
 {
     struct ibp_segment *segment = recording.segment[kind];
 
-    if (!segment || segment->used == segment->capacity) segment = add_segment(kind);
+    if (!segment || segment->used == segment->capacity) segment = add_segment_undisturbed(kind);
     if (!segment) return NULL;
     return (char *)(segment + 1) + (size_t)segment->used * segment->record_bytes;
 }
@@ -381,12 +394,11 @@ uint32_t ibp_recording_flush_seconds(void)
     return *recording.header->storage ? recording.header->flush_seconds : 0;
 }
 
-int ibp_recording_copy(void)
+static int copy_segments(void)
 {
     struct ibp_process *process = (struct ibp_process *)(recording.all[0] + 1);
     int file, error;
 
-    if (!*recording.header->storage) return 0;
     file = reopen_file(recording.header->output);
     if (file < 0) return errno ? errno : ENOENT;
     /* The process's own record goes before and after: whoever is killed in between leaves a copy that says so. */
@@ -400,6 +412,17 @@ int ibp_recording_copy(void)
     if (!error) process->copied_ns = process->copy_begun_ns;
     if (!error) error = copy_segment(file, recording.all[0]);
     if (close(file) && !error) error = errno; /* where a network file system tells of a quota */
+    return error;
+}
+
+int ibp_recording_copy(void)
+{
+    int cancellation, error;
+
+    if (!*recording.header->storage) return 0;
+    cancellation = ibp_cancellation_hold();
+    error = copy_segments();
+    ibp_cancellation_allow(cancellation);
     return error;
 }
 

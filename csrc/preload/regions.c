@@ -140,11 +140,24 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     return region;
 }
 
+/* Leaves the region that was entered last. */
+static void leave_region(uint64_t now)
+{
+    if (regions->depth && --regions->depth < DEPTH_MAX) {
+        const uint32_t region = regions->entered[regions->depth].region;
+
+        visit(region, regions->entered[regions->depth].since_ns, now);
+        mark(IBP_MARK_END, region, now, false);
+        ibp_counters_enter(current_region());
+        note_transfers();
+    }
+}
+
 void ibp_regions_close(void)
 {
     const uint64_t now = ibp_clock_ns();
 
-    while (regions->depth) ibprof_region_end();
+    while (regions->depth) leave_region(now);
     if (regions->off_since_ns) ibp_counters.process->off_ns += now - regions->off_since_ns;
     if (regions->marked)
         ibp_transfers_enter(close_open_region("MPI_Finalize", now));
@@ -168,7 +181,7 @@ void ibp_regions_switch(bool on)
 
 IBP_EXPORT void ibprof_region(const char *name)
 {
-    if (!ibp_is_recorded() || !name) return;
+    if (!ibp_may_change_regions() || !name) return;
     ibp_tick();
     ibp_lock();
     close_open_region(name, ibp_clock_ns());
@@ -189,7 +202,7 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
     uint64_t now;
     uint32_t region;
 
-    if (!ibp_is_recorded() || !name) return;
+    if (!ibp_may_change_regions() || !name) return;
     ibp_tick();
     now = ibp_clock_ns();
     ibp_lock();
@@ -209,29 +222,19 @@ IBP_EXPORT void ibprof_region_begin(const char *name)
 
 IBP_EXPORT void ibprof_region_end(void)
 {
-    uint64_t now;
-
-    if (!ibp_is_recorded()) return;
+    if (!ibp_may_change_regions()) return;
     ibp_tick();
-    now = ibp_clock_ns();
     ibp_lock();
-    if (regions->depth && --regions->depth < DEPTH_MAX) {
-        const uint32_t region = regions->entered[regions->depth].region;
-
-        visit(region, regions->entered[regions->depth].since_ns, now);
-        mark(IBP_MARK_END, region, now, false);
-        ibp_counters_enter(current_region());
-        note_transfers();
-    }
+    leave_region(ibp_clock_ns());
     ibp_unlock();
 }
 
 IBP_EXPORT void ibprof_on(void)
 {
-    if (ibp_is_recorded()) ibp_set_counting(true);
+    if (ibp_may_change_regions()) ibp_set_counting(true);
 }
 
 IBP_EXPORT void ibprof_off(void)
 {
-    if (ibp_is_recorded()) ibp_set_counting(false);
+    if (ibp_may_change_regions()) ibp_set_counting(false);
 }

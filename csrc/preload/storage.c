@@ -78,7 +78,10 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
 
 int ibp_storage_open(const char *path, int flags)
 {
-    int file = open(path, flags | O_CLOEXEC, 0666);
+    int file;
+
+    do file = open(path, flags | O_CLOEXEC, 0666);
+    while (file < 0 && errno == EINTR);
 
     if (file >= 0 && file <= STDERR_FILENO) {
         const int higher = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -3,13 +3,17 @@
  */
 #include "system.h"
 #include "text.h"
+#include "cancellation.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +78,31 @@ uint64_t ibp_text_number(const char *text)
     }
 }
 
+static struct stat stderr_at_start; /* all zeros where there was none */
+
+/* The C library's fstat is a symbol of glibc 2.33 and newer. */
+static bool ask_stderr(struct stat *status)
+{
+    return !syscall(SYS_fstat, STDERR_FILENO, status);
+}
+
+static __attribute__((constructor)) void note_stderr(void)
+{
+    const int kept = errno;
+
+    if (!ask_stderr(&stderr_at_start)) memset(&stderr_at_start, 0, sizeof stderr_at_start);
+    errno = kept;
+}
+
+/* A program that closes its descriptors may have been given stderr's number for a file of its own. */
+static bool is_stderr_still_open(void)
+{
+    struct stat now;
+
+    return stderr_at_start.st_ino && ask_stderr(&now) && now.st_dev == stderr_at_start.st_dev &&
+           now.st_ino == stderr_at_start.st_ino;
+}
+
 /* Writes to stderr, which may be a pipe that nobody reads or a file that must not grow: neither may end the program. */
 static void write_quietly(const char *line, size_t bytes)
 {
@@ -81,6 +110,7 @@ static void write_quietly(const char *line, size_t bytes)
     const struct timespec at_once = {0, 0};
     sigset_t block, before, pending, raised;
 
+    if (!is_stderr_still_open()) return;
     sigemptyset(&block);
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) sigaddset(&block, deadly[i]);
     if (sigpending(&pending) || sigprocmask(SIG_BLOCK, &block, &before)) return;
@@ -95,7 +125,7 @@ static void write_quietly(const char *line, size_t bytes)
 
 void ibp_say(const char *format, ...)
 {
-    const int kept = errno;
+    const int kept = errno, cancellation = ibp_cancellation_hold();
     char line[4096] = "ibprof: ";
     const size_t prefix = strlen(line);
     va_list arguments;
@@ -112,5 +142,6 @@ void ibp_say(const char *format, ...)
         line[bytes++] = '\n';
         write_quietly(line, bytes);
     }
+    ibp_cancellation_allow(cancellation);
     errno = kept;
 }

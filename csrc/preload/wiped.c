@@ -5,6 +5,7 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +13,23 @@
 #define MADV_WIPEONFORK 18
 #endif
 
+/* What pthread_atfork is made of in glibc; where it is another C library, kernels are newer. */
+int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
+#pragma weak __register_atfork
+
 static struct ibp_wiped nothing; /* nobody writes to it */
 struct ibp_wiped *ibp_wiped = &nothing;
+
+static void wipe(void)
+{
+    memset(ibp_wiped, 0, sizeof *ibp_wiped);
+}
+
+/* Kernels before 4.14 do not wipe; there the C library's fork does. */
+static void see_to_wiping(struct ibp_wiped *page, size_t bytes)
+{
+    if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork) (void)__register_atfork(NULL, NULL, wipe, NULL);
+}
 
 int ibp_wiped_open(void)
 {
@@ -23,8 +39,9 @@ int ibp_wiped_open(void)
     if (__atomic_load_n(&ibp_wiped, __ATOMIC_ACQUIRE) != &nothing) return 0;
     page = ibp_memory_map(bytes);
     if (!page) return -ENOMEM;
-    (void)madvise(page, bytes, MADV_WIPEONFORK);
     if (!__atomic_compare_exchange_n(&ibp_wiped, &expected, page, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
         ibp_memory_unmap(page, bytes); /* another thread was first */
+    else
+        see_to_wiping(page, bytes);
     return 0;
 }

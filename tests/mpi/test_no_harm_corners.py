@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that end up in corners once MPI is up: cancelled threads, jails, filters, seized descriptors, old kernels."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from mpis import Build, Mpi, library
+from unharmed import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
+
+from ibprof.load import load_profile
+
+RANKS = 2
+ENTERED = 600
+# After these nobody can open a file, or not the recording's.
+LAST = ("seized", "jailed", "filtered")
+TOGETHER = ("cancelled", "small", "timed", "bare", "locked", "forked", "vforked", "elsewhere")
+RESULTS = {
+    "cancelled": 1,
+    "small": 1,
+    "timed": 1,
+    "elsewhere": 0,
+    "bare": 1,
+    "locked": 0,
+    "forked": sum(range(20)),
+    "vforked": 300,
+    "unlevelled": 1,
+    "seized": 0,
+    "jailed": 1,
+    "filtered": 1,
+}
+
+
+def told(*corners: str) -> str:
+    return "".join(f"{corner} {RESULTS[corner]}\n" for corner in corners)
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_corners(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), *TOGETHER], tmp_path)
+    assert (done.stdout, done.stderr, done.returncode) == (told(*TOGETHER), "", 0)
+    profile = load_profile(tmp_path)
+    check_complete(profile, RANKS)
+    for corner in ("cancelled", "small", "timed", "elsewhere", "bare", "locked"):
+        assert {f"{corner} {number}" for number in range(ENTERED)} <= set(profile.regions)
+    assert "a child's" not in profile.regions
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+@pytest.mark.parametrize("corner", LAST)
+def test_corners_without_a_way_back(name: str, corner: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), corner], tmp_path)
+    assert (done.stdout, done.returncode) == (told(corner), 0)
+    assert [rank.rank for rank in load_profile(tmp_path).ranks] == list(range(RANKS))
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_path: Path) -> None:
+    """Nothing is locked at that level, so they are not heard."""
+    mpi = find_any(name)
+    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), "unlevelled"], tmp_path)
+    assert (done.stdout, done.returncode) == (told("unlevelled"), 0)
+    profile = load_profile(tmp_path)
+    check_complete(profile, RANKS)
+    assert {region for region in profile.regions if not region.startswith("with right ")} == {"main"}
+
+
+def test_a_kernel_that_wipes_no_pages(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """Those before 4.14, as CentOS 7 has one: a forked child must know that it is not the rank all the same."""
+    source = tmp_path / "old_kernel.c"
+    source.write_text(
+        "#include <errno.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
+        "int madvise(void *where, unsigned long bytes, int how)\n"
+        "{\n    if (how == 18) return errno = EINVAL, -1;\n    return (int)syscall(SYS_madvise, where, bytes, how);\n}\n"
+    )
+    old_kernel = tmp_path / "old_kernel.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", old_kernel, source], check=True)
+    recording = tmp_path / "profile.ibprof"
+    program = build(system_mpi, "corners.c", "-pthread")
+    check_unharmed(
+        system_mpi, RANKS, [program, "forked"], recording, libraries=[old_kernel, library()], beside=[old_kernel]
+    )
+    profile = load_profile(recording)
+    check_complete(profile, RANKS)
+    assert profile.regions == ("main",)
+
+
+@pytest.mark.parametrize("host", ["a/../b c", "..", "%h\n"], ids=["slashes", "parent", "signs"])
+def test_odd_names_of_hosts(host: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """A name is a part of a file's name, never of its path. The ranks see it, the launcher does not."""
+    named = ["unshare", "--uts", "sh", "-c", 'printf "%s" "$0" >/proc/sys/kernel/hostname; exec "$@"', host]
+    program = build(system_mpi, "corners.c", "-pthread")
+    done = check_unharmed(
+        system_mpi,
+        1,
+        [program, "forked"],
+        tmp_path / "recording %h",
+        within=named,
+    )
+    assert done.stderr == ""
+    (folder,) = tmp_path.glob("recording *")
+    assert len(list(folder.glob("*.ibprof"))) == 1
+
+
+def test_no_home_and_a_folder_with_blanks(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    folder = tmp_path / "temporary files"
+    folder.mkdir()
+    bare = ["env", "-u", "HOME", "-u", "USER", f"TMPDIR={folder}", f"LARGE={'x' * 100_000}"]
+    done = check_unharmed(
+        system_mpi, RANKS, [build(system_mpi, "corners.c", "-pthread"), "forked"], tmp_path / "out", within=bare
+    )
+    assert done.stderr == ""
+    check_complete(load_profile(tmp_path / "out"), RANKS)
