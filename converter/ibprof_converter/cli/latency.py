@@ -5,20 +5,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import time
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.errors import IbprofError
 from ibprof_converter.cli import latency_look, latency_measure
-from ibprof_converter.latency.mpi import launched_rank
+from ibprof_converter.cli.ranks import run_on_ranks
 
 NAME = "ibprof-latency"
-
-_MOMENT_S = 1.0
 
 _EXAMPLES = """\
 examples:
@@ -36,25 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int | None:
     logging.basicConfig(format=f"{NAME}: %(message)s", level=logging.WARNING)
-    if not launched_rank():
-        arguments = _parser().parse_args(argv)
-        return arguments.run(arguments)  # type: ignore[no-any-return]
-    # A mistake on the command line is told once, not by every process of the job.
-    try:
-        with Path(os.devnull).open("w", encoding="utf-8") as null, redirect_stdout(null), redirect_stderr(null):
-            arguments = _parser().parse_args(argv)
-        return arguments.run(arguments)  # type: ignore[no-any-return]
-    except SystemExit:
-        _let_the_first_speak()
-        raise
-    except IbprofError as error:
-        _let_the_first_speak()
-        return error.status
-
-
-def _let_the_first_speak() -> None:
-    """Wait a moment: at the first process that fails a launcher may end the others, before they have said why."""
-    time.sleep(_MOMENT_S)
+    return run_on_ranks(_parser, argv)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from ibprof.errors import UNEXPECTED, IbprofError, UsageError, quote_found
+from ibprof.errors import UsageError, quote_found
+from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.latency.lengths import parse_lengths
 from ibprof_converter.latency.mpi import start_mpi
 from ibprof_converter.latency.plan import MODES, Noise, Plan
@@ -18,7 +17,6 @@ from ibprof_converter.latency.progress import show_seconds
 from ibprof_converter.latency.samples import Sampling
 from ibprof_converter.latency.schedules import SCHEDULES
 from ibprof_converter.latency.session import Outcome, Session
-from ibprof_converter.latency.together import ElsewhereError
 
 EXAMPLES = """\
 examples:
@@ -30,7 +28,6 @@ examples:
       --noise-length 64K -o noisy.nc
 """
 
-_KILLED_BY = 128
 _LONGEST_S = 1e9
 
 
@@ -92,29 +89,18 @@ def run_measure(arguments: argparse.Namespace) -> int:
         again_s=arguments.again[1],
     )
     module = start_mpi()
-    if module.COMM_WORLD.rank:
-        logging.disable()
-    try:
-        session = Session(module, plan, arguments.output)
-        plan.check(session.size)
-        session.estimate()
-        if arguments.dry_run:
-            return 0
-        outcome = session.measure(arguments.resume, arguments.pairs)
-    except ElsewhereError as error:
-        return error.status
-    except IbprofError as error:
-        if module.COMM_WORLD.rank:  # all of them found the same
-            return error.status
-        raise
-    except Exception:
-        # The others wait for this one; nothing else gets them out.
-        traceback.print_exc()
-        sys.stderr.flush()
-        module.COMM_WORLD.Abort(UNEXPECTED)
-        return UNEXPECTED
+    return end_together(module, lambda: _measure(module, plan, arguments))
+
+
+def _measure(module: Any, plan: Plan, arguments: argparse.Namespace) -> int:
+    session = Session(module, plan, arguments.output)
+    plan.check(session.size)
+    session.estimate()
+    if arguments.dry_run:
+        return 0
+    outcome = session.measure(arguments.resume, arguments.pairs)
     _conclude(session, outcome)
-    return _KILLED_BY + outcome.signal if outcome.signal else 0
+    return KILLED_BY + outcome.signal if outcome.signal else 0
 
 
 def _conclude(session: Session, outcome: Outcome) -> None:

@@ -7,14 +7,16 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import topology_compare, topology_infer, topology_regress
+from ibprof_converter.cli import topology_compare, topology_infer, topology_regress, topology_throughput
+from ibprof_converter.cli.ranks import run_on_ranks
 
 NAME = "ibprof-topology"
 
 _EXAMPLES = """\
 examples:
   mpirun ibprof-latency measure -o delays.nc
-  ibprof-topology infer delays.nc -o topology.lst -o topology.dot
+  ibprof-topology infer delays.nc -o topology.lst -o topology.json
+  mpirun ibprof-topology throughput topology.json -o topology.lst
   ibprof-layout topology.lst profile.otf2 -o links.csv
   ibprof-topology compare delays.nc plan.dot --fail
 """
@@ -26,8 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int | None:
-    arguments = _parser().parse_args(argv)
-    return arguments.run(arguments)  # type: ignore[no-any-return]
+    return run_on_ranks(_parser, argv)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     topology_infer.add_commands(commands, raw)
+    topology_throughput.add_commands(commands, raw)
     topology_compare.add_compare(commands, raw)
     topology_regress.add_regress(commands, raw)
     return parser

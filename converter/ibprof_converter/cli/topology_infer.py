@@ -197,7 +197,7 @@ _WRITERS: dict[str, Callable[[Path, InferredTopology, str, float], None]] = {
 
 def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written before anything is computed."""
-    inputs = {Path(name).resolve() for name in vars(arguments).values() if isinstance(name, str)}
+    inputs = {Path(name).resolve() for name in vars(arguments).values() if isinstance(name, str | Path)}
     for path in arguments.output:
         if path.suffix not in _WRITERS:
             raise UsageError(f"-o {path}: expected a name that ends with {', '.join(_ENDINGS)}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -78,13 +78,7 @@ class Delays:
     @property
     def labels(self) -> tuple[str, ...]:
         """A name for each process, each different: its host, with `#` and its place there where several share it."""
-        count = Counter(self.hosts)
-        seen: Counter[str] = Counter()
-        labels = []
-        for host in self.hosts:
-            labels.append(host if count[host] == 1 else f"{host}#{seen[host]}")
-            seen[host] += 1
-        return tuple(labels)
+        return name_processes(self.hosts)
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
@@ -134,6 +128,17 @@ class Delays:
             cores=tuple(self.cores[each] for each in chosen) if self.cores else (),
             **cut,
         )
+
+
+def name_processes(hosts: Sequence[str]) -> tuple[str, ...]:
+    """Give a name for each process, each different: its host, with `#` and its place there where several share it."""
+    count = Counter(hosts)
+    seen: Counter[str] = Counter()
+    labels = []
+    for host in hosts:
+        labels.append(host if count[host] == 1 else f"{host}#{seen[host]}")
+        seen[host] += 1
+    return tuple(labels)
 
 
 def empty_delays(

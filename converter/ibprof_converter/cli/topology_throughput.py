@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ibprof-topology throughput`: what each link of a known topology carries, measured by all processes of an MPI job."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.show import printable
+from ibprof_converter.cli.ranks import KILLED_BY, end_together
+from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
+from ibprof_converter.latency.delays import name_processes
+from ibprof_converter.latency.flows import Flows, Streaming
+from ibprof_converter.latency.lengths import parse_lengths
+from ibprof_converter.latency.mpi import start_mpi
+from ibprof_converter.latency.progress import Meter, show_seconds
+from ibprof_converter.latency.together import Beat, on_first
+from ibprof_converter.outputs.inferred import describe_topology
+from ibprof_converter.topology.measure import Measurement
+from ibprof_converter.topology.model import InferredTopology, Throughput
+from ibprof_converter.topology.read import read_topology
+
+_EXAMPLES = """\
+examples:
+  ibprof-topology infer delays.nc -o topology.json
+  mpirun ibprof-topology throughput topology.json -o measured.json -o measured.lst
+  ibprof-report measured.lst profile.otf2
+
+One process a host of the topology; of several the first one counts. -o as of `ibprof-topology infer`.
+"""
+
+
+def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
+    """Add the command `throughput`."""
+    parser = commands.add_parser(
+        "throughput",
+        help="what each link carries, on all processes of an MPI job",
+        description="Measure what links and switches of an inferred topology carry. Pairs of hosts send at the same "
+        "time; no two measurements that run at once share a link (Bufe, section 2.3).",
+        epilog=_EXAMPLES,
+        formatter_class=raw,
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("topology", metavar="TOPOLOGY", type=Path, help="as JSON, of `ibprof-topology infer`")
+    parser.add_argument("--length", metavar="BYTES", default="256K", help="of a message (256K)")
+    parser.add_argument("--window", metavar="N", type=_count, default=16, help="messages under way at once (16)")
+    parser.add_argument("--seconds", metavar="S", type=_seconds, default=0.5, help="of one measurement (0.5)")
+    parser.add_argument(
+        "--repetitions", metavar="N", type=_count, default=3, help="of each measurement; the best one counts (3)"
+    )
+    parser.add_argument("--pairs", metavar="N", type=_count, help="at once over a link, at most (default: all)")
+    parser.add_argument("--dry-run", action="store_true", help="only tell what would be measured, and for how long")
+    add_outputs(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    check_outputs(arguments)
+    lengths = parse_lengths(arguments.length)
+    if len(lengths) != 1 or not lengths[0]:
+        raise UsageError(f"--length: expected one length above 0, found {arguments.length!r}")
+    streaming = Streaming(int(lengths[0]), arguments.window, arguments.seconds)
+    module = start_mpi()
+    return end_together(module, lambda: _measure(module, arguments, streaming))
+
+
+def _measure(module: Any, arguments: argparse.Namespace, streaming: Streaming) -> int:
+    comm = module.COMM_WORLD.Dup()
+    topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(arguments.topology)))
+    ranks = find_ranks(topology.hosts, comm.allgather(module.Get_processor_name()), str(arguments.topology))
+    if topology.directed:
+        raise UsageError(f"{arguments.topology}: arcs that lead one way tell no route; infer by another method")
+    beat = Beat(comm)
+    meter = Meter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
+    measurement = Measurement(topology, arguments.repetitions, arguments.pairs)
+    if comm.rank == 0:
+        each = 2 * arguments.repetitions * 1.5 * streaming.seconds
+        rounds = measurement.rounds
+        meter.say(f"{len(topology.hosts)} hosts, {rounds} rounds of measurements; about {show_seconds(rounds * each)}")
+    if arguments.dry_run:
+        return 0
+    flows = Flows(comm, beat, streaming)
+    with beat:
+        if comm.rank == 0:
+            meter.start("measuring", measurement.rounds)
+        throughput = measurement.run(flows, ranks, lambda: meter.advance(1) if comm.rank == 0 else None)
+        if comm.rank == 0:
+            meter.stop()
+    on_first(comm, lambda: _write(arguments, replace(topology, throughput=throughput)))
+    number: int = comm.allreduce(beat.signal, module.MAX)
+    return KILLED_BY + number if number else 0
+
+
+def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
+    """Give the rank that measures for each host: the first one there.
+
+    Args:
+        hosts: of the topology; where it is of one host alone, its processes, `host#0` and so on.
+        processors: the host of each rank.
+        path: of the topology, for messages.
+
+    Raises:
+        InconsistentError: a host has no rank.
+    """
+    first: dict[str, int] = {}
+    for rank, (name, label) in enumerate(zip(processors, name_processes(processors), strict=True)):
+        first.setdefault(name, rank)
+        first.setdefault(label, rank)
+    missing = [host for host in hosts if host not in first]
+    if missing:
+        shown = ", ".join(missing[:5]) + (" and more" if len(missing) > 5 else "")
+        raise InconsistentError(
+            f"{path}: expected a process on each of its {len(hosts)} hosts, found none on {printable(shown)}"
+        )
+    return [first[host] for host in hosts]
+
+
+def _write(arguments: argparse.Namespace, topology: InferredTopology) -> None:
+    write_outputs(arguments, topology, f"throughput measured on {arguments.topology}")
+    if arguments.json:
+        print(json.dumps(describe_topology(topology), indent=1))
+    elif topology.throughput is not None:
+        _show(sys.stdout, topology, topology.throughput)
+
+
+def _show(file: TextIO, topology: InferredTopology, found: Throughput) -> None:
+    """Print links, the slowest first, and switches."""
+    for edge in np.argsort(found.edge_gbps, kind="stable").tolist():
+        one, other = (topology.names[end] for end in topology.edge[edge])
+        print(printable(f"{one} to {other}: {_rate(found.edge_gbps[edge], found.edge_at_least[edge])}"), file=file)
+    for switch, name in enumerate(topology.switches):
+        print(
+            printable(f"through {name}: {_rate(found.switch_gbps[switch], found.switch_at_least[switch])}"), file=file
+        )
+
+
+def _rate(gbps: float, at_least: bool) -> str:
+    if np.isnan(gbps):
+        return "not measured: no pair of hosts is sure to use it"
+    return f"{'at least ' if at_least else ''}{gbps:.3g} Gb/s"
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) < 1_000_000):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.001 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"expected seconds from 0.001 to 3600, found {text!r}")
+    return seconds
