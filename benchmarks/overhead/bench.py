@@ -27,7 +27,7 @@ ENVIRONMENT = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "OMPI_MCA_btl": "^openib,ofi,uct",
 }
-WITHOUT, WITH, MONITORED = "without", "ibprof", "monitoring"
+WITHOUT, WITH, MONITORED, WRAPPED = "without", "ibprof", "monitoring", "empty wrappers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,13 @@ class Bench:
         )
         return program
 
+    def build_library(self, name: str) -> Path:
+        """Compiles one of the libraries beside this file, which is to be preloaded."""
+        library = self.folder / f"lib{name}.so"
+        if not library.exists():
+            subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", library, HERE / f"{name}.c"], check=True)
+        return library
+
     @property
     def variants(self) -> list[str]:
         """The ways that can be compared: Open MPI's own monitoring is not in every build."""
@@ -75,6 +82,8 @@ class Bench:
         """Runs a program in one of the ways that are compared, and gives its output."""
         line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
         preload = {"LD_PRELOAD": str(self.library), "IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
+        if variant == WRAPPED:
+            preload = {"LD_PRELOAD": str(self.build_library("wrapper"))}
         if self.is_of_mpich_kin:
             line += [word for name, value in preload.items() for word in ("-genv", name, value)]
         else:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from bench import WITH, WITHOUT, Bench, show_table, take_turns, undisturbed_interval
+from bench import WITH, WITHOUT, WRAPPED, Bench, show_table, take_turns, undisturbed_interval
 
 CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Alltoall", "Reduce", "Allreduce")
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
@@ -36,7 +36,8 @@ def time_calls(
         most_rounds: of any cell, those measured before included.
     """
     program = bench.build("calls")
-    measured: dict[str, list[Cells]] = {variant: [] for variant in bench.variants}
+    variants = [*bench.variants, WRAPPED]
+    measured: dict[str, list[Cells]] = {variant: [] for variant in variants}
     if keep and keep.exists():
         measured |= json.loads(keep.read_text())
 
@@ -49,14 +50,15 @@ def time_calls(
                 cells |= {f"{call} {bytes_}": float(us) for call, bytes_, us in map(str.split, said.splitlines())}
             return cells
 
-        for variant, rounds_of_variant in take_turns(bench.variants, count, measure).items():
+        for variant, rounds_of_variant in take_turns(variants, count, measure).items():
             measured[variant] += rounds_of_variant
         if keep:
             keep.write_text(json.dumps(measured))
 
     # A Barrier has no size.
     cells = [(call, size) for call in CALLS for size in sizes if call != "Barrier" or size == sizes[0]]
-    add_rounds(rounds, cells)
+    for first in range(0, rounds, MORE_ROUNDS):
+        add_rounds(min(MORE_ROUNDS, rounds - first), cells)
     while wide := [
         (call, size)
         for call, size in cells
@@ -81,6 +83,21 @@ def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
     return high - low
 
 
+def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
+    """Shows what calls that take no time to speak of take more, beside the least that any preloaded tool adds."""
+    print(f"Nanoseconds that a call of {size} bytes takes more than without\n")
+    rows = []
+    for variant in measured:
+        if variant == WITHOUT:
+            continue
+        row = [variant]
+        for call in CALLS:
+            added = np.array([np.percentile(column(measured, of, call, size), 25) for of in (variant, WITHOUT)])
+            row.append(f"{(added[0] - added[1]) * 1e3:.1f}")
+        rows.append(row)
+    show_table(["", *CALLS], rows)
+
+
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
     """Shows every cell, and tells whether all goals are met."""
     print("Two ranks: a call without ibprof, and the ratio with it (95 % interval; rounds), lower quartiles\n")
@@ -101,6 +118,7 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
         rows.append(row)
     names = {size: name for name, size in SIZES.items()}
     show_table(["", *(names[size] for size in sizes)], rows)
+    _show_smallest(measured, sizes[0])
     for variant in measured:
         if variant == WITHOUT:
             continue

@@ -104,10 +104,16 @@ def main() -> None:
     )
     parser.add_argument("--ranks", type=int, default=8, metavar="N", help="for the memory (default: 8)")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROUNDS} rounds and fewer sizes")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="of the calls' rounds: added to those in it")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="of the calls' rounds: added to those in it, shown again by --rounds 0",
+    )
     parser.add_argument("--library", type=Path, metavar="FILE", help="instead of the installed one")
     wanted = parser.parse_args()
-    wanted.rounds = wanted.rounds or (QUICK_ROUNDS if wanted.quick else 30)
+    if wanted.rounds is None:
+        wanted.rounds = QUICK_ROUNDS if wanted.quick else 30
     parts = wanted.parts or [part for part in PARTS if part != "imb" or wanted.imb]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library(), wanted.suffix)
