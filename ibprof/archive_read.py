@@ -17,9 +17,7 @@ from ibprof.archive_events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, ev
 from ibprof.archive_properties import Value, from_properties
 from ibprof.errors import InputError
 from ibprof.profile import (
-    COLUMN_TYPES,
     SIZE_BINS,
-    Columns,
     Counters,
     Host,
     Intervals,
@@ -32,9 +30,8 @@ from ibprof.profile import (
     Rank,
     RegionTimes,
     Transfers,
-    join_rows,
-    order_rows,
 )
+from ibprof.profile_rows import COLUMN_TYPES, Columns, join_rows, order_rows
 
 _BATCH_EVENTS = 1 << 20
 

@@ -100,6 +100,10 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     chosen = _choose(run, selection)
     counters = run.counters
     notes: list[str] = []
+    if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
+        notes.append(
+            f"{left_out} bytes more were sent until then in regions that went on, or came again, and are left out"
+        )
     sources = np.unique(counters.source[chosen])
     if len(sources) > 1:
         # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
@@ -216,6 +220,16 @@ def _closed_until(run: Profile, region: int) -> Flags:
     if not included.any():
         raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, so it has no bytes since the start")
     return included
+
+
+def _count_left_out(run: Profile, name: str) -> int:
+    """Count user data that was sent until a region was closed last, and that no counter tells from what came later."""
+    region = run.regions.index(name)
+    closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
+    counters = run.counters
+    chosen = (counters.kind == Kind.USER) & (counters.direction == Direction.SENT)
+    chosen &= _closed_until(run, region)[counters.rank, counters.region] & np.isin(counters.rank, list(closed))
+    return max(0, sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen]))
 
 
 def _only_region(run: Profile, region: int) -> Flags:

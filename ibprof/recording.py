@@ -17,8 +17,6 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, InputError
 from ibprof.job_hosts import find_job_hosts
 from ibprof.profile import (
-    COLUMN_TYPES,
-    Columns,
     Counters,
     Direction,
     Grid,
@@ -35,8 +33,8 @@ from ibprof.profile import (
     RegionTimes,
     Source,
     Transfers,
-    join_rows,
 )
+from ibprof.profile_rows import COLUMN_TYPES, Columns, join_rows
 from ibprof.recording_addresses import find_owners, resolve_peers
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_grids import read_grids

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.profile import UNKNOWN_PEER, Columns, Direction, Kind
+from ibprof.profile import UNKNOWN_PEER, Direction, Kind
+from ibprof.profile_rows import Columns
 from ibprof.recording_file import RecordingFile, Records
 from ibprof.recording_layout import recording_layout
 

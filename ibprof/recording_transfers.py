@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
-from ibprof.profile import Columns, HardwareCounter, Opcode, Port, PortPair
+from ibprof.profile import HardwareCounter, Opcode, Port, PortPair
+from ibprof.profile_rows import Columns
 from ibprof.recording_file import RecordingFile, Records, decode_text
 from ibprof.recording_layout import recording_layout
 

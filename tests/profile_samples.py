@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ibprof.profile import (
-    COLUMN_TYPES,
     Counters,
     Direction,
     Host,
@@ -25,6 +24,7 @@ from ibprof.profile import (
     Source,
     Transfers,
 )
+from ibprof.profile_rows import COLUMN_TYPES
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ struct ibp_communicator {
     int size;             /* of the group that messages go to */
     bool described;       /* the two above are known */
     bool carries_windows; /* made for a window: its messages are one-sided traffic in disguise */
+    bool carries_partitions; /* Open MPI's own, for partitioned messages */
+    bool is_examined;        /* the one above is known */
     bool is_duplicated;   /* MPI_Comm_idup was called on it, which sends under tags that it takes later */
     uint32_t tags_taken;  /* by nonblocking calls, where the library does not show it */
     uint16_t

@@ -112,8 +112,12 @@ REQUEST_FREE(PMPI_Request_free)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (!is_to_be_seen())                                                                                          \
+            return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
+        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_Psend_init, .kind = IBP_CALL_BLOCKING});             \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
-        if (!result && is_to_be_seen() && peer >= 0)                                                                   \
+        ibp_leave();                                                                                                   \
+        if (!result && peer >= 0)                                                                                      \
             ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
                                   ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                     \
                                   IBP_OPERATION_Psend_init);                                                           \

@@ -22,6 +22,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
+static bool is_lone; /* nobody to send to: neither that message nor another one was a proof */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {
@@ -48,6 +49,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
     /* A lone rank has nobody to send a message to that would prove it, and would look for one at each that it sends itself. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
+    is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
     snprintf(why, why_bytes, "a message of %d bytes to itself was seen %u times with %llu bytes%s in this MPI (%s)",
              PROBE_BYTES, probe.messages, (unsigned long long)probe.bytes, probe.to_other ? ", to another address" : "",
@@ -113,4 +115,9 @@ void ibp_mpich_describe_proof(char *notes, size_t bytes)
         ibp_text_append(notes, bytes,
                         "no call sent a short message over the network, by which what is seen could be held against "
                         "what was asked for\n");
+    if (is_lone)
+        ibp_text_append(
+            notes, bytes,
+            "a lone rank: messages to itself do not reach the network in this MPI, so what is seen of others, to "
+            "jobs that it spawns, could not be held against what was asked for\n");
 }

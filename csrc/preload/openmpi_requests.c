@@ -28,7 +28,8 @@ void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t
         ibp_lock();
         communicator = ibp_communicator_known(handle);
         peer = ibp_communicator_peer(communicator, status->source);
-        if (communicator && communicator->carries_windows) kind = IBP_KIND_CONTROL;
+        if (communicator && (communicator->carries_windows || communicator->carries_partitions))
+            kind = IBP_KIND_CONTROL;
         ibp_unlock();
     }
     ibp_count((unsigned)watch & IBP_KEY_OPERATION_MASK, kind, IBP_DIRECTION_RECEIVED, peer, status->bytes);

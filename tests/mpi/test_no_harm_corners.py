@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that end up in corners once MPI is up: cancelled threads, jails, filters, seized descriptors, old kernels."""
+"""Programs that end up in corners once MPI is up: cancelled threads, jails, filters, seized descriptors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mpis import Build, Mpi, library
-from unharmed import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
+from unharmed import FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 from ibprof.load import load_profile
 
@@ -75,7 +75,8 @@ def test_a_kernel_that_wipes_no_pages(system_mpi: Mpi, build: Build, tmp_path: P
     source.write_text(
         "#include <errno.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n"
         "int madvise(void *where, unsigned long bytes, int how)\n"
-        "{\n    if (how == 18) return errno = EINVAL, -1;\n    return (int)syscall(SYS_madvise, where, bytes, how);\n}\n"
+        "{\n    if (how == 18) return errno = EINVAL, -1;\n"
+        "    return (int)syscall(SYS_madvise, where, bytes, how);\n}\n"
     )
     old_kernel = tmp_path / "old_kernel.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", old_kernel, source], check=True)
@@ -104,6 +105,14 @@ def test_odd_names_of_hosts(host: str, system_mpi: Mpi, build: Build, tmp_path: 
     assert done.stderr == ""
     (folder,) = tmp_path.glob("recording *")
     assert len(list(folder.glob("*.ibprof"))) == 1
+
+
+def test_a_lone_rank_of_mpich_says_that_nothing_was_proved(build: Build, tmp_path: Path) -> None:
+    """Nobody is there to send it the message that would have to be seen."""
+    mpi = find_any(MPICH)
+    check_unharmed(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
+    (rank,) = load_profile(tmp_path).ranks
+    assert [note for note in rank.notes if note.startswith("a lone rank: messages to itself do not reach the network")]
 
 
 def test_no_home_and_a_folder_with_blanks(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:

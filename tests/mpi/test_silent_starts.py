@@ -11,6 +11,8 @@ from matrices import load_complete, operations_sent, recorded
 from mpis import Build, Mpi, run_mpi
 from patterns import all_the_same
 
+from ibprof.profile import Kind
+
 RANKS = 4
 ITEM = 4
 
@@ -57,3 +59,7 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     profile = load_complete(tmp_path, 2)
     pair = all_the_same(patterns.from_root(2), ITEMS * ITEM, ROUNDS) if mpi.name.startswith("5") else {}
     assert recorded(profile, operation="PSEND_INIT") == pair
+    # What sets them up is Open MPI's own, and no message of the program's.
+    assert "ISEND" not in operations_sent(profile)
+    if pair:
+        assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}

@@ -25,7 +25,6 @@ from ibprof.archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
 from ibprof.profile import (
-    COLUMN_TYPES,
     SIZE_BINS,
     Counters,
     Direction,
@@ -43,8 +42,8 @@ from ibprof.profile import (
     RegionTimes,
     Source,
     Transfers,
-    order_rows,
 )
+from ibprof.profile_rows import COLUMN_TYPES, order_rows
 from ibprof.recording import read_recording
 
 # What the C library under OTF2 takes: any text without NUL.
