@@ -242,12 +242,13 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
 # -- taking down
 
 
-def _namespaces() -> set[str]:
+def namespaces() -> set[str]:
+    """The names of all network namespaces of this machine."""
     return {line.split()[0] for line in _ip("netns", "list").splitlines() if line.strip()}
 
 
 def _take_down(namespace: str) -> None:
-    if namespace in _namespaces():
+    if namespace in namespaces():
         for number in _ip("netns", "pids", namespace).split():
             with suppress(ProcessLookupError):
                 os.kill(int(number), signal.SIGKILL)  # a rank that outlived its launcher
@@ -258,7 +259,7 @@ def _take_down(namespace: str) -> None:
 def take_down_leftovers() -> list[str]:
     """Takes down what processes that are gone have left; which."""
     left = []
-    for name in sorted(_namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
+    for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
         match = _OURS.fullmatch(name)
         if match and not Path("/proc", match.group(1)).exists():
             _take_down(name)

@@ -108,7 +108,7 @@ TREE = make_plan(
         Cable("leaf2", "pod1", 300, 400),
         Cable("leaf3", "pod2", 300, 400),
         Cable("leaf4", "pod2", 300, 400),
-        Cable("pod1", "pod2", 400, 400),
+        Cable("pod1", "pod2", 300, 400),
     ],
 )
 LINE = make_plan(

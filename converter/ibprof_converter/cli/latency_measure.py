@@ -12,11 +12,12 @@ from ibprof.errors import UsageError, quote_found
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.latency.lengths import parse_lengths
 from ibprof_converter.latency.mpi import start_mpi
+from ibprof_converter.latency.pairs import read_pairs
 from ibprof_converter.latency.plan import MODES, Noise, Plan
 from ibprof_converter.latency.progress import show_seconds
 from ibprof_converter.latency.samples import Sampling
-from ibprof_converter.latency.schedules import SCHEDULES
-from ibprof_converter.latency.session import Outcome, Session
+from ibprof_converter.latency.schedules import SCHEDULES, color_pairs
+from ibprof_converter.latency.session import Chooser, Outcome, Session
 
 EXAMPLES = """\
 examples:
@@ -61,7 +62,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     add(
         "--again",
         metavar="BUDGET",
-        type=_budget,
+        type=parse_budget,
         default=(0.05, None),
         help="of doubtful pairs to measure again: a share such as 5%% (default) or a time",
     )
@@ -98,12 +99,18 @@ def _measure(module: Any, plan: Plan, arguments: argparse.Namespace) -> int:
     session.estimate()
     if arguments.dry_run:
         return 0
-    outcome = session.measure(arguments.resume, arguments.pairs)
-    _conclude(session, outcome)
+    outcome = session.measure(arguments.resume, _choose(arguments.pairs, plan) if arguments.pairs else None)
+    conclude(session, outcome)
     return KILLED_BY + outcome.signal if outcome.signal else 0
 
 
-def _conclude(session: Session, outcome: Outcome) -> None:
+def _choose(path: Path, plan: Plan) -> Chooser:
+    """Give what chooses the pairs of a file."""
+    return lambda delays: color_pairs(read_pairs(path, delays.labels), plan.schedule == "sequential")
+
+
+def conclude(session: Session, outcome: Outcome) -> None:
+    """Say what was measured, on the first process."""
     delays = outcome.delays
     if delays is None:
         return
@@ -155,7 +162,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _budget(text: str) -> tuple[float, float | None]:
+def parse_budget(text: str) -> tuple[float, float | None]:
     """Read a share of the pairs, `5%`, or a time, `30s`."""
     if text.endswith(("s", "m", "min", "h")):
         return 0.0, _seconds(text)

@@ -7,7 +7,13 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import topology_compare, topology_infer, topology_regress, topology_throughput
+from ibprof_converter.cli import (
+    topology_compare,
+    topology_infer,
+    topology_regress,
+    topology_remeasure,
+    topology_throughput,
+)
 from ibprof_converter.cli.ranks import run_on_ranks
 
 NAME = "ibprof-topology"
@@ -41,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     topology_infer.add_commands(commands, raw)
-    topology_throughput.add_commands(commands, raw)
+    topology_remeasure.add_remeasure(commands, raw)
+    topology_throughput.add_throughput(commands, raw)
     topology_compare.add_compare(commands, raw)
     topology_regress.add_regress(commands, raw)
     return parser

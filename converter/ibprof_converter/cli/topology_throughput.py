@@ -38,7 +38,7 @@ One process a host of the topology; of several the first one counts. -o as of `i
 """
 
 
-def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
+def add_throughput(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     """Add the command `throughput`."""
     parser = commands.add_parser(
         "throughput",

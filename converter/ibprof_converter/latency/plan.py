@@ -15,6 +15,12 @@ from ibprof_converter.latency.samples import Sampling
 ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
 MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
 
+AGAIN_MORE = 3
+"""How many times as many batches a pair gets that is measured again."""
+
+SYNCHRONISING_S = 3e-4
+"""About what the end of a round costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -83,6 +89,11 @@ class Plan:
                 f"--noise-processes: expected an even number, as they exchange in pairs, of at most "
                 f"{max(processes - 2, 0) // 2 * 2}, the others of {processes} processes; found {self.noise.processes}"
             )
+
+    @property
+    def seconds_of_pair_again(self) -> float:
+        """How long a pair that is measured again takes at most, of one length: as if it were alone."""
+        return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:
         """Give the attributes that a file of delays keeps."""

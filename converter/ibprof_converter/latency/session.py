@@ -9,12 +9,12 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,22 +25,18 @@ from ibprof_converter.latency.delays import Delays
 from ibprof_converter.latency.doubtful import find_doubtful
 from ibprof_converter.latency.kernels import PingPong, end_batches, follow_batches, lead_batch
 from ibprof_converter.latency.mpi import describe_mpi
-from ibprof_converter.latency.pairs import read_pairs
-from ibprof_converter.latency.plan import ALL_TO_ALL, Plan
+from ibprof_converter.latency.plan import AGAIN_MORE, ALL_TO_ALL, SYNCHRONISING_S, Plan
 from ibprof_converter.latency.progress import Meter, show_seconds
 from ibprof_converter.latency.rounds import Measurer
 from ibprof_converter.latency.samples import Sampling
 from ibprof_converter.latency.schedules import SCHEDULES, Round, color_pairs, count_rounds, round_robin, shifts
 from ibprof_converter.latency.together import GO_ON, SAVE, STOP, Beat, on_first
 
-_AGAIN_MORE = 3
-"""How many times as many batches a pair gets that is measured again."""
+Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
+
 
 _TRIED = 24
 """Lengths that are tried for an estimate."""
-
-_SYNCHRONISING_S = 3e-4
-"""About what the end of a round costs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ class Session:
         # Finding how many turns fill a batch takes about a batch and a half.
         batches = plan.sampling.repetitions + 1.5
         parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
-        a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + _SYNCHRONISING_S
+        a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
         seconds = float(rounds * a_round.sum()) if self.size > 1 else 0.0
         hosts = len({host for host, _ in self._places})
         self.say(
@@ -109,23 +105,24 @@ class Session:
         )
         return seconds
 
-    def measure(self, resume: bool, pairs_file: Path | None) -> Outcome:
+    def measure(self, resume: bool, choose: Chooser | None = None) -> Outcome:
         """Measure what is missing, then doubtful pairs again, and write the file.
 
         Args:
             resume: take what the file has, and measure the rest.
-            pairs_file: measure these pairs again and nothing else; the file is there.
+            choose: measure what it chooses of the delays in the file, round by round, and nothing else; called on the
+                first process.
 
         Raises:
             IbprofError: a file cannot be read or written, or is of another measurement.
         """
         self.plan.check(self.size)
-        self._open_book(resume or pairs_file is not None)
+        self._open_book(resume or choose is not None)
         again = 0
         with self.beat:
             try:
-                if pairs_file is not None:
-                    again = self._measure_pairs(pairs_file)
+                if choose is not None:
+                    again = self._measure_chosen(choose)
                 else:
                     self._measure_missing()
                     again = self._measure_doubtful()
@@ -202,20 +199,18 @@ class Session:
         lengths = range(len(plan.lengths))
         budget = math.ceil(plan.again * self.size * (self.size - 1) / 2)
         if plan.again_s is not None:
-            # As if no two pairs were measured at the same time, so that it takes this long at most.
-            a_pair = 2 * (_AGAIN_MORE * plan.sampling.repetitions + 1.5) * plan.sampling.batch_s + _SYNCHRONISING_S
-            budget = int(plan.again_s / a_pair / len(plan.lengths))
+            budget = int(plan.again_s / plan.seconds_of_pair_again / len(plan.lengths))
         found = [find_doubtful(self._book.delays, index, budget) for index in lengths] if self.is_first else None
-        return self._repeat(self.comm.bcast(found), "measuring doubtful pairs again")
+        alone = plan.schedule == "sequential"
+        rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
+        return self._repeat(rounds_of, "measuring doubtful pairs again")
 
-    def _measure_pairs(self, path: Path) -> int:
-        pairs = self.comm.bcast(on_first(self.comm, lambda: read_pairs(path, self._book.delays.labels)))
-        return self._repeat([pairs] * len(self.plan.lengths), "measuring pairs again")
+    def _measure_chosen(self, choose: Chooser) -> int:
+        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._book.delays)))
+        return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
 
-    def _repeat(self, pairs_of: Sequence[npt.NDArray[np.int64]], what: str) -> int:
-        sampling = replace(self.plan.sampling, repetitions=_AGAIN_MORE * self.plan.sampling.repetitions)
-        alone = self.plan.schedule == "sequential"
-        rounds_of = [color_pairs(pairs, alone) for pairs in pairs_of]
+    def _repeat(self, rounds_of: Sequence[Sequence[Round]], what: str) -> int:
+        sampling = replace(self.plan.sampling, repetitions=AGAIN_MORE * self.plan.sampling.repetitions)
         total = sum(len(pairs) for rounds in rounds_of for pairs in rounds)
         if not total:
             return 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import isinf
 
@@ -100,16 +101,22 @@ class Routes:
         return self.spread(near, hosts.tolist())
 
     def spread(self, at: int, hosts: list[int]) -> list[int]:
-        """Put hosts in such an order: one of each switch, then a second one of each, the nearest first.
+        """Put hosts in such an order: one of each branch of a switch, then a second one of each, the nearest first.
 
-        Those on the switch `at` itself all come first.
+        Of the hosts of a branch likewise one of each switch comes first. Hosts on the switch itself are a branch each.
         """
         own = self.places.host_switch
-        hosts = sorted(hosts, key=lambda host: (self.distance[at, own[host]], own[host], host))
-        count: dict[int, int] = {}
-        turn: dict[int, int] = {}
-        for host in hosts:
-            switch = int(own[host])
-            turn[host] = count.get(switch, 0)
-            count[switch] = turn[host] + (switch != at)
-        return sorted(hosts, key=lambda host: turn[host])
+        nearest = sorted(hosts, key=lambda host: (self.distance[at, own[host]], own[host], host))
+        by_switch = _deal(nearest, lambda host: host if own[host] == at else -1 - int(own[host]))
+        return _deal(by_switch, lambda host: host if own[host] == at else -1 - self.next_switch(at, int(own[host])))
+
+
+def _deal(hosts: list[int], group_of: Callable[[int], int]) -> list[int]:
+    """Give the first of each group, then the second of each, and so on; in their order."""
+    count: dict[int, int] = {}
+    turn = []
+    for host in hosts:
+        group = group_of(host)
+        turn.append(count.get(group, 0))
+        count[group] = turn[-1] + 1
+    return [host for _, _, host in sorted(zip(turn, range(len(hosts)), hosts, strict=True))]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters of network namespaces, measured over real connections: what is inferred is what was built.
+
+What was built is the independent truth: lengths of cables by `lab/cables.c`, rates by the kernel's token bucket filter.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from lab import hosts as lab
+from lab.cluster import SCRIPTS, Cluster, find_splits, write_dot
+from lab.plans import FAULTY, PLANS, TREE, Plan
+from mpis import Build, Mpi
+
+from ibprof_converter.latency.files import read_delays
+
+BYTES = 1 << 16
+
+
+@contextmanager
+def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
+    (folder / "hosts").mkdir()
+    with lab.up(plan, folder / "hosts") as hosts:
+        yield Cluster(hosts, folder, mpi.program("mpirun"))
+    # Nothing of it is left; what other processes have up is theirs.
+    assert not [name for name in lab.namespaces() if name.startswith(hosts.namespace(""))]
+
+
+def test_a_tree_with_a_wrong_cable_and_a_slow_one(system_mpi: Mpi, tmp_path: Path) -> None:
+    """Both are named beside the plan."""
+    built = TREE.plug("node3", "leaf4").slow("leaf1", "pod1", 900)
+    with cluster_of(built, system_mpi, tmp_path) as cluster:
+        document = cluster.infer()
+        (tmp_path / "plan.dot").write_text(write_dot(TREE))
+        said = cluster.call("ibprof-topology", "compare", "delays.nc", "plan.dot")
+    assert find_splits(document, "node1") == built.splits()
+    assert "wrong cable: node3" in said
+    assert "leaf4" in said
+    assert "slow: leaf1 to pod1" in said or "slow: pod1 to leaf1" in said, said
+
+
+def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """Inferred, then the links' throughputs, then what a recorded program puts on these links."""
+    with cluster_of(FAULTY, system_mpi, tmp_path) as cluster:
+        document = cluster.infer()
+        assert find_splits(document, "node1") == FAULTY.splits()
+        check_measured_again(cluster)
+        (tmp_path / "plan.dot").write_text(write_dot(FAULTY))
+        said = cluster.call("ibprof-topology", "compare", "delays.nc", "plan.dot")
+        assert "slow: node6" in said or "slow: right to node6" in said, said
+        check_throughput(cluster)
+        check_recorded_loads(cluster, build(system_mpi, "collectives.c"))
+
+
+def check_measured_again(cluster: Cluster) -> None:
+    """With the topology known, a part of the pairs; what is inferred stays."""
+    before = read_delays(cluster.folder / "delays.nc")
+    command = (SCRIPTS / "ibprof-topology", "remeasure", "topology.json", "delays.nc")
+    cluster.launch(*command, "--budget", "50%", "--sequential")
+    after = read_delays(cluster.folder / "delays.nc")
+    assert before.measured.all() == after.measured.all()
+    assert (after.median <= before.median).all()
+    assert after.attributes["measured_again"] == 8  # half of 15 pairs
+    assert find_splits(cluster.look(), "node1") == FAULTY.splits()
+
+
+def check_throughput(cluster: Cluster) -> None:
+    options = ("--seconds", "0.2", "--window", "4", "--repetitions", "2", "-o", "measured.json", "-o", "measured.lst")
+    cluster.launch(SCRIPTS / "ibprof-topology", "throughput", "topology.json", *options)
+    edges = json.loads((cluster.folder / "measured.json").read_text())["edges"]
+    trunk = next(edge for edge in edges if not {edge["a"], edge["b"]} & set(cluster.hosts.names))
+    assert trunk["gbps"] == pytest.approx(0.1, rel=0.3)
+    assert "gbps_at_least" not in trunk
+    assert all(edge["gbps"] > 0 for edge in edges)
+
+
+def check_recorded_loads(cluster: Cluster, program: Path) -> None:
+    """An all-to-all of six hosts: three peers of each are across the trunk."""
+    hosts, half = len(cluster.hosts.names), len(cluster.hosts.names) // 2
+    tuned = {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_alltoall_algorithm": 2}
+    line = [cluster.mpirun, "-n", str(hosts), *cluster.hosts.over_tcp(**tuned), "--bind-to", "none"]
+    words = [*line, program, "blocking", "Alltoall", str(BYTES)]
+    done = cluster.hosts.run("node1", [SCRIPTS / "ibprof", "run", "--", *words], cluster.environment, cluster.folder)
+    assert done.returncode == 0, done.stderr
+    cluster.call("ibprof-layout", "measured.lst", "profile.otf2", "--by", "operation", "-o", "links.csv")
+    with (cluster.folder / "links.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["operation"] == "ALLTOALL"]
+    assert len(rows) == hosts + 1
+    for row in rows:
+        is_trunk = "switch" in row["a_name"] and "switch" in row["b_name"]
+        expected = (half * half if is_trunk else hosts - 1) * BYTES
+        assert (int(row["a_bytes"]), int(row["b_bytes"])) == (expected, expected), row
+        # The rate that was measured is the link's.
+        assert 0 < float(row["gbps"]) < 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("run", range(5))
+@pytest.mark.parametrize("name", PLANS)
+def test_what_is_inferred_is_what_was_built(name: str, run: int, system_mpi: Mpi, tmp_path: Path) -> None:
+    with cluster_of(PLANS[name], system_mpi, tmp_path) as cluster:
+        document = cluster.infer()
+    assert find_splits(document, "node1") == PLANS[name].splits()
+
+
+def test_a_cluster_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> None:
+        with lab.up(TREE, tmp_path) as hosts:
+            names.extend(hosts.namespace(node) for node in (*TREE.hosts, *TREE.switches))
+            assert lab.namespaces() >= set(names)
+            raise ZeroDivisionError
+
+    names: list[str] = []
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert len(names) == 14
+    assert lab.namespaces().isdisjoint(names)
