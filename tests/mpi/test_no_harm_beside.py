@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from matrices import recorded
-from mpis import Build, Mpi, environment, library, run_mpi
+from mpis import THROUGH_NETWORK, Build, Mpi, environment, library
 from unharmed import (
     FAMILIES,
     Words,
@@ -69,16 +69,18 @@ def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> 
     )
 
 
+@pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("run", ["", "one name"], ids=["unnamed", "named"])
-def test_a_second_run_of_the_same_name(run: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_path: Path) -> None:
     """It starts and ends while the first one runs."""
-    program = build(system_mpi, "unruly.c", "-pthread")
+    mpi = find_any(name)
+    program = build(mpi, "unruly.c", "-pthread")
     variables = {"IBPROF_RUN": run} if run else {}
-    bare = launch(system_mpi, RANKS, [program, "names", "wait", "regions"], {})
-    first = start(system_mpi, [program, "names", "wait", "regions"], tmp_path, variables)
+    bare = launch(mpi, RANKS, [program, "names", "wait", "regions"], {})
+    first = start(mpi, [program, "names", "wait", "regions"], tmp_path, variables)
     assert first.stdout is not None
     assert first.stdout.readline().startswith("names")
-    second = check_unharmed(system_mpi, RANKS, [program, "names"], tmp_path, variables=variables)
+    second = check_unharmed(mpi, RANKS, [program, "names"], tmp_path, variables=variables)
     rest, said = first.communicate(timeout=60)
     assert (first.returncode, "names 4\n" + rest, said) == (bare.returncode, bare.stdout, bare.stderr)
     assert second.stderr == ""
@@ -95,14 +97,17 @@ def collect(recording: Path, run: str, output: Path) -> Sequence[str]:
     return done.stderr.splitlines()
 
 
-def test_a_crashed_run_is_collected_while_another_one_writes(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    program = build(system_mpi, "unruly.c", "-pthread")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_crashed_run_is_collected_while_another_one_writes(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    program = build(mpi, "unruly.c", "-pthread")
     folder = tmp_path / "profile.ibprof"
-    run_mpi(system_mpi, RANKS, [build(system_mpi, "killed.c"), "all"], recording=folder, check=False)
+    recorded_to = preload(library()) | {"IBPROF_OUTPUT": str(folder)} | THROUGH_NETWORK
+    launch(mpi, RANKS, [build(mpi, "killed.c"), "all"], recorded_to)
     crashed = list_runs(folder)[0].name
     before = load_profile(folder, crashed)
-    bare = launch(system_mpi, RANKS, [program, "wait", "regions", "forks"], {})
-    writing = start(system_mpi, [program, "wait", "regions", "forks"], folder, {})
+    bare = launch(mpi, RANKS, [program, "wait", "regions", "forks"], {})
+    writing = start(mpi, [program, "wait", "regions", "forks"], folder, {})
     while writing.poll() is None:
         collect(folder, crashed, tmp_path / "crashed.otf2")
     rest, said = writing.communicate(timeout=60)

@@ -77,6 +77,23 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
     assert len(said_by_us(done.stderr)) == 1
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None:
+    """File systems that are read-only, full or out of inodes; no folder at all; one that is not there yet."""
+    mpi = find_any(name)
+    command = [unruly(mpi), "names"]
+    for options in ("ro", "size=4k", "nr_inodes=1"):
+        mounted = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o {options} none "$0" && exec "$@"', tmp_path]
+        done = check_unharmed(mpi, RANKS, command, tmp_path / "profile.ibprof", around=mounted)
+        assert (done.returncode, len(said_by_us(done.stderr))) == (0, 1)
+    for output in ("/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof"):
+        done = check_unharmed(mpi, RANKS, command, Path(output))
+        assert (done.returncode, len(said_by_us(done.stderr))) == (0, 1)
+    missing = tmp_path / "not" / "there" / "yet"
+    assert not check_unharmed(mpi, RANKS, command, missing).stderr
+    assert len(list(missing.iterdir())) == 1
+
+
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
     """`ulimit -f 0`: one byte more, and SIGXFSZ ends the program."""

@@ -80,20 +80,24 @@ def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Pat
     assert not np.any(profile.counters.region >= len(profile.regions))
 
 
+@pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("links", [[], ["-static"]], ids=["dynamic", "static"])
-def test_children_of_another_c_library(links: list[str], system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+def test_children_of_another_c_library(links: list[str], name: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
     compiler = need("musl-gcc", "musl-tools")
     program = tmp_path / "child"
     subprocess.run([compiler, *links, "-o", program, PROGRAMS / "child.c"], check=True)
-    command = [unruly(system_mpi), "shells"]
-    done = check_unharmed(system_mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
+    command = [unruly(mpi), "shells"]
+    done = check_unharmed(mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
     assert done.stdout.startswith("a child of another C library\n")
 
 
-def test_children_in_python(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", FAMILIES)
+def test_children_in_python(name: str, unruly: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
     child = f"{sys.executable} -c 'import json, threading; print(json.dumps([1]))'"
-    command = [unruly(system_mpi), "shells"]
-    done = check_unharmed(system_mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
+    command = [unruly(mpi), "shells"]
+    done = check_unharmed(mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
     assert done.stdout.startswith("[1]\n")
 
 

@@ -112,7 +112,7 @@ def test_since_the_start_named_regions_count_that_were_left_before() -> None:
 
 
 def test_what_cannot_be_cut_at_a_mark_is_told() -> None:
-    """A region that is open at the mark has one sum, of before and after; the total at the mark tells the first part."""
+    """A region that is open at a mark has one sum, of before and after; the total there tells what was before."""
     run = make_profile(
         [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
         ranks=[make_rank(0), make_rank(1)],
@@ -121,6 +121,5 @@ def test_what_cannot_be_cut_at_a_mark_is_told() -> None:
     run = replace(run, marks=(Mark(0, 500, MarkKind.CLOSE, 1, 10 + 200, 2, 0, 0),))
     matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
-    assert matrix.notes == [
-        "200 bytes more were sent until then in regions that went on, or came again, and are left out"
-    ]
+    (note,) = matrix.notes
+    assert note == "200 bytes more were sent until then in regions that went on, or came again, and are left out"
