@@ -42,6 +42,18 @@ compiles_verbs() {
 int main(void) { return !ibv_get_device_list(0); }' | cc -x c -o /dev/null - -libverbs
 }
 
+has_node() { # as new as viewer/package.json asks for, which that of Ubuntu 22.04 is not
+    node -e 'process.exit(process.versions.node.split(".")[0] < 18 ? 1 : 0)'
+}
+
+has_browser() { # by the names that tests/viewer looks for
+    has chromium || has chromium-browser || has google-chrome
+}
+
+name_browser() { # Ubuntu's package brings a snap, which needs snapd
+    if grep -qx 'ID=ubuntu' /etc/os-release; then echo chromium-browser; else echo chromium; fi
+}
+
 has_soft_roce() { # the library that lets programs use it
     ls /usr/lib/*/libibverbs/librxe-*.so /usr/lib*/libibverbs/librxe-*.so | grep -q rxe
 }
@@ -56,7 +68,7 @@ for group in "$@"; do
         need python3-dev builds_otf2
         ;;
     node) # the tools that check and build the page of ibprof-view
-        need nodejs has node
+        need nodejs has_node
         need npm has npm
         ;;
     tests)
@@ -79,7 +91,7 @@ for group in "$@"; do
         need busybox-static has busybox
         need bindfs has bindfs
         need musl-tools has musl-gcc
-        need chromium has chromium
+        need "$(name_browser)" has_browser
         need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the letters of the view's golden pictures
         need libjemalloc2 has_library libjemalloc.so.2
         ;;
@@ -96,6 +108,13 @@ if [ "$(id -u)" = 0 ] && has apt-get >/dev/null; then
     apt-get update -q
     # shellcheck disable=SC2086  # a list of packages
     apt-get install -q -y --no-install-recommends $missing
+    case $missing in *nodejs*)
+        has_node || {
+            echo "node 18 or newer is needed; this system's is $(node --version): install one from nodejs.org" >&2
+            exit 1
+        }
+        ;;
+    esac
 else
     echo "These packages are missing (names as on Debian and Ubuntu):$missing" >&2
     echo "Install them first:  sudo apt-get install$missing" >&2
