@@ -6,14 +6,28 @@ Run it where ibprof is installed, with an MPI, on a machine that does nothing el
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
 from ibprof_converter.latency.files import read_delays
 
 _ROUNDS = 7
+_LATENCY = Path(sysconfig.get_path("scripts")) / "ibprof-latency"
+_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def launch(*command: str | Path) -> str:
+    """Run two ranks; what they printed."""
+    line = ["mpirun", "-n", "2", *command]
+    done = subprocess.run(line, env=_AS_ROOT | os.environ, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, line))}: status {done.returncode}\n{done.stderr}")
+    return done.stdout
 
 
 def main() -> None:
@@ -22,11 +36,9 @@ def main() -> None:
         subprocess.run(["mpicc", "-O2", "-o", program, Path(__file__).with_name("pingpong.c")], check=True)
         in_c, here = [], []
         for _ in range(_ROUNDS):
-            done = subprocess.run(["mpirun", "-n", "2", program], check=True, capture_output=True, text=True)
-            in_c.append(float(done.stdout))
+            in_c.append(float(launch(program)))
             path = Path(folder) / "delays.nc"
-            line = ["mpirun", "-n", "2", "ibprof-latency", "measure", "--again", "0", "-o", str(path)]
-            subprocess.run(line, check=True, capture_output=True)
+            launch(_LATENCY, "measure", "--again", "0", "-o", path)
             here.append(float(read_delays(path).median[0, 0, 1]) * 1e6)
     one, other = statistics.median(in_c), statistics.median(here)
     print(f"half a round trip of 0 bytes: C {one:.2f} us, ibprof-latency {other:.2f} us, {other - one:.2f} us more")

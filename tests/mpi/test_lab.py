@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from lab import hosts as lab
-from lab.cluster import SCRIPTS, Cluster, find_splits, write_dot
+from lab.cluster import SCRIPTS, Cluster, find_splits
 from lab.plans import FAULTY, PLANS, TREE, Plan
 from mpis import Build, Mpi
 
@@ -37,8 +40,7 @@ def test_a_tree_with_a_wrong_cable_and_a_slow_one(system_mpi: Mpi, tmp_path: Pat
     built = TREE.plug("node3", "leaf4").slow("leaf1", "pod1", 900)
     with cluster_of(built, system_mpi, tmp_path) as cluster:
         document = cluster.infer()
-        (tmp_path / "plan.dot").write_text(write_dot(TREE))
-        said = cluster.call("ibprof-topology", "compare", "delays.nc", "plan.dot")
+        said = cluster.compare(TREE)
     assert find_splits(document, "node1") == built.splits()
     assert "wrong cable: node3" in said
     assert "leaf4" in said
@@ -51,8 +53,7 @@ def test_a_slow_host_and_a_thin_trunk(system_mpi: Mpi, build: Build, tmp_path: P
         document = cluster.infer()
         assert find_splits(document, "node1") == FAULTY.splits()
         check_measured_again(cluster)
-        (tmp_path / "plan.dot").write_text(write_dot(FAULTY))
-        said = cluster.call("ibprof-topology", "compare", "delays.nc", "plan.dot")
+        said = cluster.compare(FAULTY)
         assert "slow: node6" in said or "slow: right to node6" in said, said
         check_throughput(cluster)
         check_recorded_loads(cluster, build(system_mpi, "collectives.c"))
@@ -121,3 +122,13 @@ def test_a_cluster_that_fails_leaves_nothing(tmp_path: Path) -> None:
         fail()
     assert len(names) == 14
     assert lab.namespaces().isdisjoint(names)
+
+
+def test_without_root_it_says_so() -> None:
+    line = "import os, sys; from lab.cluster import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", line, "try", "tree", "-o", "/no"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == "lab.cluster: needs root, to make network namespaces: try again with sudo\n"
