@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from topology_samples import Made, line, star, three_levels, torus, tree
 
+from ibprof.errors import InconsistentError
+from ibprof_converter.cli.topology_throughput import find_ranks
 from ibprof_converter.topology.infer import Effort, infer
 from ibprof_converter.topology.jobs import put_into_rounds
 from ibprof_converter.topology.measure import Measurement
@@ -199,3 +201,21 @@ def test_a_switch_in_the_middle_is_crossed_by_all_pairs() -> None:
         job = pair_through_switch(routes, switch)
         assert job is not None
         assert all(switch in routes.switches(*pair) for pair in job.pairs)
+
+
+def test_each_host_has_the_first_rank_on_it() -> None:
+    assert find_ranks(("a", "b"), ["b", "a", "a"], "t.json") == [1, 0]
+    assert find_ranks(("a#0", "a#1"), ["a", "a"], "t.json") == [0, 1]
+    with pytest.raises(InconsistentError, match=r"t\.json: expected a process on each of its 2 hosts, found none on c"):
+        find_ranks(("a", "c"), ["a", "b"], "t.json")
+
+
+def test_without_pairs_nothing_is_known() -> None:
+    """Told to stop at once, or hosts that nothing connects."""
+    made = thin_trunk()
+    network = Network(made.graph)
+    network.stopped = True
+    found = Measurement(infer_made(made), 1).run(network, list(range(16)), lambda: None)  # type: ignore[arg-type]
+    assert found is not None
+    assert np.isnan(found.edge_gbps).all()
+    assert np.isnan(found.switch_gbps).all()
