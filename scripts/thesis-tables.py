@@ -180,8 +180,9 @@ def shares_size() -> Verdict:
             for share in (0.25, 0.5, 0.75) for size in (4, 1024)]  # fmt: skip
     if not all(rows):
         return OPEN
-    pairs = [(rows[at]["slowdown"], rows[at + 1]["slowdown"]) for at in (0, 2, 4)]  # type: ignore[index]
-    return "; ".join(f"{small:.2f} and {large:.2f}" for small, large in pairs), all(a > b for a, b in pairs)
+    pairs = [(small, large) for small, large in zip(rows[::2], rows[1::2], strict=True) if small and large]
+    said = "; ".join(f"{show(small)} and {show(large)}" for small, large in pairs)
+    return said, all(small["slowdown"] > large["slowdown"] for small, large in pairs)
 
 
 # -- chapter 6
@@ -254,7 +255,7 @@ def throttled(window: float, least: float | None) -> Verdict:
     before, after = find_throttled("mpi", 0.0), find_throttled("mpi", window)
     if not before or not after:
         return OPEN
-    said = f"{before['mean_us']:.1f} to {after['mean_us']:.1f} us"
+    said = f"{show(before, 'mean_us')} to {show(after, 'mean_us')} us"
     return said, None if least is None else before["mean_us"] / after["mean_us"] >= least
 
 

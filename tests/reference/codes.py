@@ -42,7 +42,9 @@ class Setting:
         io, mpi: the jobs; half of the other hosts each, all of them where there is no I/O.
         begin_ns, end_ns: messages that begin in between are measured.
         said: of each job.
-        link_bytes: SHA-256 of the bytes that each switch's link ends carried, as little-endian uint64, by link end.
+        link_bytes: SHA-256 of the bytes that each switch's link ends carried, as little-endian uint64, by link end;
+            empty where routing is adaptive.
+        adaptive: packets take the least occupied port.
     """
 
     radix: int
@@ -52,7 +54,8 @@ class Setting:
     begin_ns: float
     end_ns: float
     said: dict[str, Measured]
-    link_bytes: str
+    link_bytes: str = ""
+    adaptive: bool = False
 
     @property
     def fabric(self) -> str:
@@ -80,6 +83,16 @@ SETTINGS = {
         end_ns=4e06,
         said={"mpi": Measured(10903, 66052.6, 111865.6)},
         link_bytes="c5b60a628bf621882092d57f16bdc7da048351de00a46095e3b46cbef58983d4",
+    ),
+    "pairs512k-adaptive": Setting(
+        radix=12,
+        servers=0,
+        io=None,
+        mpi=Traffic(524288, 50000, 40),
+        begin_ns=1e06,
+        end_ns=4e06,
+        said={"mpi": Measured(12654, 45142.5, 46721.6)},
+        adaptive=True,
     ),
     "checkpoint": Setting(
         radix=12,
@@ -127,43 +140,64 @@ SETTINGS = {
 def make_jobs(setting: Setting, network: SimulatedNetwork) -> tuple[list[Job], list[Client]]:
     """Draw who does what and when, as it was drawn for CODES: every start and every interval is the same there."""
     random = np.random.default_rng(1)
-    half = setting.radix // 2
-    leaves = network.hosts // half
-    parts = -(-setting.servers // half)
-    servers = np.array(
-        [
-            host
-            for part in range(parts)
-            for host in range(((part + 1) * leaves // parts - 1) * half, (part + 1) * leaves // parts * half)
-        ],
-        int,
-    )[: setting.servers]
+    servers = _place_servers(setting, network.hosts)
     free = random.permutation(np.setdiff1d(np.arange(network.hosts), servers))
     writers = free[: len(free) // 2] if setting.io else free[:0]
     talkers = free[len(writers) :][: (len(free) - len(writers)) // 2 * 2]
-    drawn: list[tuple[Traffic, int, int, np.ndarray]] = []
-    if setting.io:
-        spread = int(max(setting.io.interval_ns, setting.io.window_ns or 1e6))
-        turns = np.arange(setting.io.limit)
-        for host in writers:
-            start, first = int(random.integers(0, spread)), int(random.integers(len(servers)))
-            drawn.append((setting.io, int(host), start, servers[(first + turns) % len(servers)]))
-    order = random.permutation(len(talkers))
-    partner = np.empty(len(talkers), int)
-    partner[order[::2]], partner[order[1::2]] = order[1::2], order[::2]
-    for number, host in enumerate(talkers):
-        start = int(random.integers(0, int(setting.mpi.interval_ns)))
-        drawn.append((setting.mpi, int(host), start, np.full(setting.mpi.limit, talkers[partner[number]])))
+    drawn = _draw_writers(setting.io, writers, servers, random) if setting.io else []
+    drawn += _draw_talkers(setting.mpi, talkers, random)
     jobs = [Job(name, limit=each.limit) for name, each in (("io", setting.io), ("mpi", setting.mpi)) if each]
-    clients = []
-    for traffic, host, start, to in drawn:
-        steps = np.zeros(traffic.limit, STEP)
-        steps["host"], steps["client"], steps["bytes"] = to, NOBODY, traffic.bytes
-        steps["window"] = network.ticks(traffic.window_ns)
-        pauses = np.round(traffic.interval_ns * random.uniform(0.5, 1.5, traffic.limit))
-        steps["pause"] = np.rint(pauses / network.tick_ns)
-        job = next(
-            number for number, each in enumerate(jobs) if each.name == ("mpi" if traffic is setting.mpi else "io")
-        )
-        clients.append(Client(host, job, steps, start=network.ticks(start)))
-    return jobs, clients
+    number = {job.name: index for index, job in enumerate(jobs)}
+    return jobs, [_make_client(each, number[each.job], network, random) for each in drawn]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A client: of which job, its host, when it starts in ns, and the host that each of its messages goes to."""
+
+    job: str
+    traffic: Traffic
+    host: int
+    start_ns: int
+    to: np.ndarray
+
+
+def _place_servers(setting: Setting, hosts: int) -> np.ndarray:
+    """Give the hosts of the last leaf of each equal part of the machine."""
+    half = setting.radix // 2
+    leaves, parts = hosts // half, -(-setting.servers // half)
+    last = [(part + 1) * leaves // parts - 1 for part in range(parts)]
+    found = np.array([leaf * half + port for leaf in last for port in range(half)], int)
+    return found[: setting.servers]
+
+
+def _draw_writers(
+    traffic: Traffic, hosts: np.ndarray, servers: np.ndarray, random: np.random.Generator
+) -> list[_Drawn]:
+    spread = int(max(traffic.interval_ns, traffic.window_ns or 1e6))
+    turns = np.arange(traffic.limit)
+    drawn = []
+    for host in hosts:
+        start, first = int(random.integers(0, spread)), int(random.integers(len(servers)))
+        drawn.append(_Drawn("io", traffic, int(host), start, servers[(first + turns) % len(servers)]))
+    return drawn
+
+
+def _draw_talkers(traffic: Traffic, hosts: np.ndarray, random: np.random.Generator) -> list[_Drawn]:
+    order = random.permutation(len(hosts))
+    partner = np.empty(len(hosts), int)
+    partner[order[::2]], partner[order[1::2]] = order[1::2], order[::2]
+    return [
+        _Drawn("mpi", traffic, int(host), int(random.integers(0, int(traffic.interval_ns))), np.full(traffic.limit, to))
+        for host, to in zip(hosts, hosts[partner], strict=True)
+    ]
+
+
+def _make_client(drawn: _Drawn, job: int, network: SimulatedNetwork, random: np.random.Generator) -> Client:
+    traffic = drawn.traffic
+    steps = np.zeros(traffic.limit, STEP)
+    steps["host"], steps["client"], steps["bytes"] = drawn.to, NOBODY, traffic.bytes
+    steps["window"] = network.ticks(traffic.window_ns)
+    pauses = np.round(traffic.interval_ns * random.uniform(0.5, 1.5, traffic.limit))
+    steps["pause"] = np.rint(pauses / network.tick_ns)
+    return Client(drawn.host, job, steps, start=network.ticks(drawn.start_ns))

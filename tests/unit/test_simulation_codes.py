@@ -24,7 +24,7 @@ def test_codes_says_the_same(name: str) -> None:
     setting = SETTINGS[name]
     network = index_network(read_subnet(setting.fabric), HARDWARE)
     jobs, clients = make_jobs(setting, network)
-    simulation = Simulation(network, jobs, clients)
+    simulation = Simulation(network, jobs, clients, adaptive=setting.adaptive)
     taken = []
     while simulation.state.stop != Stop.DONE:
         taken.append(simulation.run().copy())
@@ -38,6 +38,8 @@ def test_codes_says_the_same(name: str) -> None:
         assert ns.mean() == pytest.approx(said.mean, rel=0.03)
         # Short messages wait for whole packets of others: quantiles come in steps of a packet's time on a link.
         assert np.quantile(ns, 0.95) == pytest.approx(said.p95, rel=0.05, abs=HARDWARE.packet_bytes * 8 / 100)
+    if setting.adaptive:
+        return  # which link a packet takes depends on ties, which each draws for itself
     ends = np.sort(network.port_end[network.port_end >= 0])
     carried = simulation.look_at_ends().bytes.sum(axis=1)[ends].astype("<u8")
     assert hashlib.sha256(carried.tobytes()).hexdigest() == setting.link_bytes

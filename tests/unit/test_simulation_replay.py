@@ -77,6 +77,14 @@ def test_partners_bytes_and_messages_are_those_of_the_run(with_times: bool) -> N
     assert messages.one_of == 1
 
 
+def test_a_run_on_one_host_is_given_a_host_a_rank() -> None:
+    run = make_profile(COUNTS, [make_rank(rank, 0) for rank in range(4)], HOSTS[:1])
+    messages = lay_out_messages(run, "run", with_times=False)
+    assert messages.host.tolist() == [0, 1, 2, 3]
+    assert messages.was_on_one_host
+    assert not lay_out_messages(make_run(), "run", with_times=False).was_on_one_host
+
+
 def test_messages_begin_within_their_intervals() -> None:
     messages = lay_out_messages(make_run(LINE), "run", with_times=True)
     begin, source, destination = messages.begin_ns + 1_000_000, messages.source, messages.destination

@@ -28,6 +28,7 @@ from ibprof_converter.cli.sim_outputs import FILES, write_run
 from ibprof_converter.cli.sim_questions import (
     advise,
     find_own_threshold,
+    tell_of_one_host,
 )
 from ibprof_converter.outputs.charts import draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
@@ -140,6 +141,7 @@ def _run_own(arguments: argparse.Namespace) -> None:
         if pool is None:
             return
         cells = read_study(arguments.study)
+        tell_of_one_host(cells[0].workloads)
         results, means = _run(cells, pool, arguments)
         measured = cells[0].measured
         slowdown = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,7 @@ from ibprof_converter.simulation.advise import (
 )
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, set_up
 from ibprof_converter.simulation.patterns import IO, MPI
+from ibprof_converter.simulation.replay import load_messages
 from ibprof_converter.simulation.roles import Role, Workload
 from ibprof_converter.simulation.runs import open_pool, run_cells
 from ibprof_converter.simulation.threshold import Threshold, find_threshold
@@ -99,6 +101,7 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
     with open_pool(arguments.workers) as pool:
         if pool is None:
             return
+        tell_of_one_host([mpi])
         cells = list_cells(setting, io, mpi, seeds)
         for cell in {cell.setting: cell for cell in cells}.values():
             set_up(cell)
@@ -110,6 +113,14 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
         print(json.dumps(_describe_ways(ways, best, links, shared), indent=2))
     else:
         print(_tell_ways(ways, best, links, shared))
+
+
+def tell_of_one_host(workloads: Iterable[Workload]) -> None:
+    """Say on stderr which recorded runs are given more hosts than they had."""
+    for each in workloads:
+        if each.profile and load_messages(Path(each.profile), with_times=not each.interval_ns).was_on_one_host:
+            told = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
+            print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
 
 
 def _simulate(cells: Sequence[Cell], folder: Path, pool: Executor) -> dict[str, Outcome]:

@@ -115,7 +115,8 @@ def _shades(count: int) -> list[str]:
     return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
 
 
-def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]]) -> None:
+def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], scale: str = "linear") -> None:
+    axes.set_yscale(scale)
     for place, bars in enumerate(clusters.values()):
         width = 0.84 / max(len(bars), 1)
         for number, bar in enumerate(bars):
@@ -128,7 +129,8 @@ def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]]) -> None:
             axes.plot(x, row["mean_us"], "o", color=bar.colour, markersize=3.2, markeredgecolor="white", mew=0.4)
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
-    axes.set_ylim(bottom=0)
+    if scale == "linear":
+        axes.set_ylim(bottom=0, auto=True)  # charts that share the axis may need more of it
     axes.grid(axis="y", linewidth=0.3)
     axes.set_axisbelow(True)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _format_time(value)))
@@ -285,9 +287,7 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
                 ratios.append(with_other["slowdown"] if with_other else None)
             shown = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
             right.plot(*zip(*shown, strict=True), "o-", label=label, color=_shades(3)[list(_SHARES).index(share)])
-        _draw_clusters(left, clusters)
-        if job == "mpi":
-            left.set_yscale("log")
+        _draw_clusters(left, clusters, "log" if job == "mpi" else "linear")
         left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside the other job", fontsize=9)
         right.set_title("B: slow-down", fontsize=9)
         right.set_xticks(range(len(places)), [name(place) for place in places], fontsize=7)

@@ -32,12 +32,13 @@ class Recorded:
     """Messages of a run, in the order of sender and time; arrays of one length.
 
     Attributes:
-        host: int64 [rank], hosts of the run by number, as ranks shared them.
+        host: int64 [rank], hosts of the run by number, as ranks shared them; one a rank where all were on one.
         source, destination: int64, ranks.
         bytes: uint64, of each message: its counter's bytes spread evenly over its messages.
         begin_ns: float64, from the run's start; empty where times are not asked for.
         duration_ns: of the run; 0 where times are not asked for.
         one_of: each stands for so many of the run, which differ in nothing.
+        was_on_one_host: all ranks were, as in a trial on one machine, where nothing went over a network.
     """
 
     host: npt.NDArray[np.int64]
@@ -47,6 +48,7 @@ class Recorded:
     begin_ns: Floats
     duration_ns: float
     one_of: int
+    was_on_one_host: bool = False
 
 
 @lru_cache(maxsize=4)
@@ -90,14 +92,16 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
     # A rank that was not recorded is at a host of its own.
     unknown = host < 0
     host[unknown] = host.max(initial=-1) + 1 + np.arange(unknown.sum())
+    was_on_one_host = len(np.unique(host)) == 1
     return Recorded(
-        host=np.unique(host, return_inverse=True)[1].astype(np.int64),
+        host=np.arange(len(host)) if was_on_one_host else np.unique(host, return_inverse=True)[1].astype(np.int64),
         source=traffic.source[flow].astype(np.int64),
         destination=traffic.destination[flow].astype(np.int64),
         bytes=size[flow] + (turn[order].astype(np.uint64) < extra[flow]),
         begin_ns=begin_ns[order] if with_times else np.zeros(0),
         duration_ns=duration_ns,
         one_of=one_of,
+        was_on_one_host=was_on_one_host,
     )
 
 
