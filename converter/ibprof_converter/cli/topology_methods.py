@@ -40,7 +40,7 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         "--epsilon-d", metavar="E", type=_tolerance, default=0.5, help="bannikov-salnikov: duplex up to this (0.5)"
     )
     parser.add_argument(
-        "--clique-seconds", metavar="S", type=_positive, default=30.0, help="bufe: then it gives up (30)"
+        "--clique-seconds", metavar="S", type=_positive, default=30.0, help="bufe: of CPU time; then it gives up (30)"
     )
     parser.add_argument("--length", metavar="BYTES", type=parse_length, help="of the messages (default: the shortest)")
     parser.add_argument(

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.compare import Comparison, Matched, compare, match_hosts, reduce_graph
+from ibprof_converter.topology.compare import Apart, Comparison, Matched, compare, match_hosts, reduce_graph
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import PathTimes, join_processes, spread_delays
 from ibprof_converter.topology.reference import Reference
@@ -80,6 +80,7 @@ def put_beside(
     slow = find_slow_links(reference, ways, seconds, least_delay)
     # Who is near to whom is not to be told by a slow link.
     comparison = compare(found, reference, matched, _without_slow_hosts(matrix, reference, matched, slow))
+    comparison = replace(comparison, apart=_not_by_slow_links(comparison.apart, reference, matched, slow))
     if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
         known = {each.link for each in slow}
         slow += [each for each in find_slow_by_speed(reference, ways, speed, least_speed) if each.link not in known]
@@ -98,6 +99,15 @@ def _without_slow_hosts(
             corrected[:, host] -= each.excess_seconds
             corrected[host, host] = 0.0
     return corrected
+
+
+def _not_by_slow_links(
+    apart: tuple[Apart, ...], reference: Reference, matched: Matched, slow: list[SlowLink]
+) -> tuple[Apart, ...]:
+    """Leave out hosts whose own slow link is why they are far from others."""
+    ends = {end for each in slow for end in reference.link[each.link].tolist()}
+    far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
+    return tuple(each for each in apart if not far.issuperset(each.hosts))
 
 
 def _take_matrix(
@@ -121,7 +131,7 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Give the pairs of hosts that have a delay, or some of them where they are very many: int64 [pair, 2]."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:
-        draw = np.sort(np.random.default_rng(0).choice(hosts * hosts, _MOST_PAIRS, replace=False))
+        draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
         pair = np.stack(np.divmod(draw, hosts), axis=1)
         pair = pair[pair[:, 0] != pair[:, 1]]
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import networkx as nx
@@ -291,9 +291,9 @@ def _compare_switches(
     """Compare who is on a switch with whom, and which switches are near to one another."""
     hosts = Comparison(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
-        return _with(hosts, unknown=("fewer than three hosts tell nothing of switches",))
+        return replace(hosts, unknown=("fewer than three hosts tell nothing of switches",))
     if not found.switches:
-        return _with(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
+        return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
     own = [members[0] for members in matched.of_inferred]
     was, leaf = _find_leaves(reference, matched)
     now = _group(found, own)
@@ -301,22 +301,16 @@ def _compare_switches(
     rehung = _compare_places(reference, matched, delays, (was, leaf, moved))
     for each in rehung:
         moved |= leaf == each.switch
-    hosts = _with(hosts, rehung=rehung)
+    hosts = replace(hosts, rehung=rehung)
     expected = _expect(reference, matched, graph)
-    was_split, now_split = (
-        [_restrict(split, places, moved, len(matched.names)) for split in topology.find_splits()]
-        for topology, places in ((expected, range(len(matched.names))), (found, own))
-    )
-    if None in was_split or None in now_split:
+    kept = np.flatnonzero(~moved).tolist()
+    was_part = _restrict(expected, range(len(matched.names)), kept)
+    now_part = _restrict(found, own, kept)
+    if was_part is None or now_part is None:
         unknown = "there are circles of switches, of which only who is on which switch is compared"
-        return _with(hosts, unknown=(*hosts.unknown, unknown))
+        return replace(hosts, unknown=(*hosts.unknown, unknown))
     merged = [frozenset(np.flatnonzero(np.isin(leaf, names)).tolist()) for names in hosts.merged]
-    was_part, now_part = ({split for split in each if split} for each in (was_split, now_split))
-    return _with(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
-
-
-def _with(comparison: Comparison, **changes: object) -> Comparison:
-    return Comparison(**{name: getattr(comparison, name) for name in Comparison.__slots__} | changes)
+    return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
 
 
 def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> InferredTopology:
@@ -404,7 +398,7 @@ def _compare_groups(
             misplaced.append(Misplaced(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
     unknown = (f"which switch {len(unsure)} hosts are on ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
-    return _with(hosts, misplaced=tuple(misplaced), apart=tuple(apart), merged=together, unknown=unknown), moved
+    return replace(hosts, misplaced=tuple(misplaced), apart=tuple(apart), merged=together, unknown=unknown), moved
 
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
@@ -448,17 +442,27 @@ def _compare_places(
     )
 
 
-def _restrict(
-    split: frozenset[int] | None, places: Sequence[int], moved: npt.NDArray[np.bool_], count: int
-) -> frozenset[int] | None:
-    """Give the side of a split without the first host that is where it should be; empty for a trivial split."""
-    if split is None:
-        return None
-    kept = [host for host in range(count) if not moved[host]]
-    inside = frozenset(host for host in kept if places[host] in split)
-    if kept and kept[0] in inside:
-        inside = frozenset(kept) - inside
-    return inside if 1 < len(inside) < len(kept) - 1 else frozenset()
+def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
+    """Give the splits of a tree as far as some hosts go, each as the side without the first of them; None of no tree.
+
+    Args:
+        topology: whose splits they are.
+        places: the topology's vertex of each host.
+        kept: numbers of hosts, ascending.
+    """
+    host_of = {places[host]: host for host in kept}
+    found = set()
+    for split in topology.find_splits():
+        if split is None:
+            return None
+        if len(split) == 1:
+            continue
+        inside = frozenset(host_of[vertex] for vertex in split if vertex in host_of)
+        if kept and kept[0] in inside:
+            inside = frozenset(kept) - inside
+        if 1 < len(inside) < len(kept) - 1:
+            found.add(inside)
+    return found
 
 
 def _pair_splits(
