@@ -110,7 +110,11 @@ def named_files(arguments: argparse.Namespace) -> Iterator[Path]:
     listings, traffics = split_inputs(arguments.inputs)
     for rail in find_rails(listings, arguments.fdbs):
         yield from rail.all()
-    yield from map(Path, filter(None, (*traffics, *arguments.counters, *(arguments.placement or ()))))
+    named = [*traffics, *arguments.counters, *(arguments.placement or ())]
+    for option in ("compare", "compare_placement"):
+        named += getattr(arguments, option, ())
+    named += [getattr(arguments, option, None) for option in ("rank_data", "node_data")]
+    yield from map(Path, filter(None, named))
 
 
 def write_outputs(arguments: argparse.Namespace, loaded: Loaded) -> None:

@@ -20,7 +20,8 @@ export class Time implements Panel {
   private readonly draw: () => void;
   private readonly table = scroller("Spans of time");
   private look: Look | null = null;
-  private sums: Float64Array = new Float64Array(BINS);
+  /** Of each job that has intervals, what it sent in each bin. */
+  private sums: { job: number; bytes: Float64Array }[] = [];
 
   constructor(private readonly page: Page) {
     if (!page.table.timeline) throw new Error("this file has no time line");
@@ -39,7 +40,20 @@ export class Time implements Panel {
       "Sent by all ranks, or those that are chosen, bytes within hosts included. Drag for a span. The traffic of a span is each pair's bytes by its part in the span; who sent when is recorded, of which region and operation is not.";
     const axis = element("p", `0 s to ${formatSeconds(seconds)}`);
     axis.className = "note";
-    this.element.append(this.bar.element, axis, element("p", words), this.table);
+    this.element.append(this.bar.element, axis, element("p", words), ...this.sayJobs(), this.table);
+  }
+
+  /** Which jobs are on top of one another, and which are not there. */
+  private sayJobs(): HTMLElement[] {
+    const { model, names } = this.page;
+    const jobs = model.header.jobs.map((_, job) => job);
+    if (jobs.length < 2) return [];
+    const name = (job: number): string => names.job(job);
+    const { jobs: known } = this.timeline;
+    const stacked = `Jobs one above the other, each in its colour: ${known.map(name).join(", ")}.`;
+    const missing = jobs.filter((job) => !known.includes(job));
+    const lacking = `When ${missing.map(name).join(", ")} sent was not recorded: nothing of it is in a span.`;
+    return [element("p", stacked), ...(missing.length ? [element("p", lacking)] : [])];
   }
 
   show(look: Look): void {
@@ -47,8 +61,14 @@ export class Time implements Panel {
     const { ranks, source, time } = look.state;
     const chosen = ranks ?? (source === undefined ? null : [source]);
     const among = chosen ? new Set(chosen) : null;
-    const isAmong = (rank: number): boolean => !among || among.has(rank);
-    this.sums = this.timeline.bins(BINS, isAmong);
+    const { job: chosenJob } = look.state;
+    const { jobOf } = this.timeline;
+    const isAmong = (rank: number): boolean =>
+      (!among || among.has(rank)) && (chosenJob === undefined || jobOf[rank] === chosenJob);
+    this.sums = this.timeline.jobs.map((job) => ({
+      job,
+      bytes: this.timeline.bins(BINS, (rank) => isAmong(rank) && jobOf[rank] === job),
+    }));
     const { seconds } = this.timeline;
     this.bar.set(time ? [time[0] / (seconds || 1), time[1] / (seconds || 1)] : null);
     this.draw();
@@ -66,11 +86,19 @@ export class Time implements Panel {
     const { theme } = this.look;
     context.fillStyle = theme.ground;
     context.fillRect(0, 0, width, height);
-    context.fillStyle = theme.ramp[Math.floor(theme.ramp.length / 2)];
-    const most = this.sums.reduce((greatest, sum) => Math.max(greatest, sum), 0);
-    this.sums.forEach((sum, bin) => {
-      const tall = most ? (sum / most) * height : 0;
-      context.fillRect((bin * width) / BINS, height - tall, width / BINS, tall);
-    });
+    const { jobs } = this.page.model.header;
+    const total = (bin: number): number => this.sums.reduce((sum, { bytes }) => sum + bytes[bin], 0);
+    const most = Array.from({ length: BINS }, (_, bin) => total(bin)).reduce((one, other) => Math.max(one, other), 0);
+    if (!most) return;
+    for (let bin = 0; bin < BINS; bin++) {
+      let bottom = height;
+      for (const { job, bytes } of this.sums) {
+        const tall = (bytes[bin] / most) * height;
+        const single = theme.ramp[Math.floor(theme.ramp.length / 2)];
+        context.fillStyle = jobs.length > 1 ? theme.jobs[job % theme.jobs.length] : single;
+        context.fillRect((bin * width) / BINS, bottom - tall, width / BINS, tall);
+        bottom -= tall;
+      }
+    }
   }
 }

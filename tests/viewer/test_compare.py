@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs in one view: both are as links.csv of each says, their difference is exact, and choices are of both."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from fabric_samples import IBDIAGNET, find_sample
+from opened_views import Open, Opened
+from PIL import Image
+from profile_samples import Count, make_host, make_profile, make_rank
+from timed_profiles import write_timed_profile
+from traffic_samples import keep_pairs, loads_in_csv, write_matrix
+
+from ibprof.archive import write_archive
+from ibprof_converter.cli import layout, view
+
+TESTBED = str(find_sample("testbed44", IBDIAGNET))
+TREE = "xgft:2:4,4:1,4"  # 16 hosts
+RANKS = 16
+AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+
+Loads = list[list[str]]
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> str:
+    return write_matrix(tmp_path / "matrix.csv", RANKS)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> tuple[str, str]:
+    """Two placements on half of the hosts, so that some links are of one run alone."""
+    names = []
+    for name, step in (("near", 1), ("far", 3)):
+        rows = [f"{rank},host{1 + (step * rank) % 9:02d}" for rank in range(RANKS)]
+        (tmp_path / name).write_text("\n".join(["rank,host", *rows, ""]))
+        names.append(str(tmp_path / name))
+    return names[0], names[1]
+
+
+@pytest.fixture
+def opened(open_view: Open, matrix: str, places: tuple[str, str]) -> Opened:
+    near, far = places
+    return open_view([TESTBED, matrix, "--placement", near], beside=["--compare-placement", far])
+
+
+def beside(opened: Opened) -> Loads:
+    loads: Loads = opened.page.evaluate("ibprof.loadsBeside()")
+    return loads
+
+
+def drawn(opened: Opened) -> Loads:
+    loads: Loads = opened.page.evaluate("ibprof.drawn()")
+    return loads
+
+
+def less(one: Loads, other: Loads) -> Loads:
+    return [
+        [str(int(a) - int(b)) for a, b in zip(ends, others, strict=True)]
+        for ends, others in zip(one, other, strict=True)
+    ]
+
+
+def test_both_are_as_links_csv_says_and_so_is_the_difference(
+    opened: Opened, matrix: str, places: tuple[str, str], tmp_path: Path
+) -> None:
+    far = loads_in_csv([TESTBED, matrix, "--placement", places[1]], tmp_path / "far.csv")
+    assert opened.loads() == opened.expected()
+    assert beside(opened) == far
+    opened.page.locator("#compare").select_option("difference")
+    assert drawn(opened) == less(far, opened.expected())
+    changed = [int(each) for ends in drawn(opened) for each in ends]
+    greatest = max(changed, key=abs)
+    assert int(opened.page.locator("#hot button").first.get_attribute("data-end") or "") == changed.index(greatest)
+    opened.page.keyboard.press("x")
+    assert opened.loads() == far
+    assert drawn(opened) == less(opened.expected(), far)
+    assert "run=1" in opened.address()
+    opened.page.keyboard.press("c")
+    assert not opened.page.locator("#pane-1").is_visible()
+    assert drawn(opened) == far
+    assert opened.complaints == []
+    assert opened.requests == []
+
+
+def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str, str], tmp_path: Path) -> None:
+    opened.page.locator("#tab-ranks").click()
+    opened.page.locator("#ranks button").filter(has_text="5 on ").first.click()
+    own = keep_pairs(matrix, tmp_path / "own.csv", lambda a, b: 5 in (a, b))
+    assert opened.loads() == loads_in_csv([TESTBED, own, "--placement", places[0]], tmp_path / "near.csv")
+    assert beside(opened) == loads_in_csv([TESTBED, own, "--placement", places[1]], tmp_path / "far.csv")
+
+
+def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
+    most = max(int(each) for loads in (opened.loads(), beside(opened)) for ends in loads for each in ends)
+    assert opened.page.get_by_role("slider", name="Load of link ends, to").get_attribute("aria-valuetext")
+    assert opened.page.locator("#most").inner_text().split()[0] == f"{most / 1e6:.3g}"
+    box = opened.page.locator("#picture-beside").bounding_box()
+    assert box
+    end = opened.hottest()
+    before = opened.page.evaluate(f"ibprof.locateEnd({end}, 0)")
+    opened.page.mouse.move(box["x"] + 200, box["y"] + 200)
+    opened.page.mouse.wheel(0, -500)
+    opened.page.wait_for_function("() => location.hash.includes('at=')")
+    places = [opened.page.evaluate(f"ibprof.locateEnd({end}, {pane})") for pane in (0, 1)]
+    assert places[0] == pytest.approx(places[1], abs=1)
+    assert places[0] != pytest.approx(before, abs=5)
+    opened.page.keyboard.press("0")
+    opened.page.wait_for_function("() => !location.hash.includes('at=')")
+    # What is pointed at in one is told of with the other.
+    x, y = opened.page.evaluate(f"ibprof.locateEnd({end}, 1)")
+    opened.page.mouse.move(box["x"] + x, box["y"] + y)
+    assert opened.page.locator("#tip").is_visible()
+
+
+def test_the_table_lists_the_largest_changes_and_chooses(opened: Opened) -> None:
+    changes = [int(each) for ends in less(beside(opened), opened.loads()) for each in ends]
+    listed = opened.page.locator("#changes table").first.locator("tbody tr")
+    assert listed.count() == min(20, sum(map(bool, changes)))
+    greatest = sorted((abs(each) for each in changes), reverse=True)
+    first = listed.first.locator("td").last.inner_text()
+    assert f"{greatest[0] / 1e6:.3g} MB" in first
+    listed.first.locator("button").click()
+    assert "end=" in opened.address()
+    assert "Who is on" in opened.page.locator("#chosen").inner_text()
+    assert opened.page.locator("#chosen table th", has_text="far").count() >= 1
+
+
+def test_a_drag_on_the_colours_is_a_range_of_changes(opened: Opened) -> None:
+    opened.page.keyboard.press("c")
+    changes = [int(each) for ends in drawn(opened) for each in ends]
+    box = opened.page.locator("#colours").bounding_box()
+    assert box
+    y = box["y"] + box["height"] / 2
+    opened.page.mouse.move(box["x"] + 0.6 * box["width"], y)
+    opened.page.mouse.down()
+    opened.page.mouse.move(box["x"] + box["width"], y, steps=4)
+    opened.page.mouse.up()
+    low, high = opened.page.evaluate("new URLSearchParams(location.hash.slice(1)).get('change').split(',').map(Number)")
+    assert low == pytest.approx(0.2 * max(map(abs, changes)), rel=0.1)
+    assert opened.lit() == {end for end, change in enumerate(changes) if low <= change <= high}
+    address, lit = opened.page.url, opened.lit()
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector("html[data-ready]")
+    assert opened.lit() == lit
+    opened.page.evaluate("location.hash = '#run=9&against=-1&compare=all&change=1'")
+    opened.page.wait_for_selector("#pane-1:not([hidden])")
+    assert opened.loads() == opened.expected()
+    assert opened.complaints == []
+
+
+def test_both_are_in_what_is_saved(opened: Opened) -> None:
+    with opened.page.expect_download() as svg:
+        opened.page.locator("#svg").click()
+    root = ET.fromstring(Path(svg.value.path()).read_text())
+    name = "{http://www.w3.org/2000/svg}"
+    frames = root.findall(f"{name}svg")
+    assert len(frames) == 2
+    for frame in frames:
+        lines = [path.get("d", "").count("M") for path in frame.iter(f"{name}path") if path.get("fill") == "none"]
+        assert sum(lines) == 2 * len(opened.rows)
+    texts = [text.text for text in root.findall(f"{name}text")]
+    assert {"near", "far"} <= set(texts)
+    with opened.page.expect_download() as png:
+        opened.page.locator("#png").click()
+    assert Image.open(BytesIO(Path(png.value.path()).read_bytes())).width > 1500
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(open_view: Open, matrix: str, places: tuple[str, str], scheme: str) -> None:
+    opened = open_view([TESTBED, matrix, "--placement", places[0]], scheme, beside=["--compare-placement", places[1]])
+    opened.page.evaluate(AXE.read_text())
+    for _ in range(2):
+        found = opened.page.evaluate("axe.run()")["violations"]
+        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+        opened.page.keyboard.press("c")
+        opened.page.locator("#hot button").first.click()
+
+
+def write_profile(path: Path, counts: list[Count], regions: tuple[str, ...], operations: tuple[str, ...]) -> str:
+    hosts = [make_host(name) for name in ("host01", "host21", "host41")]
+    run = make_profile(counts, [make_rank(rank, rank) for rank in range(3)], hosts, regions, operations)
+    write_archive(run, path)
+    return str(path)
+
+
+def test_operations_and_regions_of_two_profiles_are_matched_by_name(open_view: Open, tmp_path: Path) -> None:
+    before = write_profile(
+        tmp_path / "before.otf2",
+        [Count(0, 1, 900, operation=0), Count(2, 1, 70, region=1, operation=1)],
+        ("main", "halo"),
+        ("BCAST", "SEND"),
+    )
+    after = write_profile(
+        tmp_path / "after.otf2",
+        [Count(0, 2, 33, region=1, operation=0), Count(2, 1, 71, operation=1), Count(1, 0, 8, operation=1)],
+        ("halo", "main"),
+        ("SEND", "REDUCE"),
+    )
+    opened = open_view([TESTBED, before], beside=["--compare", after])
+    opened.page.locator("#changes button", has_text="SEND").first.click()
+
+    def of_operation(profile: str) -> Loads:
+        by = tmp_path / "by.csv"
+        assert layout.main([TESTBED, profile, "--by", "operation", "-o", str(by)]) == 0
+        with by.open(newline="") as file:
+            rows = {(row["a_guid"], row["a_port"]): row for row in csv.DictReader(file) if row["operation"] == "SEND"}
+        found = [rows.get((row["a_guid"], row["a_port"])) for row in opened.rows]
+        return [[row["a_bytes"], row["b_bytes"]] if row else ["0", "0"] for row in found]
+
+    assert opened.loads() == of_operation(before)
+    assert beside(opened) == of_operation(after)
+    opened.page.keyboard.press("Escape")
+    reduced = opened.page.locator("#changes tr").filter(has=opened.page.get_by_role("button", name="REDUCE"))
+    assert reduced.locator("td").all_text_contents() == ["0 B", "79 B", "+79 B (new)"]
+    assert opened.complaints == []
+
+
+def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: str, tmp_path: Path) -> None:
+    arguments = [TREE, matrix, "--placement", "packed"]
+    links = tmp_path / "predicted.csv"
+    assert layout.main([*arguments, "-o", str(links)]) == 0
+    with links.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    counted = {
+        2 * link + end: int(row[f"{'ab'[end]}_bytes"]) * (2 if link % 3 else 1) + link
+        for link, row in enumerate(rows)
+        for end in (0, 1)
+        if (link + end) % 4
+    }
+    lines = [
+        f"{rows[at >> 1]['ab'[at & 1] + '_guid']},{rows[at >> 1]['ab'[at & 1] + '_port']},{amount}"
+        for at, amount in counted.items()
+    ]
+    (tmp_path / "counters.csv").write_text("\n".join(["guid,port,bytes", *lines, ""]))
+    opened = open_view(arguments, beside=["--counters", str(tmp_path / "counters.csv")])
+    shown = [int(each) for ends in beside(opened) for each in ends]
+    assert {end: amount for end, amount in enumerate(shown) if end in counted} == counted
+    assert opened.loads() == opened.expected()
+    opened.page.keyboard.press("c")
+    predicted = opened.bytes_of_ends()
+    assert opened.lit() == {end for end in counted if counted[end] or predicted[end]}
+    differences = [int(each) for ends in drawn(opened) for each in ends]
+    assert differences == [counted[end] - predicted[end] if end in counted else 0 for end in range(len(predicted))]
+    assert "measured" in opened.page.locator("#hot-title").inner_text()
+    assert opened.complaints == []
+
+
+def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    html = str(tmp_path / "view.html")
+    two = ["--compare-placement", "spread", "--compare-placement", "packed"]
+    assert view.main([TREE, matrix, "--placement", "packed", "--compare", matrix, *two, "-o", html]) == 2
+    assert "expected one for each of 1 --compare, found 2" in capsys.readouterr().err
+    assert view.main([TREE, matrix, matrix, "--placement", "packed", "--placement", "spread", *two, "-o", html]) == 2
+    assert "expected one job" in capsys.readouterr().err
+    assert view.main([TREE, matrix, "--placement", "packed", "--compare", str(tmp_path / "none.csv"), "-o", html]) == 3
+    other = write_matrix(tmp_path / "other.csv", RANKS)
+    assert view.main([TREE, matrix, "--placement", "packed", "--compare", other, "-o", other]) == 2
+    assert "this is also an input" in capsys.readouterr().err
+
+
+def test_several_jobs_have_one_time_line(open_view: Open, tmp_path: Path) -> None:
+    jobs = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        jobs.append(write_timed_profile(tmp_path / name))
+    opened = open_view([TESTBED, *jobs], address="#panel=time")
+    # In each job rank 0 sends 1000 bytes in the first half, rank 2 500 in the second.
+    spans = opened.page.locator("#spans td").all_inner_texts()
+    assert spans[0] == f"{2 * 1000 / 12:.3g} B"
+    assert spans[-1] == f"{2 * 500 / 12:.3g} B"
+    opened.page.evaluate("ibprof.choose({job: 1, time: [0, 0.5]})")
+    assert {int(each) for ends in opened.loads() for each in ends} == {0, 1000}
+    assert opened.page.locator("#spans td").first.inner_text() == f"{1000 / 12:.3g} B"
