@@ -29,5 +29,6 @@ def write_timed_profile(folder: Path) -> str:
         bytes=np.array([1000, 500], np.uint64),
         messages=np.array([1, 1], np.uint64),
     )
+    folder.mkdir(exist_ok=True)
     write_archive(replace(run, intervals=intervals), folder / "profile.otf2")
     return str(folder / "profile.otf2")

@@ -266,10 +266,7 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
 
 
 def test_several_jobs_have_one_time_line(open_view: Open, tmp_path: Path) -> None:
-    jobs = []
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        jobs.append(write_timed_profile(tmp_path / name))
+    jobs = [write_timed_profile(tmp_path / name) for name in ("one", "two")]
     opened = open_view([TESTBED, *jobs], address="#panel=time")
     # In each job rank 0 sends 1000 bytes in the first half, rank 2 500 in the second.
     spans = opened.page.locator("#spans td").all_inner_texts()

@@ -50,18 +50,36 @@ STATES = {
     "zoomed": ([LARGE], 64, "#at=20,560,8"),
 }
 
+BESIDE = {
+    "beside": ([TESTBED], 12, "#hosts=3"),
+    "difference": ([LARGE], 64, "#compare=difference&theme=dark"),
+    "difference-cells": ([TESTBED], 12, "#compare=difference&picture=cells&log=1"),
+}
+"""States of a file with two placements: `spread` and `packed`."""
 
-@pytest.fixture(params=[*STATES, "time", "wide"])
+
+@pytest.fixture(params=[*STATES, *BESIDE, "time", "jobs", "domain", "wide"])
 def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
     """A state, and the page in it."""
     name = request.param
     if name == "time":
         opened = open_view([TESTBED, write_timed_profile(tmp_path)], address="#panel=time&time=0.25,0.75")
+    elif name == "jobs":
+        jobs = [write_timed_profile(folder) for folder in (tmp_path / "one", tmp_path / "two")]
+        opened = open_view([TESTBED, *jobs], address="#panel=time")
+    elif name == "domain":
+        matrix = write_matrix(tmp_path / "matrix.csv", 12)
+        rows = [f"{rank},{rank % 4},{rank // 4},{'sea' if rank % 3 else 'land'}" for rank in range(12)]
+        (tmp_path / "ranks.csv").write_text("\n".join(["rank,x,y,part", *rows, ""]))
+        told = ["--rank-data", str(tmp_path / "ranks.csv")]
+        address = "#panel=domain&colour=0&ranks=5,6"
+        opened = open_view([TESTBED, matrix, "--placement", "spread"], beside=told, address=address)
     else:
-        fabrics, ranks, address = STATES["first" if name == "wide" else name]
+        fabrics, ranks, address = (STATES | BESIDE)["first" if name == "wide" else name]
         width, height = (2560, 1440) if name == "wide" else (1280, 720)
         arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
-        opened = open_view(arguments, width=width, height=height, address=address)
+        beside = ["--compare-placement", "packed"] if name in BESIDE else []
+        opened = open_view(arguments, width=width, height=height, address=address, beside=beside)
     opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # it has the folder of this run
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     opened.page.wait_for_timeout(300)
@@ -107,6 +125,6 @@ def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.
 
 
 def test_the_tolerance_tells_states_apart() -> None:
-    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, "time")]
+    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, "time", "jobs", "domain")]
     for one, other in combinations(pictures, 2):
         assert count_different(one, other) > 2 * TOLERANCE

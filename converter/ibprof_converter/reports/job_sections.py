@@ -21,10 +21,7 @@ from ibprof_converter.reports.link_sections import (
 from ibprof_converter.reports.matrix import PairMatrix
 from ibprof_converter.reports.provenance import Provenance
 from ibprof_converter.reports.recorded import Job
-from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, limit_rows
-
-_MOST_ROWS = 100
-"""Rows of a table that people are shown; the JSON has all."""
+from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, limit_rows, tabulate
 
 
 def describe_report(report: JobReport) -> list[Section]:
@@ -114,9 +111,7 @@ def _table_of_sums(key: str, sums: Sequence[Sum]) -> Table:
         Column("messages", "messages", Kind.COUNT),
         Column("share", "share", Kind.SHARE),
     )
-    rows = tuple((each.name, each.bytes, each.bytes, each.messages, each.share) for each in sums)
-    shown, left_out = limit_rows(rows, _MOST_ROWS)
-    return Table(key, columns, shown, left_out=left_out)
+    return tabulate(key, columns, sums)
 
 
 def _table_of_times(report: JobReport) -> Table:
@@ -126,9 +121,7 @@ def _table_of_times(report: JobReport) -> Table:
         Column("longest_s", "longest, of one rank", Kind.SECONDS),
         Column("mean_s", "mean of its ranks", Kind.SECONDS),
     )
-    rows = tuple((each.name, each.visits, each.longest_s, each.mean_s) for each in report.regions)
-    shown, left_out = limit_rows(rows, _MOST_ROWS)
-    return Table("region_times", columns, shown, caption="time in them", left_out=left_out)
+    return tabulate("region_times", columns, report.regions, caption="time in them")
 
 
 def _describe_sizes(report: JobReport) -> Section:
@@ -137,8 +130,7 @@ def _describe_sizes(report: JobReport) -> Section:
         Column("messages", "messages", Kind.COUNT),
         Column("share", "share", Kind.SHARE),
     )
-    rows = tuple((each.name, each.messages, each.share) for each in report.sizes)
-    return Section("sizes", "Sizes of messages", tables=(Table("message_sizes", columns, rows),))
+    return Section("sizes", "Sizes of messages", tables=(tabulate("message_sizes", columns, report.sizes),))
 
 
 def _table_of_hosts(hosts: Sequence[HostSum]) -> Table:
@@ -158,7 +150,7 @@ def _table_of_hosts(hosts: Sequence[HostSum]) -> Table:
         )
         amounts = (host.bytes_on_host, host.bytes_sent, host.bytes_received)
         rows.append((host.name, format_ranks(host.ranks), *amounts, ports or "no InfiniBand or RoCE port"))
-    shown, left_out = limit_rows(tuple(rows), _MOST_ROWS)
+    shown, left_out = limit_rows(tuple(rows))
     return Table("hosts", columns, shown, left_out=left_out)
 
 
@@ -184,7 +176,7 @@ def _table_of_ports(ports: Sequence[PortSum]) -> Table:
         )
         for port in ports
     )
-    shown, left_out = limit_rows(rows, _MOST_ROWS)
+    shown, left_out = limit_rows(rows)
     return Table("ports", columns, shown, left_out=left_out)
 
 
@@ -196,11 +188,11 @@ def _describe_pairs(matrix: PairMatrix) -> Section:
         Column("bytes", "bytes", Kind.BYTES),
         Column("share", "share", Kind.SHARE),
     )
-    rows = tuple((each.source, each.destination, each.bytes, each.share) for each in matrix.pairs)
     facts = (Fact(f"{key}.pairs_in_all", "pairs that send", matrix.pairs_in_all, Kind.COUNT),)
     title = f"Who sends to whom: {matrix.by}s"
-    caption = "the greatest" if matrix.pairs_in_all > len(rows) else ""
-    return Section(f"pairs-{matrix.by}s", title, facts=facts, tables=(Table(f"{key}.pairs", columns, rows, caption),))
+    caption = "the greatest" if matrix.pairs_in_all > len(matrix.pairs) else ""
+    table = tabulate(f"{key}.pairs", columns, matrix.pairs, caption)
+    return Section(f"pairs-{matrix.by}s", title, facts=facts, tables=(table,))
 
 
 def _describe_balance(report: JobReport) -> Section:
@@ -213,11 +205,7 @@ def _describe_balance(report: JobReport) -> Section:
         Column("ratio", "most over mean", Kind.RATIO),
         Column("greatest", "sends most"),
     )
-    rows = tuple(
-        (each.of, each.count, each.max_bytes, each.mean_bytes, each.min_bytes, each.ratio, each.greatest)
-        for each in report.balance
-    )
-    return Section("balance", "Balance: bytes sent", tables=(Table("balance", columns, rows),))
+    return Section("balance", "Balance: bytes sent", tables=(tabulate("balance", columns, report.balance),))
 
 
 def _describe_timeline(report: JobReport) -> Section:
@@ -256,12 +244,10 @@ def _describe_requests(requests: Sequence[Request], has_places: bool) -> Section
 def describe_provenance(provenance: Provenance) -> Section:
     """Say how to make a report again."""
     columns = (Column("path", "input"), Column("bytes", "bytes", Kind.EXACT), Column("sha256", "SHA-256"))
-    rows = tuple((each.path, each.bytes, each.sha256) for each in provenance.inputs)
-    shown, left_out = limit_rows(rows, _MOST_ROWS)
     return Section(
         "again",
         "How to make this again",
         sentences=(("made by", ", ".join(" ".join(pair) for pair in provenance.versions)),),
-        tables=(Table("reproduce.inputs", columns, shown, left_out=left_out),),
+        tables=(tabulate("reproduce.inputs", columns, provenance.inputs),),
         commands=((provenance.command, ()),),
     )

@@ -10,7 +10,7 @@ from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
 from ibprof_converter.hotspots.report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
-from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_value
+from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_value, tabulate
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"))
 
@@ -27,7 +27,7 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
             Fact("mean_link", "mean of the link ends in use", heat.mean_link, Kind.BYTES),
             Fact(ratio, "hottest over mean", heat.max_link / heat.mean_link, Kind.RATIO),
         ]
-    table = Table(
+    table = tabulate(
         "bytes_by_fate",
         (
             Column("fate", ""),
@@ -35,7 +35,7 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
             Column("bytes", "", Kind.BYTES),
             Column("share", "share", Kind.SHARE),
         ),
-        tuple((each.fate, each.bytes, each.bytes, each.share) for each in report.fates),
+        report.fates,
     )
     return Section("bytes", "Where the bytes went", facts=tuple(facts), tables=(table,))
 
@@ -148,7 +148,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
 
 def describe_rails(report: JobReport) -> Section:
     """Say what each rail and each level carries."""
-    rails = Table(
+    rails = tabulate(
         "rails",
         (
             Column("rail", "rail", Kind.COUNT),
@@ -159,12 +159,9 @@ def describe_rails(report: JobReport) -> Section:
             Column("links", "of", Kind.COUNT),
             Column("max_link", "hottest link end", Kind.BYTES),
         ),
-        tuple(
-            (each.rail, each.name, each.bytes_sent, each.share, each.links_used, each.links, each.max_link)
-            for each in report.rails
-        ),
+        report.rails,
     )
-    levels = Table(
+    levels = tabulate(
         "levels",
         (
             Column("rail", "rail", Kind.COUNT),
@@ -177,13 +174,7 @@ def describe_rails(report: JobReport) -> Section:
             Column("max_link", "hottest link end", Kind.BYTES),
             Column("max_link_seconds", "longest time", Kind.SECONDS),
         ),
-        tuple(
-            (
-                *(each.rail, each.lower, each.upper, each.links_used, each.links),
-                *(each.bytes_up, each.bytes_down, each.max_link, each.max_link_seconds),
-            )
-            for each in report.levels
-        ),
+        report.levels,
         caption="between levels, of which 0 are the hosts",
     )
     return Section("rails", "By rail and level", tables=(rails, levels))

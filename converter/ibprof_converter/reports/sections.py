@@ -6,7 +6,7 @@ Each number carries the path under which the report's JSON holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -112,9 +112,19 @@ class Section:
         return not (self.facts or self.sentences or any(table.rows for table in self.tables) or self.commands)
 
 
-def limit_rows(rows: tuple[tuple[Value, ...], ...], limit: int) -> tuple[tuple[tuple[Value, ...], ...], int]:
+MOST_ROWS = 100
+"""Rows of a table that people are shown; the JSON has all."""
+
+
+def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
+    """Make a table of things that have an attribute for each column, called as the column's key is."""
+    rows = tuple(tuple(getattr(each, column.key) for column in columns) for each in items[:MOST_ROWS])
+    return Table(key, columns, rows, caption, max(len(items) - MOST_ROWS, 0))
+
+
+def limit_rows(rows: tuple[tuple[Value, ...], ...]) -> tuple[tuple[tuple[Value, ...], ...], int]:
     """Give the first rows, and how many are left out."""
-    return rows[:limit], max(len(rows) - limit, 0)
+    return rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0)
 
 
 def numbers_of(section: Section) -> Iterator[tuple[str, Value, Kind]]:

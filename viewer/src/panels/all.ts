@@ -6,10 +6,9 @@ import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 import { ChangesPanel } from "./changes";
 import { Domain } from "./domain";
-import { Hosts } from "./hosts";
+import { makeHostsPanel, makeRanksPanel } from "./endpoints";
 import { Links } from "./links";
 import { PairsPanel } from "./pairs";
-import { Ranks } from "./ranks";
 import { Time } from "./time";
 import { What } from "./what";
 
@@ -19,8 +18,8 @@ function makePanels(page: Page): Panel[] {
   return [
     ...(page.runs.length > 1 ? [new ChangesPanel(page)] : []),
     new What(page),
-    ...(model.header.rank_names.length ? [new Ranks(page)] : []),
-    ...(table.hasFlows ? [new Hosts(page), new PairsPanel(page)] : []),
+    ...(model.header.rank_names.length ? [makeRanksPanel(page)] : []),
+    ...(table.hasFlows ? [makeHostsPanel(page), new PairsPanel(page)] : []),
     new Links(page),
     ...(model.attributes.length || model.grid ? [new Domain(page)] : []),
     ...(table.timeline ? [new Time(page)] : []),

@@ -4,28 +4,32 @@
 import { type Amounts, rank } from "../data/amounts";
 import type { Key } from "../data/loads";
 import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
-import type { Page } from "../page";
+import type { Page, Panel } from "../page";
 import type { Look } from "../pictures/look";
 import { formatBytes, formatCount } from "../show";
 import type { Selection } from "../state";
 
 const MOST = 300;
 
+/** Who: how they are chosen, summed up and called. */
 export interface Senders {
+  /** As the address names them. */
   part: "ranks" | "hosts";
+  title: string;
   /** In the singular. */
   what: string;
   sent(): Key;
   received(): Key;
+  /** In full: it is what a filter is held against too. */
   name(which: number): string;
-  /** What a filter is held against, name included. */
-  words(which: number): string;
 }
 
 type Order = "sent" | "received" | "number";
 
 /** A table of them; its heads order it, a box filters it. */
-export class SenderList {
+export class SendersPanel implements Panel {
+  readonly name: string;
+  readonly title: string;
   readonly element = element("section");
   private readonly filter = element("input");
   private readonly place: HTMLElement;
@@ -36,6 +40,7 @@ export class SenderList {
     private readonly page: Page,
     private readonly senders: Senders,
   ) {
+    [this.name, this.title] = [senders.part, senders.title];
     this.filter.type = "search";
     this.filter.placeholder = `filter ${senders.part}`;
     this.filter.setAttribute("aria-label", `Filter ${senders.part}`);
@@ -57,7 +62,7 @@ export class SenderList {
     const { table } = this.page;
     const sums = { sent: table.sumBy(selection, senders.sent()), received: table.sumBy(selection, senders.received()) };
     const wanted = this.filter.value.trim().toLowerCase();
-    const fits = (which: number): boolean => !wanted || senders.words(which).toLowerCase().includes(wanted);
+    const fits = (which: number): boolean => !wanted || senders.name(which).toLowerCase().includes(wanted);
     const { listed, found } = this.list(sums, fits);
     const chosen = look.state[senders.part] ?? [];
     const rows = listed.map((which) => this.makeRow(which, sums, chosen));
