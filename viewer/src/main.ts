@@ -148,13 +148,13 @@ class View implements Page {
   }
 
   private makeDrawings(): DrawingKind[] {
-    // Pictures are of the fabric, which all runs share; where the jobs are differs by run.
+    // Pictures are of the fabric, which all runs share; where ranks and jobs are differs by run.
     const [{ model }] = this.runs;
-    const told = new NodeColours(model);
+    const told = new Map(this.runs.map((run) => [run, new NodeColours(run.model)]));
     const jobs = new Map(this.runs.map((run) => [run, findJobs(run)]));
     const several = model.header.jobs.length > 1;
     const colourOf = (node: number, { state, theme, run, isChange }: Look): string | null => {
-      if (state.colour !== undefined) return told.of(state.colour, node, theme) ?? null;
+      if (state.colour !== undefined) return told.get(run)?.of(state.colour, node, theme) ?? null;
       const beside = isChange && this.compared ? jobs.get(this.compared.run) : undefined;
       const job = jobs.get(run)?.get(node) ?? beside?.get(node);
       if (job === undefined) return null;
