@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of one file number regions, operations, jobs and ranks alike; intervals of several jobs become one list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from ibprof.profile import UNKNOWN_PEER, Intervals
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.model import ALL, NO_RANK, Traffic, no_counters
+from ibprof_converter.viewer.runs import Run, share_names, spread_ranks
+from ibprof_converter.viewer.timeline import merge_intervals
+
+SECOND = 1_000_000_000
+
+
+def make_run(
+    ranks: int, operations: tuple[str, ...], jobs: tuple[str, ...] = (ALL,), first: tuple[int, ...] = (0,)
+) -> Run:
+    small, wide = np.zeros(0, np.int32), np.zeros(0, np.uint64)
+    lids = np.arange(1, ranks + 1, dtype=np.int32).reshape(-1, 1)
+    placed = Traffic(
+        *(small, small, small, wide, small, small, small, small, (ALL,), operations, 0, {}, "single rail", "made"),
+        rank_lid=lids,
+        jobs=jobs,
+        first_rank=first,
+    )
+    nothing = Coverage("made", None, None, None, (), (), (), ())
+    return Run("", placed, Loads((), ((ALL, ALL),), 0, 0, 0, {}), nothing)
+
+
+def test_names_of_all_runs_are_shared_and_those_of_the_first_come_first() -> None:
+    names = share_names([make_run(2, ("BCAST", "SEND")), make_run(3, ("SEND", "REDUCE"))])
+    assert names.operations == ("BCAST", "SEND", "REDUCE")
+    assert names.ranks == ("0", "1", "2")
+    assert names.jobs == (ALL,)
+
+
+def test_ranks_of_a_job_stay_beside_one_another() -> None:
+    runs = [make_run(3, (ALL,), ("a", "b"), (0, 2)), make_run(12, (ALL,), ("a", "b"), (0, 11))]
+    names = share_names(runs)
+    assert names.ranks == (*(f"0:{rank}" for rank in range(11)), "1:0")
+    placed = runs[0].placed
+    assert isinstance(placed, Traffic)
+    spread = spread_ranks(np.array([[7], [8], [9]]), placed, names, NO_RANK)
+    assert spread.ravel().tolist() == [7, 8, *[NO_RANK] * 9, 9]
+
+
+def test_counters_alone_have_names_too() -> None:
+    run = make_run(1, (ALL,))
+    counted = Run("", no_counters("made"), run.loads, run.coverage)
+    assert share_names([counted]).regions == (ALL,)
+    assert share_names([counted]).ranks == ()
+
+
+def make_intervals(begin: float, end: float, peer: int) -> Intervals:
+    def one(value: float, kind: type[np.generic]) -> np.ndarray:
+        return np.array([value], kind)
+
+    return Intervals(
+        rank=one(0, np.int32),
+        begin_ns=one(begin * SECOND, np.uint64),
+        end_ns=one(end * SECOND, np.uint64),
+        first_peer=one(peer, np.uint32),
+        last_peer=one(peer, np.uint32),
+        bytes=one(5, np.uint64),
+        messages=one(1, np.uint64),
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "begins"),
+    [(15, [10 * SECOND, 15 * SECOND]), (100, [0, 0])],  # while the first runs; long after
+)
+def test_jobs_recorded_at_one_time_stay_where_they_were(second: int, begins: list[int]) -> None:
+    merged = merge_intervals([make_intervals(10, 20, 1), None, make_intervals(second, second + 9, 1)], (0, 4, 6))
+    assert merged is not None
+    assert merged.begin_ns.tolist() == begins
+    assert merged.rank.tolist() == [0, 6]
+    assert merged.first_peer.tolist() == [1, 7]
+    assert merged.bytes.sum() == 10
+
+
+def test_peers_that_are_no_ranks_stay_none() -> None:
+    merged = merge_intervals([None, make_intervals(1, 2, UNKNOWN_PEER)], (0, 3))
+    assert merged is not None
+    assert_array_equal(merged.first_peer, [UNKNOWN_PEER])
+    assert merge_intervals([None, None], (0, 3)) is None
