@@ -8,6 +8,11 @@ import type { Compared, Page } from "./page";
 import { formatBytes, formatCount, sayChange } from "./show";
 import type { Selection } from "./state";
 
+/** What a link end carries in the page's run. */
+export function sayOwn(page: Page, { before }: Compared, end: number): string {
+  return `${page.name}: ${page.table.knows(end) ? formatBytes(Number(before.exact(end))) : "not counted"}`;
+}
+
 /** What a link end carries in the run that is compared with, and how much more that is. */
 export function sayOther(page: Page, { run, before, after }: Compared, end: number): string {
   if (!run.table.knows(end)) return `${run.name}: not counted`;
@@ -69,7 +74,8 @@ export function tableOfChanges(
 /** A change, in two parts that may stand below one another. */
 function changeCell(before: bigint, after: bigint): HTMLElement {
   const [amount, ...part] = sayChange(before, after).split(" (");
-  return element("span", "", element("span", amount), ...part.map((each) => element("span", ` (${each}`)));
+  const rest = part.flatMap((each) => [document.createTextNode(" "), element("span", `(${each}`)]);
+  return element("span", "", element("span", amount), ...rest);
 }
 
 function amountCell(amount: bigint): HTMLElement {

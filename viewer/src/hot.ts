@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hottest link ends, on the first screen: their share, least time, and who loads them.
 
-import { sayOther, sayWhoChanged } from "./compared";
+import { sayOther, sayOwn, sayWhoChanged } from "./compared";
 import { button, byId, element, replaceChildren } from "./dom";
 import type { Page } from "./page";
 import type { Look } from "./pictures/look";
@@ -30,9 +30,8 @@ export class Hot {
   private describe({ amounts, isChange, state }: Look, end: number): string[] {
     const { model, names, compared } = this.page;
     if (compared && isChange) {
-      const was = `${this.page.name}: ${formatBytes(Number(compared.before.exact(end)))}`;
       const who = sayWhoChanged(this.page, compared, state, end);
-      return [was, sayOther(this.page, compared, end), ...(who ? [who] : [])];
+      return [sayOwn(this.page, compared, end), sayOther(this.page, compared, end), ...(who ? [who] : [])];
     }
     const amount = amounts.exact(end);
     const share = formatShare(amount, BigInt(model.header.bytes_routed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of the node or link end that is pointed at.
 
-import { sayOther } from "./compared";
+import { sayOther, sayOwn } from "./compared";
 import type { Page, Run } from "./page";
 import type { Hit } from "./pictures/drawing";
 import type { Look } from "./pictures/look";
@@ -33,10 +33,7 @@ function describeNode({ model, names }: Run, node: number): string[] {
 function describeEnd(page: Page, { run, amounts, isChange, state }: Look, end: number): string[] {
   const { compared } = page;
   const name = page.names.end(end);
-  if (compared && isChange) {
-    const was = `${page.name}: ${formatBytes(Number(compared.before.exact(end)))}`;
-    return [name, was, sayOther(page, compared, end)];
-  }
+  if (compared && isChange) return [name, sayOwn(page, compared, end), sayOther(page, compared, end)];
   const own = run === compared?.run ? compared.after : (compared?.before ?? amounts);
   const amount = own.exact(end);
   const share = formatShare(amount, BigInt(run.model.header.bytes_routed));
@@ -44,7 +41,7 @@ function describeEnd(page: Page, { run, amounts, isChange, state }: Look, end: n
   return [
     name,
     run.table.knows(end) ? carried : "not counted",
-    ...(compared && run !== compared.run ? [sayOther(page, compared, end)] : []),
+    ...(compared ? [run === compared.run ? sayOwn(page, compared, end) : sayOther(page, compared, end)] : []),
     ...(amount ? [run.names.whoIsOn(state, end)] : []),
   ];
 }

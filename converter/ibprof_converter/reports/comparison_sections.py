@@ -78,7 +78,12 @@ def say_verdict(verdict: Verdict) -> str:
 
 
 def _describe_totals(comparison: Comparison) -> Section:
-    columns = (Column("", "in all"), Column("", "A"), Column("", "B"), Column("relative", "change", Kind.CHANGE))
+    columns = (
+        Column("", "in all"),
+        Column("", "A", Kind.WRITTEN),
+        Column("", "B", Kind.WRITTEN),
+        Column("relative", "change", Kind.CHANGE),
+    )
     rows = []
     for total in comparison.totals:
         kind = Kind.SECONDS if total.name in _SECONDS else Kind.COUNT if total.name in _COUNTS else Kind.BYTES

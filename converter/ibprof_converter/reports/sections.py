@@ -20,6 +20,8 @@ class Kind(Enum):
     """How a value is written."""
 
     TEXT = "text"
+    WRITTEN = "written"
+    """A number that is written already, since the numbers of its column are of several kinds."""
     BYTES = "bytes"
     EXACT = "exact"
     """Bytes to the last digit."""
@@ -159,6 +161,7 @@ def _write_count(value: float) -> str:
 
 _WRITERS: dict[Kind, Callable[[float], str]] = {
     Kind.TEXT: str,
+    Kind.WRITTEN: str,
     Kind.BYTES: format_bytes,
     Kind.EXACT: _write_count,
     Kind.COUNT: _write_count,

@@ -13,10 +13,14 @@ const HEIGHT = 560;
 /** Columns beyond which a block is folded. */
 const FOLD = 1000;
 const NAME = 22;
+/** Pixels that a name needs. */
+const LINE = 15;
 const TALLEST = 26;
 
 interface Block {
   name: string;
+  /** For beside the block, where there is no room above it. */
+  short: string;
   top: number;
   /** Cells across. */
   columns: number;
@@ -102,7 +106,16 @@ export class Cells implements Drawing {
     ink.textAlign = "left";
     ink.textBaseline = "alphabetic";
     ink.fillStyle = look.theme.text;
-    for (const block of this.blocks) ink.fillText(block.name, Math.max(8, view.x), view.y + block.top * view.scale - 5);
+    const above = NAME * view.scale >= LINE;
+    let last = Number.NEGATIVE_INFINITY;
+    for (const { name, short, top, rows, folds } of this.blocks) {
+      const middle = view.y + (top + (rows * folds * this.cellHeight) / 2) * view.scale + 4;
+      if (above) ink.fillText(name, Math.max(8, view.x), view.y + top * view.scale - 5);
+      else if (middle - last >= LINE) {
+        ink.fillText(short, 8, middle);
+        last = middle;
+      }
+    }
   }
 
   mark(ink: Ink, end: number, view: Transform, colour: string): void {
@@ -130,7 +143,7 @@ export class Cells implements Drawing {
     laid.forEach(({ group, columns }, at) => {
       const shape = shapes[at];
       top += NAME;
-      this.blocks.push({ name: nameGroup(this.model, group), top, ...shape });
+      this.blocks.push({ ...nameGroup(this.model, group), top, ...shape });
       const wide = WIDTH / Math.max(shape.columns, 24);
       columns.forEach((ends, column) => {
         const fold = Math.floor(column / shape.columns);
@@ -185,11 +198,13 @@ function sortIntoColumns(model: Model, { low, way, ends }: Group): number[][] {
   });
 }
 
-function nameGroup(model: Model, { rail, low, high, way }: Group): string {
+function nameGroup(model: Model, { rail, low, high, way }: Group): { name: string; short: string } {
   const letter = railLetter(model, rail);
   const name = (level: number): string => (level ? `level ${level}${letter}` : "hosts");
-  if (!way) return `within ${name(low)}, by sending switch`;
+  const row = (level: number): string => (level ? `${level}${letter}` : "0");
+  if (!way) return { name: `within ${name(low)}, by sending switch`, short: row(low) };
   const column = low ? name(low) : name(high);
   const [from, to] = way > 0 ? [low, high] : [high, low];
-  return `${name(from)} → ${name(to)}, a column for each switch of ${column}`;
+  const short = `${row(from)} → ${row(to)}`;
+  return { name: `${name(from)} → ${name(to)}, a column for each switch of ${column}`, short };
 }

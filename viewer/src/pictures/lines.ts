@@ -210,7 +210,7 @@ export class Lines implements Drawing {
     ink.textBaseline = "middle";
     const left = this.geometry.rows.length ? MARGIN.left : 0;
     for (const { y, nodes, gap, letters, below } of this.rows) {
-      const top = view.y + y * view.scale + (below ? 16 : -14);
+      const top = view.y + y * view.scale + (below ? 21 : -14);
       if (gap * view.scale < letters * LETTER || top < 8 || top > height - 8) continue;
       for (const node of nodes) {
         const x = view.x + this.geometry.x[node] * view.scale;
