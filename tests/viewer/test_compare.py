@@ -249,6 +249,17 @@ def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: 
     differences = [int(each) for ends in drawn(opened) for each in ends]
     assert differences == [counted[end] - predicted[end] if end in counted else 0 for end in range(len(predicted))]
     assert "measured" in opened.page.locator("#hot-title").inner_text()
+    # Who sends is not known of counters: lists of them are empty, and nothing breaks.
+    opened.page.keyboard.press("x")
+    for tab in opened.page.locator("#tabs button").all():
+        tab.click()
+    opened.page.keyboard.press("n")
+    assert "not counted" not in opened.page.locator("#hot").inner_text()
+    assert opened.complaints == []
+    # Counters as the traffic itself, beside the job: the same.
+    again = open_view(arguments, beside=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
+    assert drawn(again) == [[str(differences[2 * link + end]) for end in (0, 1)] for link in range(len(rows))]
+    assert again.lit() == {end for end in counted if counted[end] or predicted[end]}
     assert opened.complaints == []
 
 

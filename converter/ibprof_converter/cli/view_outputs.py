@@ -14,8 +14,8 @@ from ibprof_converter.cli.inputs import Loaded, Network, load_traffic, split_inp
 from ibprof_converter.cli.layout_outputs import name_fabrics, naming, titles_of
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.agreement import Agreement
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL, Traffic, no_counters
+from ibprof_converter.traffic.loads import Loads, match_counters
+from ibprof_converter.traffic.model import ALL, PortCounters, Traffic, no_counters
 from ibprof_converter.viewer import attributes as data
 from ibprof_converter.viewer.document import encode_document
 from ibprof_converter.viewer.page import write_page
@@ -169,9 +169,12 @@ def describe_view(
 
 
 def _run_of(name: str, loaded: Loaded) -> Run:
-    first = loaded.placed.first_rank if isinstance(loaded.placed, Traffic) else (0,)
-    intervals = merge_intervals([profile.intervals if profile else None for profile in loaded.profiles], first)
     coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
+    if isinstance(loaded.placed, PortCounters):
+        known = match_counters(loaded.placed, [subnet.fabric for subnet in loaded.subnets])[1]
+        return Run(name, loaded.placed, loaded.loads, coverage, known=known)
+    timed = [profile.intervals if profile else None for profile in loaded.profiles]
+    intervals = merge_intervals(timed, loaded.placed.first_rank)
     return Run(name, loaded.placed, loaded.loads, coverage, intervals)
 
 
