@@ -238,6 +238,7 @@ def load_traffic(
     by: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
     flows_limit: int | None = None,
+    inherited: bool = False,
 ) -> Loaded:
     """Read a traffic, and put it on the links of fabrics.
 
@@ -246,6 +247,7 @@ def load_traffic(
         arguments: of `add_input_arguments`.
         names: of the traffic; several: jobs.
         by, progress, flows_limit: as for `load_inputs`.
+        inherited: placement and rails were asked for of another traffic; they hold for this one if it is of ranks.
 
     Raises:
         IbprofError: as `load_inputs` does.
@@ -263,7 +265,7 @@ def load_traffic(
         placed, loads = load_everyone(names[0], everyone, hosts, subnets, arguments.rails)
     else:
         demands = [read_traffic(name, hosts, fabrics) for name in names]
-        placed = _place_all(names, demands, arguments, hosts, fabrics)
+        placed = _place_all(names, demands, arguments, hosts, fabrics, inherited)
         progress("putting it on the links")
         loads = _load(names[0], placed, subnets, by)
     if arguments.strict and loads.bytes_unrouted:
@@ -297,6 +299,7 @@ def _place_all(
     arguments: argparse.Namespace,
     hosts: Hosts,
     fabrics: Sequence[Fabric],
+    inherited: bool,
 ) -> Traffic | PortCounters:
     """Put each job on the fabric, and all jobs together."""
     placements = arguments.placement or [None] * len(demands)
@@ -308,7 +311,7 @@ def _place_all(
             job = place_traffic(demand, hosts, fabrics, placement, arguments.rails)
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
-        elif placement or arguments.rails:
+        elif (placement or arguments.rails) and not inherited:
             raise UsageError(f"{name} says which ports it is of: --placement and --rails do not apply")
         elif isinstance(demand, Traffic):
             placed.append(demand)

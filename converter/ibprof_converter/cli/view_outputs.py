@@ -98,7 +98,8 @@ def load_compared(
         raise UsageError(
             f"--compare-placement: expected one for each of {len(traffics)} --compare, found {len(placements)}"
         )
-    if not placements:
+    inherited = not placements
+    if inherited:
         # The rule of the run itself holds for the others too.
         shared = arguments.placement or []
         placements = (shared if len(shared) == 1 else [""]) * len(traffics)
@@ -106,7 +107,7 @@ def load_compared(
     for traffic, placement in zip(traffics, placements, strict=True):
         asked = argparse.Namespace(**{**vars(arguments), "placement": [placement] if placement else None})
         asked.counters = []
-        loaded = load_traffic(network, asked, [traffic], progress=progress, flows_limit=FLOW_LIMIT)
+        loaded = load_traffic(network, asked, [traffic], (), progress, FLOW_LIMIT, inherited)
         compared.append(Compared(traffic, placement, loaded))
     return tuple(compared)
 
