@@ -3,9 +3,8 @@
 
 import { Chosen } from "./chosen";
 import { ColourBar } from "./colour_bar";
-import { againstOf, Comparing, runOf } from "./comparing";
+import { Comparing, runOf } from "./comparing";
 import type { Amounts } from "./data/amounts";
-import { Comparison } from "./data/comparison";
 import { type Model, readDocument } from "./data/document";
 import { LoadTable } from "./data/loads";
 import { byId } from "./dom";
@@ -22,12 +21,13 @@ import { Cells } from "./pictures/cells";
 import { THEMES } from "./pictures/colours";
 import type { Drawing, Hit } from "./pictures/drawing";
 import { Lines } from "./pictures/lines";
-import { type Look, makeChangeLook, makeLook } from "./pictures/look";
-import { Panes, type Shown } from "./pictures/panes";
+import type { Look } from "./pictures/look";
+import { Panes } from "./pictures/panes";
 import { savePng, saveSvg } from "./pictures/save";
 import { describeHit } from "./pointed";
 import { Search } from "./search";
 import { printable } from "./show";
+import { keepSight, type Sight, Sights } from "./sight";
 import { addressed, differ, FILTER, readState, SELECTION, type State, writeState } from "./state";
 import { Tip } from "./tip";
 
@@ -42,19 +42,10 @@ interface DrawingKind {
   made?: Drawing;
 }
 
-/** What is to be seen of a state. */
-interface Sight {
-  /** Of the run that lists are of. */
-  listed: Look;
-  /** Of each picture. */
-  shown: Shown[];
-  compared: Compared | null;
-}
-
 class View implements Page {
   state: State = {};
   readonly runs: readonly Run[];
-  private readonly comparisons = new Map<string, Comparison>();
+  private readonly sights: Sights;
   private readonly panes: Panes;
   private readonly tip = new Tip();
   private readonly drawings: DrawingKind[];
@@ -64,8 +55,6 @@ class View implements Page {
   private readonly filters: Filters;
   private readonly comparing: Comparing;
   private tabs: Tabs;
-  /** What each run puts on link ends, of the selection; of those that were asked for. */
-  private readonly amounts = new Map<Run, Amounts>();
   private sight: Sight;
   /** Of the ranked link ends, the one that keys have gone to. */
   private cursor = -1;
@@ -75,6 +64,7 @@ class View implements Page {
       const table = new LoadTable(model);
       return { name: printable(model.header.name), model, table, names: new Names(model, table) };
     });
+    this.sights = new Sights(this.runs);
     this.drawings = this.makeDrawings();
     this.panes = new Panes({
       hover: (pane, hit, x, y) => this.point(pane, hit, x, y),
@@ -122,7 +112,7 @@ class View implements Page {
 
   /** For tests and scripts: what the page shows, as numbers. */
   readonly api = {
-    loads: (): string[][] => this.list(this.amountsOf(this.run)),
+    loads: (): string[][] => this.list(this.sights.amountsOf(this.run, this.state)),
     /** The same of the run that is compared with. */
     loadsBeside: (): string[][] => (this.compared ? this.list(this.compared.after) : []),
     /** What is drawn: loads, or differences. */
@@ -172,18 +162,12 @@ class View implements Page {
     );
   }
 
-  private amountsOf(run: Run): Amounts {
-    const made = this.amounts.get(run) ?? run.table.ofEnds(this.state);
-    this.amounts.set(run, made);
-    return made;
-  }
-
   /** Goes to another state; only what it changes is computed anew. */
   private go(state: State): void {
     const before = this.state;
     this.state = state;
     if (differ(before, state, SELECTION)) {
-      this.amounts.clear();
+      this.sights.forget();
       this.cursor = -1;
     }
     const pair = ["run", "against", "compare"] as const;
@@ -193,37 +177,8 @@ class View implements Page {
     this.show();
   }
 
-  /** Puts together what is to be seen of the state. */
   private look(): Sight {
-    const { run, state } = this;
-    const theme = THEMES[this.isDark ? "dark" : "light"];
-    const own = this.amountsOf(run);
-    const other = this.runs[againstOf(state)];
-    if (!other || state.compare === "none") {
-      const listed = makeLook(run, state, theme, own);
-      return { listed, shown: [{ look: listed, name: "" }], compared: null };
-    }
-    const after = this.amountsOf(other);
-    const comparison = this.compare(run, other);
-    const compared = { run: other, comparison, before: own, after };
-    const listed = makeLook(run, state, theme, own, [after]);
-    if (state.compare === "difference") {
-      const change = comparison.ofEnds(own, after);
-      const isUsed = (end: number): boolean =>
-        comparison.knows(end) && (own.rough(end) !== 0 || after.rough(end) !== 0);
-      const look = makeChangeLook(run, state, theme, change, isUsed);
-      return { listed, shown: [{ look, name: `${other.name} less ${run.name}` }], compared };
-    }
-    const beside = makeLook(other, state, theme, after, [own]);
-    const shown = [listed, beside].map((look) => ({ look, name: nameOfPane(look) }));
-    return { listed, shown, compared };
-  }
-
-  private compare(one: Run, other: Run): Comparison {
-    const key = `${this.runs.indexOf(one)} ${this.runs.indexOf(other)}`;
-    const made = this.comparisons.get(key) ?? new Comparison(one.table, other.table);
-    this.comparisons.set(key, made);
-    return made;
+    return this.sights.make(this.state, THEMES[this.isDark ? "dark" : "light"]);
   }
 
   /** Of the first picture. */
@@ -357,20 +312,6 @@ class View implements Page {
     const off = hit.end === undefined ? undefined : stage.placeOfEnd(hit.end);
     this.tip.show(lines, x, y, off ?? [x, y, x, y], width, height, this.panes.offset(pane));
   }
-}
-
-/** What is to be seen of a state that differs in nothing that is drawn. */
-function keepSight(sight: Sight, state: State): Sight {
-  const shown = sight.shown.map(({ look, name }) => ({ look: { ...look, state }, name }));
-  return { ...sight, listed: sight.listed === sight.shown[0].look ? shown[0].look : { ...sight.listed, state }, shown };
-}
-
-/** Names a picture among others; choices that its run cannot follow are told. */
-function nameOfPane({ run, state }: Look): string {
-  if (!run.table.hasFlows && SELECTION.some((part) => state[part] !== undefined))
-    return `${run.name} (all traffic: who sent it is not known)`;
-  if (state.time && !run.table.timeline) return `${run.name} (at all times: when it was sent is not known)`;
-  return run.name;
 }
 
 async function start(): Promise<void> {
