@@ -50,4 +50,8 @@ def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) ->
     """Give each pair of LIDs once, as one number."""
     key = source.astype(np.int64) * LIDS + destination
     # Rows of a pattern are sorted and different already, and may be very many.
-    return key if len(key) < 2 or bool((key[1:] > key[:-1]).all()) else np.unique(key)
+    if len(key) < 2 or bool((key[1:] > key[:-1]).all()):
+        return key
+    # np.unique hashes such numbers since numpy 2.3, which takes many times as long.
+    key.sort()
+    return key[np.append(True, key[1:] != key[:-1])]
