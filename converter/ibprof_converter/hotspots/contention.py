@@ -54,4 +54,6 @@ def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) ->
         return key
     # np.unique hashes such numbers since numpy 2.3, which takes many times as long.
     key.sort()
-    return key[np.append(True, key[1:] != key[:-1])]
+    is_first = np.ones(len(key), np.bool_)
+    is_first[1:] = key[1:] != key[:-1]
+    return key[is_first]
