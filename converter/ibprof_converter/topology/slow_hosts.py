@@ -26,21 +26,23 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
         known: bool [n, n], which of them count.
     """
     tree, height = levels.pruned.tree, np.exp(levels.pruned.height)
+    tried: set[bytes] = set()
+    step = _find_step(tree, tried)
+    if step is None:
+        return None
     extra = np.zeros(len(delays))
     best, least = None, score(plain, delays, known)
     meeting = tree.meeting_nodes()
-    tried: set[bytes] = set()
-    while (step := _find_step(tree, tried)) is not None:
+    while step is not None:
         node, slow = step
         tried.add(np.packbits(slow).tobytes())
         above = tree.parent[node]
         near = _below(tree, node)
-        pairs = known[np.ix_(slow, near)]
-        if not pairs.any():
-            continue
-        beyond = (delays - extra[:, None] - extra)[np.ix_(slow, near)][pairs]
+        pairs = known & slow[:, None] & near
         more = extra.copy()
-        more[slow] += max(float(np.median(beyond)) - height[node], 0.0)
+        if pairs.any():
+            beyond = (delays - extra[:, None] - extra)[pairs]
+            more[slow] += max(float(np.median(beyond)) - height[node], 0.0)
         changed = height.copy()
         changed[above] = height[node]
         explained = changed[meeting] + more[:, None] + more
@@ -51,6 +53,7 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
             tree, height, meeting = _merge(tree, height, node)
             best = _as_candidate(tree, height, extra, plain.parameters, explained)
             tried.clear()
+        step = _find_step(tree, tried)
     return best
 
 
