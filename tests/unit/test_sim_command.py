@@ -44,6 +44,15 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert json.loads((output / "summary.json").read_text()) == summary
 
 
+def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [{"name": "mpi", "role": "pairs", "bytes": "1 TB"}]
+    study = write_study(tmp_path, jobs=jobs, seeds=1, measured="mpi", effort={"messages": 4, "hops": 1e5})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert "no mean that is settled" in capsys.readouterr().err
+    (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
+    assert (cell["mean_us"], cell["note"]) == (None, "given up after 100000 packet hops")
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "said"),
     [

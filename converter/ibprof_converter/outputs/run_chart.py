@@ -44,8 +44,7 @@ def _draw_latencies(axes: Axes, watch: Watch) -> None:
         if operations is not None:
             _draw_tail(axes, operations, f"{job.name}, whole operations", f"C{number}", "--")
     axes.set(xscale="log", yscale="log", xlabel="latency, us", ylabel="part of the messages that took longer")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")
+    _finish(axes)
 
 
 def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) -> None:
@@ -64,8 +63,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         middle = (over.begin_ns + over.width_ns / 2)[seen] / 1e6
         axes.plot(middle, over.mean_ns[seen] / 1000, label=job.name, color=f"C{number}", linewidth=1)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, us")
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(fontsize="small")
+    _finish(axes)
 
 
 def _draw_queues(axes: Axes, watch: Watch) -> None:
@@ -75,6 +73,10 @@ def _draw_queues(axes: Axes, watch: Watch) -> None:
         axes.plot(queues.time_ns / 1e6, kibibytes, label=name_end(watch.simulation, end), linewidth=0.8)
     axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest link ends")
     axes.set_ylim(bottom=0)
+    _finish(axes)
+
+
+def _finish(axes: Axes) -> None:
     axes.grid(visible=True, alpha=0.3)
     if axes.lines:
         axes.legend(fontsize="small")
