@@ -4,7 +4,7 @@
 As root, from a checkout, by the Python that ibprof is installed with:
 
     PYTHONPATH=tests python3 -m lab.cluster try tree              # or line, faulty, star
-    PYTHONPATH=tests python3 -m lab.cluster try tree --slow leaf1:pod1:600 --plug node3:leaf4
+    PYTHONPATH=tests python3 -m lab.cluster try tree --plug node3:leaf4      # a wrong cable; or --slow A:B:US
     PYTHONPATH=tests python3 -m lab.cluster run tree -- ibprof-topology throughput --help
     PYTHONPATH=tests python3 -m lab.cluster show tree             # as DOT, what `ibprof-topology compare` takes
     PYTHONPATH=tests python3 -m lab.cluster down                  # what a killed run has left
