@@ -86,7 +86,7 @@ static bool ask_stderr(struct stat *status)
     return !syscall(SYS_fstat, STDERR_FILENO, status);
 }
 
-static __attribute__((constructor)) void note_stderr(void)
+__attribute__((constructor)) void ibp_note_stderr(void)
 {
     const int kept = errno;
 

@@ -25,6 +25,9 @@ long ibp_text_read_file(const char *path, char *into, size_t bytes);
 /* A number at the start of `text`, in base 10, or 16 after `0x`; 0 where there is none. */
 uint64_t ibp_text_number(const char *text);
 
+/* What is stderr now is what lines go to; called when the library is loaded. */
+void ibp_note_stderr(void);
+
 /* Writes "ibprof: " and the message as one line to stderr, whatever becomes of it. Keeps errno. */
 void ibp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -49,8 +49,11 @@ static void says_one_line_whatever_it_is_given(void)
     const int kept = dup(STDERR_FILENO);
 
     CHECK(!pipe(ends) && dup2(ends[1], STDERR_FILENO) >= 0);
+    ibp_say("this is not the stderr that the program began with");
+    ibp_note_stderr();
     ibp_say("two\nlines and \033[31m colour: %s", "x");
     CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    ibp_note_stderr();
     length = read(ends[0], line, sizeof line - 1);
     CHECK(length > 0);
     line[length] = '\0';
@@ -67,8 +70,10 @@ static void never_dies_of_what_it_says(void)
 
     if (!child) {
         if (pipe(ends) || close(ends[0]) || dup2(ends[1], STDERR_FILENO) < 0) _exit(1);
+        ibp_note_stderr();
         ibp_say("nobody hears this");
         if (dup2(fileno(tmpfile()), STDERR_FILENO) < 0 || setrlimit(RLIMIT_FSIZE, &none)) _exit(2);
+        ibp_note_stderr();
         ibp_say("there is no room for this");
         signals = sigpending(&pending) || sigismember(&pending, SIGPIPE) || sigismember(&pending, SIGXFSZ);
         _exit(signals ? 3 : 0);
