@@ -1,20 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Six broadcasts between two ranks with two rails each, with UCX splitting each message and with one rail alone; leaves
-# rails-2.ibprof and rails-1.ibprof, which know by region what each rail carried. Wants hosts with two rails of RoCE or
-# InfiniBand; the guest of the tests has them:
+# Six broadcasts over two rails: split by UCX, over one rail alone, and in turn; leaves split.ibprof, first.ibprof and
+# in-turn.ibprof, which know by region what each rail carried. Wants a host with two rails of RoCE or InfiniBand, each with
+# both its ends; the guest of the tests has them:
 #
 #     python tests/vm/guest.py --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast
-#     ibprof matrix out/rails-2.ibprof --by port --region 'bcast 1'
+#     ibprof matrix out/split.ibprof --by port --region 'bcast 1'
 set -eu
-library=$1 bcast=$2
+library=$1 bcast=$2 bytes=${3:-5000000}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_WARN_UNUSED_ENV_VARS=n
 export UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_TLS=rc_verbs,ud_verbs,self
 here=$PWD
-cd /tmp # where memory can be mapped and shared
-for rails in 2 1; do
-    UCX_MAX_RNDV_RAILS=$rails IBPROF_OUTPUT=/tmp/rails-$rails.ibprof mpirun --oversubscribe --bind-to none --mca pml ucx --mca osc ucx \
-        -x LD_PRELOAD="$library" -x UCX_NET_DEVICES=rail0a:1,rail1a:1 -n 1 "$bcast" 5000000 : \
-        -x LD_PRELOAD="$library" -x UCX_NET_DEVICES=rail0b:1,rail1b:1 -n 1 "$bcast" 5000000
-    cp -r /tmp/rails-$rails.ibprof "$here"
-done
+cd "$(mktemp -d)" # where memory can be mapped and shared
+
+recorded() { # NAME ARGUMENT-OF-MPIRUN...
+    name=$1
+    shift
+    IBPROF_OUTPUT=$PWD/$name.ibprof mpirun --oversubscribe --bind-to none --mca pml ucx --mca osc ucx "$@"
+    cp -r "$name.ibprof" "$here"
+}
+root=(-n 1 -x UCX_NET_DEVICES=rail0a:1,rail1a:1 -x LD_PRELOAD="$library" "$bcast" "$bytes")
+both=(-n 1 -x UCX_NET_DEVICES=rail0b:1,rail1b:1 -x LD_PRELOAD="$library" "$bcast" "$bytes")
+UCX_MAX_RNDV_RAILS=2 recorded split "${root[@]}" : "${both[@]}"
+UCX_MAX_RNDV_RAILS=1 recorded first "${root[@]}" : "${both[@]}"
+
+# No MPI at hand takes turns by itself: the root has both adapters, and each broadcast goes to a rank with one of them. A rail
+# is reached from itself alone; those two reach each other, as they must, by the memory that they share.
+export UCX_IB_ROCE_LOCAL_SUBNET=y
+alone() { # DEVICE
+    other=(-n 1 -x UCX_TLS="$UCX_TLS,sm" -x UCX_NET_DEVICES="$1:1" -x LD_PRELOAD="$library" "$bcast" "$bytes" in-turn)
+}
+alone rail0b && first=("${other[@]}")
+alone rail1b && second=("${other[@]}")
+recorded in-turn "${root[@]}" in-turn : "${first[@]}" : "${second[@]}"

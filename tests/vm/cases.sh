@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is run in the guest, all in one: each case leaves CASE.ibprof, CASE.out and, before and after it, what the wires carried.
 #
-#     cases.sh LIBRARY TRAFFIC STRIPE [full]
+#     cases.sh LIBRARY TRAFFIC STRIPE RAILS BCAST [full]      RAILS: examples/rails/measured.sh, which runs BCAST
 set -eu
-library=$1 traffic=$2 stripe=$3 kind=${4:-}
+library=$1 traffic=$2 stripe=$3 rails_script=$4 bcast=$5 kind=${6:-}
 here=$PWD
 
 # Where memory can be mapped and shared; the folder that is this machine's is reached over a network file system.
@@ -49,4 +49,5 @@ if [ -n "$kind" ]; then
     case_of ud_two_rails ranks ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 5 500000
     case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000
 fi
+bash "$rails_script" "$library" "$bcast" 1000000
 cp -r . "$here/recorded"

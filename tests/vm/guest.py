@@ -20,6 +20,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,13 @@ MODULES = (
 
 _MEGABYTES = 2048
 _PROCESSORS = 2
+_KERNEL_LINE = " ".join(
+    (
+        *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
+        # On a busy machine an interpreted timer comes so late that the kernel takes it for broken, and panics.
+        "no_timer_check",
+    )
+)
 _SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"
 
 # Process 1: loads modules, puts a layer of memory over this machine's files, and goes over to them.
@@ -170,12 +178,14 @@ def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> Non
     share = "local,security_model=none,multidevs=remap,path={},mount_tag={}{}"
     machine = subprocess.Popen(
         [
+            # The machine does not outlive this process, however that ends.
+            *(_need("setpriv", "util-linux"), "--pdeathsig", "KILL"),
             program,
             *("-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "pc"),
             *("-smp", str(_PROCESSORS), "-m", str(_MEGABYTES)),
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"),
             *("-kernel", str(kernel), "-initrd", str(image)),
-            *("-append", "console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on rdinit=/init"),
+            *("-append", _KERNEL_LINE),
             *("-serial", f"file:{folder / 'guest/console'}"),
             *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"),
             *("-virtfs", share.format("/", "machine", ",readonly=on")),
@@ -281,6 +291,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600, help="after which the guest is ended")
     parser.add_argument("command", nargs="+")
     wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what is temporary is removed
     try:
         done = run_in_guest(wanted.command, wanted.folder, wanted.seconds)
     except GuestError as error:

@@ -26,6 +26,7 @@ from ibprof.profile import Opcode, Profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 CASES = Path(__file__).parent / "cases.sh"
+RAILS = Path(__file__).parents[2] / "examples" / "rails"
 
 HEADERS = 1.07
 """A packet of 1,024 bytes has 58 of headers (Ethernet, IP, UDP, BTH, ICRC), and a READ answers with 4 more."""
@@ -95,9 +96,26 @@ def run_cases(folder: Path, kind: str = "") -> Path:
     subprocess.run(["cc", "-Wall", "-O1", "-o", traffic, PROGRAMS / "traffic.c", "-libverbs"], check=True)
     subprocess.run([mpicc, "-O1", "-o", stripe, PROGRAMS / "stripe.c"], check=True)
     library = os.environ.get("IBPROF_LIBRARY", str(files("ibprof") / "lib" / "libibprof.so"))
-    done = run_in_guest(["bash", str(CASES), library, str(traffic), str(stripe), *([kind] if kind else [])], folder)
+    bcast, include = folder / "bcast", files("ibprof") / "include"
+    subprocess.run([mpicc, "-O1", f"-I{include}", "-o", bcast, RAILS / "bcast.c"], check=True)
+    programs = [str(each) for each in (traffic, stripe, RAILS / "measured.sh", bcast)]
+    done = run_in_guest(["bash", str(CASES), library, *programs, *([kind] if kind else [])], folder)
     assert done.status == 0, done.stderr
     return folder / "recorded"
+
+
+def sent_by_rail(recording: Path, *options: str) -> dict[int, int]:
+    """Bytes that left a's port of each rail, as `ibprof matrix --by port` has them."""
+    command = [sys.executable, "-m", "ibprof", "matrix", str(recording), "--by", "port", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "ports are measured" in done.stderr
+    sent = dict.fromkeys((0, 1), 0)
+    for row in csv.DictReader(done.stdout.splitlines()):
+        for rail in (0, 1):
+            if row["src_port"] == f"node-a rail{rail}a/1":
+                assert row["dst_port"] == f"node-a rail{rail}b/1"
+                sent[rail] += int(row["bytes"])
+    return sent
 
 
 @pytest.fixture(scope="module")
@@ -160,22 +178,27 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
     """Section 4.4.2 of the thesis: one version of an MPI splits messages over both rails, another uses one."""
     status = int((guest / f"{name}.status").read_text())
     assert status == 0
-    done = subprocess.run(
-        [sys.executable, "-m", "ibprof", "matrix", guest / f"{name}.ibprof", "--by", "port"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    sent = dict.fromkeys((0, 1), 0)
-    for row in csv.DictReader(done.stdout.splitlines()):
-        for rail in (0, 1):
-            if row["src_port"] == f"node-a rail{rail}a/1":
-                assert row["dst_port"] == f"node-a rail{rail}b/1"
-                sent[rail] += int(row["bytes"])
+    sent = sent_by_rail(guest / f"{name}.ibprof")
     assert sum(sent.values()) == pytest.approx(20_000_000, rel=0.01)
     for rail in (0, 1):
         assert sent[rail] / 20_000_000 == pytest.approx(shares[rail], abs=0.02)
-    assert "ports are measured" in done.stderr
+
+
+TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("name", "shares"), [("split", [(0.5, 0.5)] * 6), ("first", [(1, 0)] * 6), ("in-turn", TURNS)], ids=str
+)
+def test_the_rails_of_each_broadcast_are_seen_by_its_region(
+    guest: Path, name: str, shares: list[tuple[float, float]]
+) -> None:
+    """The three of the case study: each broadcast over both rails, all over one, the one here and the next there."""
+    for call, expected in enumerate(shares):
+        sent = sent_by_rail(guest / f"{name}.ibprof", "--region", f"bcast {call + 1}")
+        assert sum(sent.values()) == pytest.approx(1_000_000, rel=0.01)
+        for rail in (0, 1):
+            assert sent[rail] / 1_000_000 == pytest.approx(expected[rail], abs=0.02)
 
 
 def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -> None:
