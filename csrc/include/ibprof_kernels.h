@@ -387,6 +387,15 @@ void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form fo
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 
+/* -- positions in space (stress.c) -- */
+
+/* The stress of a drawing, by ordered pairs: stress[0] of edges, the squares of d^2 - length^2; stress[1] of pairs that no edge
+ * joins and that are nearer than 1, gamma / d^2, or gamma at one place; stress[2], the number of the latter.
+ * gradient[vertex]: of (stress[0] + stress[1]) / 2. An edge joins two vertices that differ, and is there once.
+ * -EDOM: a place is no number, or too far out. */
+int ibp_stress(const double (*place)[3], uint32_t vertices, const uint32_t (*edge)[2], const double *length,
+               size_t edges, double gamma, double (*gradient)[3], double stress[3]);
+
 /* -- trees over hosts (linkage.c, joining.c, prune.c) -- */
 
 /* A binary tree has the leaves 0 to leaves - 1; node leaves + k joins child[2 * k] and child[2 * k + 1], both below it in

@@ -3,12 +3,13 @@
 
 import { nameKey, sayOther, tableOfChanges } from "./compared";
 import type { Kind } from "./data/comparison";
+import { sayValue } from "./data/link_values";
 import type { Shares } from "./data/loads";
-import { button, byId, element, shareRow, tableOf } from "./dom";
+import { button, byId, element, rowOf, shareRow, tableOf } from "./dom";
 import { knows, railLetter } from "./names";
 import type { Compared, Page } from "./page";
-import type { Look } from "./pictures/look";
-import { formatBytes, formatChange, formatSeconds } from "./show";
+import { type Look, sayAmount } from "./pictures/look";
+import { formatChange, formatSeconds, printable } from "./show";
 import type { State } from "./state";
 
 const LISTED = 5;
@@ -18,7 +19,7 @@ export class Chosen {
   constructor(private readonly page: Page) {}
 
   show(look: Look): void {
-    const chips = this.describe(look.state).map(([text, part]) => {
+    const chips = this.describe(look).map(([text, part]) => {
       const chip = button(`${text} ×`, () => this.page.choose(part));
       chip.title = "take this back";
       chip.setAttribute("aria-label", `${text}: take this back`);
@@ -33,7 +34,8 @@ export class Chosen {
   }
 
   /** Each part of a choice in words, and what takes it back. */
-  private describe(state: State): [string, State][] {
+  private describe(look: Look): [string, State][] {
+    const { state } = look;
     const { names } = this.page;
     const list = (what: string, which: number[], name: (one: number) => string): string => {
       const listed = which.slice(0, NAMED).map(name).join(", ");
@@ -59,8 +61,10 @@ export class Chosen {
     if (time) parts.push([`${formatSeconds(time[0])} to ${formatSeconds(time[1])}`, { time: undefined }]);
     if (state.rail !== undefined) parts.push([`rail ${names.rail(state.rail)}`, { rail: undefined }]);
     if (state.level !== undefined) parts.push([`links up to level ${state.level}`, { level: undefined }]);
-    if (state.load)
-      parts.push([`loads of ${formatBytes(state.load[0])} to ${formatBytes(state.load[1])}`, { load: undefined }]);
+    if (state.load) {
+      const [least, most] = state.load.map((amount) => sayAmount(look, amount));
+      parts.push([`${look.value ? printable(look.value.name) : "loads"} of ${least} to ${most}`, { load: undefined }]);
+    }
     if (state.change) {
       const [least, most] = state.change.map(formatChange);
       parts.push([`changes of ${least} to ${most}`, { change: undefined }]);
@@ -77,6 +81,9 @@ export class Chosen {
     if (compared?.comparison.hasFlows) return [title, ...this.describeChanges(compared, state, end)];
     const amount = amounts.exact(end);
     const tables: HTMLElement[] = [];
+    const values = model.linkValues.map((each) => rowOf(printable(each.name), sayValue(each, end >> 1)));
+    if (values.length) tables.push(tableOf(["of the link", ""], values));
+    if (model.header.about !== undefined) return [element("h3", names.end(end)), ...tables];
     const add = (what: string, shares: Shares, name: (key: number) => string): void => {
       const rows = shares.first.map((share) => shareRow(name(share.key), share.bytes, amount));
       const rest = shares.total - shares.first.reduce((sum, share) => sum + share.bytes, 0n);

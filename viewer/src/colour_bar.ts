@@ -5,6 +5,7 @@ import { byId } from "./dom";
 import type { Page } from "./page";
 import { type Look, sayAmount } from "./pictures/look";
 import { RangeBar } from "./range_bar";
+import { printable } from "./show";
 
 export class ColourBar {
   private look: Look | null = null;
@@ -35,9 +36,7 @@ export class ColourBar {
     const [least, most] = scale.ends;
     byId("least").textContent = sayAmount(look, least);
     byId("most").textContent = sayAmount(look, most);
-    byId("meaning").textContent = isChange
-      ? "less | more that the node at this end sends; drag for a range"
-      : "bytes that the node at this end sends; drag for a range";
+    byId("meaning").textContent = `${meaningOf(look)}; drag for a range`;
     const [low, high] = (isChange ? state.change : state.load) ?? [];
     const chosen = scale.most > 0 && low !== undefined && high !== undefined;
     this.bar.set(chosen ? [isChange || low > 0 ? scale.part(low) : 0, scale.part(high)] : null);
@@ -45,7 +44,13 @@ export class ColourBar {
   }
 }
 
+function meaningOf({ isChange, value }: Look): string {
+  if (value) return `${printable(value.name)} of the link`;
+  return isChange ? "less | more that the node at this end sends" : "bytes that the node at this end sends";
+}
+
 /** Bytes of a range; what reaches the lower edge of a bar of loads is meant to hold all beyond. */
-function boundsOf({ scale, isChange }: Look, [low, high]: [number, number]): number[] {
+function boundsOf({ scale, isChange, value }: Look, [low, high]: [number, number]): number[] {
+  if (value) return [low <= 0 ? 0 : scale.amount(low), high >= 1 ? scale.most * (1 + 1e-8) : scale.amount(high)];
   return [!isChange && low <= 0 ? 0 : Math.floor(scale.amount(low)), Math.ceil(scale.amount(high))];
 }

@@ -32,6 +32,7 @@ function sayTotals({ model }: Run): string {
   const unrouted = Object.entries(header.bytes_unrouted).map(
     ([reason, amount]) => `${formatBytes(Number(amount))} not routed: ${printable(reason)}`,
   );
+  if (header.about !== undefined) return printable(header.about);
   const parts = [`${formatBytes(Number(header.bytes_routed))} over links`];
   if (header.bytes_on_host !== "0") parts.push(`${formatBytes(Number(header.bytes_on_host))} within hosts`);
   return [...parts, ...unrouted].join("; ");
@@ -44,7 +45,8 @@ function describeCoverage({ model, table }: Run): string[] {
     ...coverage.modelled.map((note) => `Modelled: ${note}`),
     ...coverage.notes.map((note) => `Note: ${note}`),
   ];
-  if (!table.hasFlows) notes.push("Note: who sends the bytes is not in this file, so they cannot be told apart");
+  if (!table.hasFlows && model.header.about === undefined)
+    notes.push("Note: who sends the bytes is not in this file, so they cannot be told apart");
   return notes.length ? notes : ["Nothing is known to be missing"];
 }
 

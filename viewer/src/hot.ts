@@ -2,10 +2,11 @@
 // The hottest link ends, on the first screen: their share, least time, and who loads them.
 
 import { sayOther, sayOwn, sayWhoChanged } from "./compared";
+import { sayValue } from "./data/link_values";
 import { button, byId, element, replaceChildren } from "./dom";
 import type { Page } from "./page";
 import type { Look } from "./pictures/look";
-import { formatBytes, formatShare } from "./show";
+import { formatBytes, formatShare, printable } from "./show";
 
 const HOTTEST = 3;
 
@@ -16,7 +17,9 @@ export class Hot {
     const { ranking, isChange, run } = look;
     const { compared, names } = this.page;
     const against = compared && isChange ? `Largest changes: from ${run.name} to ${compared.run.name}` : "";
-    byId("hot-title").textContent = against || (run.name ? `Hottest links: ${run.name}` : "Hottest links");
+    byId("hot-title").textContent = this.isLoaded
+      ? against || (run.name ? `Hottest links: ${run.name}` : "Hottest links")
+      : `Links by ${printable(look.value?.name ?? "value")}`;
     const items = ranking.first.slice(0, HOTTEST).map((end) => {
       const choose = button(names.end(end), () => this.page.choose({ end }));
       choose.dataset.end = String(end);
@@ -27,8 +30,14 @@ export class Hot {
     replaceChildren(byId("hot"), ...items);
   }
 
+  private get isLoaded(): boolean {
+    return this.page.model.header.about === undefined;
+  }
+
   private describe({ amounts, isChange, state }: Look, end: number): string[] {
     const { model, names, compared } = this.page;
+    if (!this.isLoaded)
+      return [model.linkValues.map((each) => `${printable(each.name)} ${sayValue(each, end >> 1)}`).join("; ")];
     if (compared && isChange) {
       const who = sayWhoChanged(this.page, compared, state, end);
       return [sayOwn(this.page, compared, end), sayOther(this.page, compared, end), ...(who ? [who] : [])];

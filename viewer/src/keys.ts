@@ -20,7 +20,8 @@ export interface KeyActions {
   swap(): void;
   search(): void;
   zoom(factor: number): void;
-  pan(x: number, y: number): void;
+  /** Turns a picture in space; moves another one, and that one too where `moves`. */
+  steer(x: number, y: number, moves: boolean): void;
   /** To the next link end by load, or back. */
   step(by: number): void;
   /** Chooses the link end that was gone to. */
@@ -29,7 +30,7 @@ export interface KeyActions {
 
 /** Some keys are of the pictures alone, which are on `canvases`. */
 export function listenToKeys(canvases: HTMLElement[], act: KeyActions): void {
-  const anywhere: Record<string, () => void> = {
+  const anywhere: Record<string, (moves: boolean) => void> = {
     Escape: act.clear,
     "0": act.fit,
     g: act.log,
@@ -48,11 +49,11 @@ export function listenToKeys(canvases: HTMLElement[], act: KeyActions): void {
     "=": () => act.zoom(ZOOM),
     "-": () => act.zoom(1 / ZOOM),
   };
-  const onPicture: Record<string, () => void> = {
-    ArrowLeft: () => act.pan(PAN, 0),
-    ArrowRight: () => act.pan(-PAN, 0),
-    ArrowUp: () => act.pan(0, PAN),
-    ArrowDown: () => act.pan(0, -PAN),
+  const onPicture: Record<string, (moves: boolean) => void> = {
+    ArrowLeft: (moves) => act.steer(PAN, 0, moves),
+    ArrowRight: (moves) => act.steer(-PAN, 0, moves),
+    ArrowUp: (moves) => act.steer(0, PAN, moves),
+    ArrowDown: (moves) => act.steer(0, -PAN, moves),
     Enter: act.take,
   };
   window.addEventListener("keydown", (event) => {
@@ -65,6 +66,6 @@ export function listenToKeys(canvases: HTMLElement[], act: KeyActions): void {
     const action = anywhere[event.key] ?? (canvases.includes(target as HTMLElement) ? onPicture[event.key] : undefined);
     if (!action) return;
     event.preventDefault();
-    action();
+    action(event.shiftKey);
   });
 }

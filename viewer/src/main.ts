@@ -24,6 +24,7 @@ import { Lines } from "./pictures/lines";
 import type { Look } from "./pictures/look";
 import { Panes } from "./pictures/panes";
 import { savePng, saveSvg } from "./pictures/save";
+import { Space } from "./pictures/space";
 import { describeHit } from "./pointed";
 import { Search } from "./search";
 import { printable } from "./show";
@@ -116,6 +117,9 @@ class View implements Page {
     /** The same of the run that is compared with. */
     loadsBeside: (): string[][] => (this.compared ? this.list(this.compared.after) : []),
     /** What is drawn: loads, or differences. */
+    turned: (): number[] | undefined => this.drawing.turned,
+    /** Link ends in the order of the table of links. */
+    ranked: (): number[] => this.shownLook.ranking.first,
     drawn: (): string[][] => this.list(this.shownLook.amounts),
     /** Link ends that are drawn with a colour. */
     lit: (): number[] => {
@@ -150,10 +154,13 @@ class View implements Page {
       if (job === undefined) return null;
       return several ? theme.jobs[job % theme.jobs.length] : theme.job;
     };
-    return [
+    const flat = [
       { name: "lines", title: "Network", make: () => new Lines(model, colourOf) },
       { name: "cells", title: "Cells", make: () => new Cells(model) },
     ];
+    const space = { name: "space", title: "In space", make: () => new Space(model, colourOf) };
+    // What was inferred from delays has no other places than those.
+    return model.space ? [...(model.header.about === undefined ? flat : []), space] : flat;
   }
 
   private list(amounts: Amounts): string[][] {
@@ -171,7 +178,7 @@ class View implements Page {
       this.cursor = -1;
     }
     const pair = ["run", "against", "compare"] as const;
-    const other = differ(before, state, [...SELECTION, ...FILTER, ...pair, "log", "theme", "used", "colour"]);
+    const other = differ(before, state, [...SELECTION, ...FILTER, ...pair, "log", "theme", "used", "colour", "value"]);
     this.sight = other ? this.look() : keepSight(this.sight, state);
     if (runOf(before) !== runOf(state)) this.tabs = new Tabs(this);
     this.show();
@@ -218,7 +225,7 @@ class View implements Page {
   }
 
   private noteView(): void {
-    this.state = { ...this.state, at: this.panes.first.at() };
+    this.state = { ...this.state, at: this.panes.first.at(), turn: this.drawing.turned };
     this.sight = keepSight(this.sight, this.state);
     this.note();
   }
@@ -264,7 +271,7 @@ class View implements Page {
       swap: () => this.comparing.swap(),
       search: () => byId("search").focus(),
       zoom: (factor) => this.panes.first.zoom(factor),
-      pan: (x, y) => this.panes.first.pan(x, y),
+      steer: (x, y, moves) => this.panes.first.steer(x, y, moves),
       step: (by) => this.step(by),
       take: () => {
         if (this.cursor >= 0) this.choose({ end: this.shownLook.ranking.first[this.cursor] });

@@ -38,7 +38,9 @@ export class Names {
   end(end: number): string {
     const { endNode, endPort } = this.model;
     const other = end ^ 1;
-    return `${this.node(endNode[end])} port ${endPort[end]} to ${this.node(endNode[other])} port ${endPort[other]}`;
+    // An inferred link has no ports.
+    const at = (one: number): string => `${this.node(endNode[one])}${endPort[one] ? ` port ${endPort[one]}` : ""}`;
+    return `${at(end)} to ${at(other)}`;
   }
 
   rail(rail: number): string {

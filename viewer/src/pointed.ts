@@ -2,10 +2,11 @@
 // What is said of the node or link end that is pointed at.
 
 import { sayOther, sayOwn } from "./compared";
+import { sayValue } from "./data/link_values";
 import type { Page, Run } from "./page";
 import type { Hit } from "./pictures/drawing";
 import type { Look } from "./pictures/look";
-import { formatBytes, formatCount, formatShare } from "./show";
+import { formatBytes, formatCount, formatShare, printable } from "./show";
 
 const LISTED_RANKS = 12;
 
@@ -24,7 +25,7 @@ function describeNode({ model, names }: Run, node: number): string[] {
   const more = ranks.length > LISTED_RANKS ? ", …" : "";
   return [
     names.node(node),
-    `${names.guid(node)}, level ${model.nodeLevel[node]}`,
+    ...(model.header.about === undefined ? [`${names.guid(node)}, level ${model.nodeLevel[node]}`] : []),
     ...names.told("node", node),
     ...(ranks.length ? [`ranks ${ranks.slice(0, LISTED_RANKS).join(", ")}${more}`] : []),
   ];
@@ -33,6 +34,8 @@ function describeNode({ model, names }: Run, node: number): string[] {
 function describeEnd(page: Page, { run, amounts, isChange, state }: Look, end: number): string[] {
   const { compared } = page;
   const name = page.names.end(end);
+  const values = run.model.linkValues.map((each) => `${printable(each.name)} ${sayValue(each, end >> 1)}`);
+  if (run.model.header.about !== undefined) return [name, ...values];
   if (compared && isChange) return [name, sayOwn(page, compared, end), sayOther(page, compared, end)];
   const own = run === compared?.run ? compared.after : (compared?.before ?? amounts);
   const amount = own.exact(end);
@@ -43,5 +46,6 @@ function describeEnd(page: Page, { run, amounts, isChange, state }: Look, end: n
     run.table.knows(end) ? carried : "not counted",
     ...(compared ? [run === compared.run ? sayOwn(page, compared, end) : sayOther(page, compared, end)] : []),
     ...(amount ? [run.names.whoIsOn(state, end)] : []),
+    ...values,
   ];
 }

@@ -6,7 +6,7 @@ import type { Amounts } from "./data/amounts";
 import { Comparison } from "./data/comparison";
 import type { Compared, Run } from "./page";
 import type { Theme } from "./pictures/colours";
-import { type Look, makeChangeLook, makeLook } from "./pictures/look";
+import { findValue, type Look, makeChangeLook, makeLook, makeValueLook } from "./pictures/look";
 import type { Shown } from "./pictures/panes";
 import { SELECTION, type State } from "./state";
 
@@ -40,6 +40,11 @@ export class Sights {
     const run = this.runs[runOf(state)];
     const other = this.runs[againstOf(state)];
     const before = this.amountsOf(run, state);
+    const value = findValue(run.model, state);
+    if (value) {
+      const look = makeValueLook(run, state, theme, before, value);
+      return { listed: look, shown: [{ look, name: "" }], compared: null };
+    }
     if (!other || state.compare === "none") {
       const listed = makeLook(run, state, theme, before);
       return { listed, shown: [{ look: listed, name: "" }], compared: null };

@@ -50,6 +50,10 @@ export interface Manner {
   panel?: string | undefined;
   /** The attribute that nodes are coloured by. */
   colour?: number | undefined;
+  /** The value that links are coloured by instead of their loads. */
+  value?: number | undefined;
+  /** How a picture in space is turned: a quaternion. */
+  turn?: number[] | undefined;
   /** What stands in the middle of the picture, in its own units, and how many times larger than fitted. */
   at?: number[] | undefined;
 }
@@ -130,6 +134,8 @@ function readers(model: Model, runs: number): Record<keyof State, Read> {
     used: flag,
     panel: word,
     colour: below(header.attributes.length),
+    value: below(model.linkValues.length),
+    turn: numbers(4),
     at: numbers(3),
   };
 }

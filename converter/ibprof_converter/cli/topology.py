@@ -13,6 +13,7 @@ from ibprof_converter.cli import (
     topology_regress,
     topology_remeasure,
     topology_throughput,
+    topology_view,
 )
 from ibprof_converter.cli.ranks import run_on_ranks
 
@@ -21,7 +22,7 @@ NAME = "ibprof-topology"
 _EXAMPLES = """\
 examples:
   mpirun ibprof-latency measure -o delays.nc
-  ibprof-topology infer delays.nc -o topology.lst -o topology.json
+  ibprof-topology infer delays.nc -o topology.lst -o topology.json --html topology.html
   mpirun ibprof-topology throughput topology.json -o topology.lst
   ibprof-layout topology.lst profile.otf2 -o links.csv
   ibprof-topology compare delays.nc plan.dot --fail
@@ -51,4 +52,5 @@ def _parser() -> argparse.ArgumentParser:
     topology_throughput.add_throughput(commands, raw)
     topology_compare.add_compare(commands, raw)
     topology_regress.add_regress(commands, raw)
+    topology_view.add_command(commands, raw)
     return parser

@@ -18,6 +18,7 @@ import numpy as np
 from ibprof.errors import UsageError
 from ibprof.show import printable
 from ibprof_converter.cli.topology_methods import add_bufe_epsilon, add_method_arguments, apply_method, read_processes
+from ibprof_converter.cli.topology_view import add_position_arguments, find_space, write_page_of, write_positions
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 from ibprof_converter.latency.output import write_whole
 from ibprof_converter.latency.pairs import HEADER
@@ -31,12 +32,13 @@ from ibprof_converter.topology.fabric import make_fabric
 from ibprof_converter.topology.infer import Effort, Inferred, infer
 from ibprof_converter.topology.join import join_models
 from ibprof_converter.topology.model import InferredTopology
+from ibprof_converter.topology.space import Space
 from ibprof_converter.topology.values import Values, take_values
 from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL
 
-_ENDINGS = (".tgf", ".dot", ".json", ".lst", ".conf")
+_ENDINGS = (".tgf", ".dot", ".json", ".lst", ".conf", ".html", ".csv")
 _SHOWN_SWITCHES = 40
 _WEAK = 0.5
 _FOUR_LANES = 4
@@ -45,12 +47,14 @@ _INFER_EXAMPLES = """\
 examples:
   ibprof-topology infer delays.nc
   ibprof-topology infer delays.nc -o topology.lst -o topology.tgf -o topology.conf
+  ibprof-topology infer delays.nc --html view.html
   ibprof-topology infer matrix.csv --method bufe --epsilon 0.1 --json
   ibprof-topology infer delays.nc --again pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
 -o by the name's end: .tgf, .dot, .json; .lst, a fabric for ibprof-layout and the others, with routes that are
-modelled as shortest ones in the .fdbs beside it; .conf, Slurm's topology.conf.
+modelled as shortest ones in the .fdbs beside it; .conf, Slurm's topology.conf; .html, the topology in space; .csv, its
+positions there: ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html
 """
 
 _JOIN_EXAMPLES = """\
@@ -97,6 +101,10 @@ def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
 def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that say where a topology goes."""
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="see below")
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, action="append", dest="output", help="the topology in space: -o FILE.html"
+    )
+    add_position_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the topology as JSON on stdout")
     parser.add_argument(
         "--speed", metavar="NAME", type=str.upper, choices=("SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"),
@@ -149,7 +157,13 @@ def write_outputs(arguments: argparse.Namespace, topology: InferredTopology, rem
         OSError: a file cannot be written.
     """
     for path in arguments.output:
-        _WRITERS[path.suffix](path, topology, remark, _gbps(arguments.speed))
+        if path.suffix in _WRITERS:
+            _WRITERS[path.suffix](path, topology, remark, _gbps(arguments.speed))
+    in_space = [path for path in arguments.output if path.suffix in _IN_SPACE]
+    if in_space:
+        space = find_space(topology, arguments)
+        for path in in_space:
+            _IN_SPACE[path.suffix](path, topology, remark, space)
 
 
 def _gbps(speed: str | None) -> float:
@@ -195,11 +209,17 @@ _WRITERS: dict[str, Callable[[Path, InferredTopology, str, float], None]] = {
 }
 
 
+_IN_SPACE: dict[str, Callable[[Path, InferredTopology, str, Space], None]] = {
+    ".html": write_page_of,
+    ".csv": lambda path, topology, _remark, space: write_positions(path, topology, space),
+}
+
+
 def check_outputs(arguments: argparse.Namespace) -> None:
     """Refuse what cannot be written before anything is computed."""
     inputs = {Path(name).resolve() for name in vars(arguments).values() if isinstance(name, str | Path)}
     for path in arguments.output:
-        if path.suffix not in _WRITERS:
+        if path.suffix not in _ENDINGS:
             raise UsageError(f"-o {path}: expected a name that ends with {', '.join(_ENDINGS)}")
         if path.resolve() in inputs:
             raise UsageError(f"-o {path}: this is also an input")

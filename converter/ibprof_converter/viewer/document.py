@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ibprof_converter.traffic.model import PortCounters, Traffic
 from ibprof_converter.viewer.attributes import Attribute, RankGrid
 from ibprof_converter.viewer.flows import NONE
 from ibprof_converter.viewer.runs import Run, SharedNames, describe_run, share_names, spread_ranks
+from ibprof_converter.viewer.space import take_space
 
 VERSION = 2
 
@@ -34,6 +36,21 @@ _TYPES = {
 }
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkValue:
+    """What is known of links beside the bytes on them.
+
+    Attributes:
+        name: of it.
+        unit: `s`, `Gb/s`, or nothing.
+        value: float64 [2 * link], from each end to the other; NaN where nothing is known or nothing leads there.
+    """
+
+    name: str
+    unit: str
+    value: npt.NDArray[np.float64]
 
 
 def encode_document(
@@ -69,6 +86,7 @@ def encode_document(
         about, own = describe_run(run, names, subnets, order, first_node)
         told.append(about)
         arrays |= {f"{number}.{name}": array for name, array in own.items()}
+    attributes, space = take_space(attributes, subnets)
     arrays |= _describe_attributes(attributes, grid, runs[0].placed, names)
     header: dict[str, object] = {
         "version": VERSION,
@@ -90,7 +108,20 @@ def encode_document(
         "grid": grid.title if grid else None,
         "runs": told,
     }
-    return _pack(header, arrays)
+    if space is not None:
+        arrays["node_space"] = space.astype(np.float32).ravel()
+        describe_link_values(header, arrays, _find_speeds(arrays["link_gbps"]))
+    return pack_document(header, arrays)
+
+
+def describe_link_values(header: dict[str, object], arrays: Arrays, values: Sequence[LinkValue]) -> None:
+    """Add what is known of links beside the bytes on them."""
+    header["link_values"] = [{"name": each.name, "unit": each.unit} for each in values]
+    arrays |= {f"link_value_{number}": each.value for number, each in enumerate(values)}
+
+
+def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:
+    return [LinkValue("speed", "Gb/s", np.repeat(gbps, 2))] if np.isfinite(gbps).any() else []
 
 
 def _order_ends(subnet: Subnet, layout: Layout) -> npt.NDArray[np.intp]:
@@ -150,7 +181,8 @@ def _describe_attributes(
     return arrays | ({"rank_place": spread(grid.place, NONE).ravel()} if grid else {})
 
 
-def _pack(header: dict[str, object], arrays: Arrays) -> bytes:
+def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
+    """Give a header and its arrays as `encode_document` does."""
     blocks, listed, offset = [], [], 0
     for name, array in arrays.items():
         block = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes()

@@ -76,6 +76,18 @@ def _rank_order(name: str) -> tuple[int, ...]:
     return len(parts), *map(int, parts)
 
 
+def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
+    """Describe a run without any traffic, of which there are notes alone."""
+    return {
+        "name": "",
+        "coverage": {"origin": "", "rails": None, "not_seen": [], "modelled": [], "notes": list(notes)},
+        "bytes_total": "0",
+        "bytes_routed": "0",
+        "bytes_on_host": "0",
+        "bytes_unrouted": {},
+    }
+
+
 def describe_run(
     run: Run,
     names: SharedNames,

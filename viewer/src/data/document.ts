@@ -2,6 +2,7 @@
 // What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/document.py.
 
 import { type Attribute, makeGrid, type RankGrid } from "./attributes";
+import { findSimplex, type LinkValue } from "./link_values";
 
 export const NONE = -1;
 const VERSION = 2;
@@ -30,6 +31,9 @@ interface FileHeader {
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
   runs: RunHeader[];
+  /** Of a network without traffic: what there is to say of it. */
+  about?: string;
+  link_values?: { name: string; unit: string }[];
   arrays: { name: string; type: keyof typeof TYPES; offset: number; length: number }[];
 }
 
@@ -112,6 +116,11 @@ export interface Model {
   intervals: Intervals | null;
   attributes: Attribute[];
   grid: RankGrid | null;
+  /** x, y and z of each node in space, where they have such places. */
+  space: Small | null;
+  linkValues: LinkValue[];
+  /** 1 for each link end that leads to the other end, which does not lead back. */
+  simplex: Uint8Array;
 }
 
 /** Reads the runs of a file; those on one fabric share all that is the fabric's. */
@@ -149,9 +158,11 @@ function decode(buffer: ArrayBuffer): Model[] {
     if (!(found instanceof BigUint64Array)) throw new Error(`expected an array ${name} of 64 bits`);
     return found;
   };
+  const links = small("link_gbps").length;
+  const linkValues = (header.link_values ?? []).map((each, at) => ({ ...each, value: small(`link_value_${at}`) }));
   const fabric = {
     nodes: small("node_x").length,
-    links: small("link_gbps").length,
+    links,
     nodeRail: small("node_rail"),
     nodeKind: small("node_kind"),
     nodeGuid: big("node_guid"),
@@ -167,6 +178,9 @@ function decode(buffer: ArrayBuffer): Model[] {
     linkGbps: small("link_gbps"),
     attributes: header.attributes.map((each, at) => ({ ...each, value: small(`attribute_${at}`) })),
     grid: header.grid === null ? null : makeGrid(header.grid, small("rank_place")),
+    space: arrays.has("node_space") ? small("node_space") : null,
+    linkValues,
+    simplex: findSimplex(linkValues, links),
   };
   return header.runs.map((run, number) => {
     const has = (name: string): boolean => arrays.has(`${number}.${name}`);

@@ -17,7 +17,7 @@ function makePanels(page: Page): Panel[] {
   const { model, table } = page;
   return [
     ...(page.runs.length > 1 ? [new ChangesPanel(page)] : []),
-    new What(page),
+    ...(model.header.about === undefined ? [new What(page)] : []),
     ...(model.header.rank_names.length ? [makeRanksPanel(page)] : []),
     ...(table.hasFlows ? [makeHostsPanel(page), new PairsPanel(page)] : []),
     new Links(page),

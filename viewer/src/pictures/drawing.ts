@@ -32,6 +32,11 @@ export interface Drawing {
   placeOfEnd(end: number): Place;
   /** undefined where a picture shows no nodes. */
   placeOfNode(node: number): [number, number] | undefined;
+  /** What a picture has that can be turned; x and y of a drag are from -1 to 1 on the ball that it turns. */
+  roll?(from: [number, number], to: [number, number]): void;
+  turnTo?(turn: number[] | undefined): void;
+  /** How it is turned, for the address. */
+  readonly turned?: number[] | undefined;
   /** Draws a link end once more, so that it stands out. */
   mark(ink: Ink, end: number, view: Transform, colour: string): void;
 }

@@ -263,12 +263,12 @@ function findRows(model: Model, { x, y }: Geometry): Row[] {
 }
 
 /** Names as they fit under a node: what tells nodes apart is mostly at the front. */
-function shorten(name: string): string {
+export function shorten(name: string): string {
   const shown = name.replace(/\p{C}/gu, "?");
   return shown.length > 24 ? `${shown.slice(0, 23)}…` : shown;
 }
 
-function distanceTo(x: number, y: number, fromX: number, fromY: number, toX: number, toY: number): number {
+export function distanceTo(x: number, y: number, fromX: number, fromY: number, toX: number, toY: number): number {
   const [alongX, alongY] = [toX - fromX, toY - fromY];
   const squared = alongX * alongX + alongY * alongY;
   const part = squared ? Math.max(0, Math.min(1, ((x - fromX) * alongX + (y - fromY) * alongY) / squared)) : 0;

@@ -3,6 +3,7 @@
 
 import { type Amounts, type Ranking, rank } from "../data/amounts";
 import type { Model } from "../data/document";
+import { formatValue, type LinkValue } from "../data/link_values";
 import type { Run } from "../page";
 import { formatBytes, formatChange } from "../show";
 import type { State } from "../state";
@@ -26,6 +27,8 @@ export interface Look {
   steps: Uint8Array;
   ramp: string[];
   scale: Scale;
+  /** What links are coloured by; null: by `amounts`. */
+  value: LinkValue | null;
   /** Link ends with a colour, the greatest first; those between switches first among equals. */
   ranking: Ranking;
   /** Link ends of ways that a chosen pair would take on rails where it sends nothing. */
@@ -46,7 +49,46 @@ export function makeLook(run: Run, state: State, theme: Theme, amounts: Amounts,
   }
   const ranking = rankEnds(model, amounts, steps);
   const ways = findWays(run, state, amounts);
-  return { state, theme, run, amounts, isChange: false, steps, ramp: theme.ramp, scale, ranking, ways };
+  return { state, theme, run, amounts, isChange: false, value: null, steps, ramp: theme.ramp, scale, ranking, ways };
+}
+
+/** What links are coloured by in place of loads, if anything: a network without traffic has nothing else. */
+export function findValue(model: Model, { value }: State): LinkValue | null {
+  return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
+}
+
+/** A value of each link; `amounts` are what the run puts on them nonetheless. */
+export function makeValueLook(run: Run, state: State, theme: Theme, amounts: Amounts, value: LinkValue): Look {
+  const { model } = run;
+  const steps = hideOthers(model, state);
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = value.value[end];
+    if (steps[end] === HIDDEN || !(amount > 0)) continue;
+    least = Math.min(least, amount);
+    most = Math.max(most, amount);
+  }
+  const scale = new LoadScale(most ? least : 0, most, state.log ?? false);
+  const [low, high] = state.load ?? [0, Number.POSITIVE_INFINITY];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = value.value[end];
+    if (steps[end] === HIDDEN) continue;
+    if (amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    else if (state.used) steps[end] = HIDDEN;
+  }
+  const ranking = rankValues(value, steps);
+  const ways = findWays(run, state, amounts);
+  return { state, theme, run, amounts, isChange: false, value, steps, ramp: theme.ramp, scale, ranking, ways };
+}
+
+/** Link ends by a value, the greatest first; of two ends that have the same the first one stands for the link. */
+function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
+  const among = (end: number): boolean => steps[end] !== HIDDEN && steps[end] !== IDLE;
+  const all = Array.from(steps.keys());
+  const ranked = all.filter((end) => among(end) && !(end & 1 && value[end] === value[end ^ 1] && among(end ^ 1)));
+  ranked.sort((one, other) => value[other] - value[one] || one - other);
+  const [most, least] = [value[ranked[0]] ?? 0, value[ranked[ranked.length - 1]] ?? 0];
+  return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
 }
 
 /** What a run has more than another, `change`; link ends without either are as if unused. */
@@ -69,11 +111,24 @@ export function makeChangeLook(
     else if (state.used) steps[end] = HIDDEN;
   }
   const ranking = rankEnds(model, sizes, steps);
-  return { state, theme, run, amounts: change, isChange: true, steps, ramp: theme.change, scale, ranking, ways: [] };
+  return {
+    state,
+    theme,
+    run,
+    amounts: change,
+    isChange: true,
+    value: null,
+    steps,
+    ramp: theme.change,
+    scale,
+    ranking,
+    ways: [],
+  };
 }
 
 /** An amount of a look in words. */
-export function sayAmount({ isChange }: Look, amount: number): string {
+export function sayAmount({ isChange, value }: Look, amount: number): string {
+  if (value) return formatValue(value, amount);
   return isChange ? formatChange(amount) : formatBytes(amount);
 }
 

@@ -87,7 +87,7 @@ function paint(ink: CanvasRenderingContext2D | SvgInk, sheet: Sheet): void {
 }
 
 function paintScale(ink: Ink, look: Look, left: number): void {
-  const { theme, scale, ramp } = look;
+  const { theme, scale, ramp, value } = look;
   const wide = 200;
   ramp.forEach((colour, step, { length }) => {
     ink.fillStyle = colour;
@@ -99,7 +99,11 @@ function paintScale(ink: Ink, look: Look, left: number): void {
   ink.textAlign = "right";
   ink.fillText(sayAmount(look, least), left + 84, 38);
   ink.textAlign = "left";
-  ink.fillText(`${sayAmount(look, most)}${scale.logarithmic ? ", log" : ""}`, left + 96 + wide, 38);
+  ink.fillText(
+    `${sayAmount(look, most)}${value ? ` ${value.name}` : ""}${scale.logarithmic ? ", log" : ""}`,
+    left + 96 + wide,
+    38,
+  );
 }
 
 function offer(blob: Blob, name: string): void {

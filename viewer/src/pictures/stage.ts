@@ -31,6 +31,8 @@ export class Stage {
   private marked: number | null = null;
   private timer = 0;
   private frame = 0;
+  /** Whether the next picture is another one, not the same elsewhere. */
+  private turning = false;
 
   constructor(
     readonly canvas: HTMLCanvasElement,
@@ -47,6 +49,7 @@ export class Stage {
   show(drawing: Drawing, look: Look): void {
     const moved = this.drawing !== drawing || String(look.state.at ?? "") !== String(this.at() ?? "");
     [this.drawing, this.look] = [drawing, look];
+    drawing.turnTo?.(look.state.turn);
     if (moved) this.goTo(look.state.at);
     this.redraw();
   }
@@ -61,8 +64,9 @@ export class Stage {
     return [...middle, this.view.scale / scale].map((each) => Number(each.toPrecision(9)));
   }
 
-  /** Fits the whole picture into the canvas. */
+  /** Fits the whole picture into the canvas, turned as it was at first. */
   fit(): void {
+    this.drawing?.turnTo?.(undefined);
     this.view = this.fitted();
     this.redraw();
     this.events.move(this.view);
@@ -86,7 +90,25 @@ export class Stage {
   /** Moves as another stage does, without a word. */
   follow(view: Transform): void {
     this.view = { ...view };
+    // They share a picture, which may have been turned.
+    this.turning = this.drawing?.roll !== undefined;
     this.showMoved();
+  }
+
+  /** Turns what can be turned, so many CSS pixels of its ball; moves the rest, and that too where `moves`. */
+  steer(x: number, y: number, moves: boolean): void {
+    const { width, height } = this.size();
+    if (moves || !this.drawing?.roll) this.pan(x, y);
+    else this.roll(width / 2, height / 2, width / 2 - x, height / 2 - y);
+  }
+
+  private roll(fromX: number, fromY: number, toX: number, toY: number): void {
+    const { width, height } = this.size();
+    const radius = Math.max(Math.min(width, height) / 2, 1);
+    const onBall = (x: number, y: number): [number, number] => [(x - width / 2) / radius, (y - height / 2) / radius];
+    this.drawing?.roll?.(onBall(fromX, fromY), onBall(toX, toY));
+    this.turning = true;
+    this.move();
   }
 
   /** Where half of a link is: the middle of it, in CSS pixels of the canvas. */
@@ -133,6 +155,11 @@ export class Stage {
   /** Draws all anew. */
   redraw(): void {
     window.clearTimeout(this.timer);
+    this.draw();
+  }
+
+  private draw(): void {
+    this.turning = false;
     if (!this.drawing || !this.look) return;
     const { width, height, ratio } = this.size();
     const picture = this.cached?.picture ?? document.createElement("canvas");
@@ -191,10 +218,12 @@ export class Stage {
     if (!this.frame)
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;
-        this.blit();
+        if (this.turning) this.draw();
+        else this.blit();
       });
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
+      this.drawing?.turnTo?.(this.drawing.turned);
       this.redraw();
       this.events.settle();
     }, SETTLED_MS);
@@ -239,7 +268,9 @@ export class Stage {
     canvas.addEventListener("pointermove", (event) => {
       if (held) {
         moved += Math.abs(event.movementX) + Math.abs(event.movementY);
-        this.pan(event.movementX, event.movementY);
+        const [x, y] = [event.offsetX, event.offsetY];
+        if (event.shiftKey || !this.drawing?.roll) this.pan(event.movementX, event.movementY);
+        else this.roll(x - event.movementX, y - event.movementY, x, y);
         this.events.hover({}, event.offsetX, event.offsetY);
       } else this.events.hover(this.find(event.offsetX, event.offsetY), event.offsetX, event.offsetY);
     });

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The picture in space: turned by the hand, coloured by a value, arrows where links lead one way, its table, its files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from opened_views import Open
+from playwright.sync_api import Browser, Page
+from topology_samples import SHAPES, disturb
+
+from ibprof_converter.cli import topology, view
+
+AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
+ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n3"], "switches": [], "edges": [
+{"a": "n0", "b": "n1", "latency_us": 1, "support": null, "probability": 1.0},
+{"a": "n1", "b": "n0", "latency_us": 2, "support": null, "probability": 0.5},
+{"a": "n1", "b": "n2", "latency_us": 3, "support": null, "probability": 0.25},
+{"a": "<b>n3", "b": "n2", "latency_us": 4, "support": null, "probability": 0.75}], "notes": [], "cannot_tell": []}"""
+
+Show = Callable[..., Page]
+
+
+@pytest.fixture
+def show(browser: Browser, tmp_path: Path) -> Iterator[Show]:
+    """Opens the view of a topology, and holds that the page neither complains nor asks for anything."""
+    opened = []
+    heard: list[str] = []
+
+    def show_one(source: Path, address: str = "", width: int = 1280, height: int = 720) -> Page:
+        html = tmp_path / "topology.html"
+        assert topology.main(["view", str(source), "-o", str(html)]) == 0
+        page = browser.new_page(viewport={"width": width, "height": height}, offline=True)
+        opened.append(page)
+        page.on("console", lambda message: heard.append(message.text))
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("request", lambda request: heard.append(request.url) if request.url.startswith("http") else None)
+        page.goto(html.as_uri() + address)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield show_one
+    assert heard == []
+    for page in opened:
+        page.close()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    delays = disturb(SHAPES["2 levels"](16).delays(), 0.02, 1) * 1e6
+    with (tmp_path / "delays.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", *(f"n{host}" for host in range(16))])
+        writer.writerows([f"n{host}", *row] for host, row in enumerate(delays))
+    path = tmp_path / "topology.json"
+    assert topology.main(["infer", str(tmp_path / "delays.csv"), "-o", str(path), "--bootstrap", "0"]) == 0
+    return path
+
+
+@pytest.fixture
+def arcs(tmp_path: Path) -> Path:
+    path = tmp_path / "arcs.json"
+    path.write_text(ARCS)
+    return path
+
+
+def point_of_node(page: Page, node: int) -> tuple[float, float]:
+    x, y = page.evaluate(f"ibprof.locateNode({node})")
+    box = page.locator("#picture").bounding_box()
+    assert box
+    return box["x"] + x, box["y"] + y
+
+
+def point_of_end(page: Page, end: int) -> tuple[float, float]:
+    x, y = page.evaluate(f"ibprof.locateEnd({end})")
+    box = page.locator("#picture").bounding_box()
+    assert box
+    return box["x"] + x, box["y"] + y
+
+
+def drag(page: Page, by: tuple[float, float]) -> None:
+    box = page.locator("#picture").bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for part in range(1, 9):
+        page.mouse.move(x + by[0] * part / 8, y + by[1] * part / 8)
+    page.mouse.up()
+
+
+def test_a_drag_turns_the_picture_and_the_address_keeps_it(show: Show, tree: Path) -> None:
+    page = show(tree)
+    before = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
+    drag(page, (150, 40))
+    page.wait_for_function("() => location.hash.includes('turn=')")
+    after = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
+    assert np.abs(after - before).max() > 20
+    assert np.linalg.norm(page.evaluate("ibprof.turned()")) == pytest.approx(1, abs=1e-4)
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    again = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
+    assert again == pytest.approx(after, abs=1)
+    page.keyboard.press("0")
+    page.wait_for_function("() => !location.hash.includes('turn=')")
+    home = np.array([page.evaluate(f"ibprof.locateNode({node})") for node in range(16)])
+    assert home == pytest.approx(before, abs=1)
+
+
+def test_what_was_taken_hold_of_stays_under_the_hand(show: Show, arcs: Path) -> None:
+    """A drag over the front of the ball by a small angle moves what is there as far as the pointer moved."""
+    page = show(arcs)
+    box = page.locator("#picture").bounding_box()
+    assert box
+    radius = min(box["width"], box["height"]) / 2
+    drag(page, (0.1 * radius, 0))
+    page.wait_for_function("() => location.hash.includes('turn=')")
+    x, y, z, w = page.evaluate("ibprof.turned()")
+    # Twice the angle between the two points of the ball, as Shoemake has it, about the upright axis.
+    assert 2 * np.degrees(np.arctan2(np.hypot(np.hypot(x, y), z), w)) == pytest.approx(
+        2 * np.degrees(np.arcsin(0.1)), rel=0.05
+    )
+    assert abs(y) > 20 * max(abs(x), abs(z))
+
+
+def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
+    page = show(tree)
+    page.locator("#picture").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("() => location.hash.includes('turn=')")
+    assert "at=" not in page.url
+    turned = page.evaluate("ibprof.turned()")
+    page.keyboard.press("Shift+ArrowLeft")
+    page.wait_for_function("() => location.hash.includes('at=')")
+    assert page.evaluate("ibprof.turned()") == turned
+    page.mouse.move(*point_of_node(page, 3))
+    before = point_of_node(page, 3)
+    page.mouse.wheel(0, -500)
+    page.wait_for_timeout(300)
+    assert point_of_node(page, 3) == pytest.approx(before, abs=2), "the zoom is about the pointer"
+
+
+def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path) -> None:
+    page = show(arcs)
+    # Probabilities that differ come first; a link that leads one way stands once, from its beginning.
+    assert page.locator("#values").input_value() == "0"
+    rows = [row.inner_text().split("\t") for row in page.locator("#links tbody tr").all()]
+    assert rows == [
+        ["n0 to n1", "1, back 0.5", "1 us, back 2 us"],
+        ["<b>n3 to n2", "0.75", "4 us"],
+        ["n1 to n0", "1, back 0.5", "1 us, back 2 us"],
+        ["n1 to n2", "0.25", "3 us"],
+    ]
+    page.locator("#values").select_option("delay")
+    assert "value=1" in page.url
+    assert page.locator("#most").inner_text() == "4 us"
+    assert page.locator("#links tbody tr").first.inner_text().startswith("<b>n3 to n2")
+    end = page.evaluate("ibprof.ranked()")[0]
+    page.mouse.move(*point_of_end(page, end))
+    assert "delay 4 us" in page.locator("#tip").inner_text()
+    page.mouse.click(*point_of_end(page, end))
+    assert f"end={end}" in page.url
+    assert "4 us" in page.locator("#chosen").inner_text()
+    page.keyboard.press("Escape")
+    page.mouse.click(*point_of_node(page, 0))
+    assert "hosts=0" in page.url
+    assert page.locator("#chips").inner_text().startswith("host n0")
+
+
+def test_a_range_on_the_bar_leaves_links_uncoloured(show: Show, arcs: Path) -> None:
+    page = show(arcs, "#value=1")
+    assert len(page.evaluate("ibprof.lit()")) == 4
+    handle = page.get_by_role("slider", name="Load of link ends, from")
+    handle.focus()
+    for _ in range(12):
+        page.keyboard.press("PageUp")
+        if len(page.evaluate("ibprof.lit()")) < 4:
+            break
+    assert 0 < len(page.evaluate("ibprof.lit()")) < 4
+    assert page.locator("#chips").inner_text().startswith("delay of")
+
+
+def test_the_picture_is_saved_with_its_arrows(show: Show, arcs: Path) -> None:
+    page = show(arcs)
+    with page.expect_download() as svg:
+        page.locator("#svg").click()
+    root = ET.fromstring(Path(svg.value.path()).read_text())
+    name = "{http://www.w3.org/2000/svg}"
+    filled = [path.get("d", "") for path in root.iter(f"{name}path") if path.get("fill") != "none"]
+    arrows = [path for path in filled if path.count("L") == 2]
+    assert len(arrows) == 2, "one for each link that leads one way"
+    lines = [path.get("d", "").count("M") for path in root.iter(f"{name}path") if path.get("fill") == "none"]
+    assert sum(lines) == 2 * 3 + len(arrows)
+    texts = [text.text or "" for text in root.iter(f"{name}text")]
+    assert "<b>n3" in texts
+    with page.expect_download() as png:
+        page.locator("#png").click()
+    assert Path(png.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(show: Show, tree: Path, theme: str) -> None:
+    page = show(tree, f"#theme={theme}&hosts=2")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run()")["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+@pytest.mark.parametrize("edges", [[], [(0, 1)]])
+def test_networks_of_next_to_nothing_are_shown(show: Show, tmp_path: Path, edges: list[tuple[int, int]]) -> None:
+    document = json.loads(ARCS) | {"edges": [], "hosts": ["n0", "n1"]}
+    document["edges"] = [
+        {"a": f"n{a}", "b": f"n{b}", "latency_us": 0, "support": None, "probability": 1} for a, b in edges
+    ]
+    path = tmp_path / "few.json"
+    path.write_text(json.dumps(document))
+    page = show(path)
+    for key in ("g", "v", "n", "0", "+", "d"):
+        page.keyboard.press(key)
+    drag(page, (90, 90))
+    assert page.locator("#failure").is_hidden()
+
+
+def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree: Path, tmp_path: Path) -> None:
+    delays = str(tmp_path / "delays.csv")
+    outputs = [argument for name in ("net.lst", "places.csv") for argument in ("-o", str(tmp_path / name))]
+    assert topology.main(["infer", delays, *outputs, "--bootstrap", "0", "--speed", "EDR"]) == 0
+    beside = ["--node-data", str(tmp_path / "places.csv")]
+    opened = open_view([str(tmp_path / "net.lst"), "pattern:shift:4:1000"], beside=beside)
+    page = opened.page
+    assert page.locator("#pictures").input_value() == "lines"
+    page.locator("#pictures").select_option("space")
+    end = opened.hottest()
+    page.mouse.click(*opened.point_of_end(end))
+    assert f"end={end}" in opened.address()
+    assert opened.loads() == opened.expected()
+    drag(page, (120, 60))
+    page.wait_for_function("() => location.hash.includes('turn=')")
+    page.locator("#values").select_option("speed")
+    assert page.locator("#most").inner_text() == "100 Gb/s"
+    assert opened.complaints == []
+
+
+def test_places_that_are_no_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "places.csv").write_text("node,x,y,z\nnobody,1,2,3\n")
+    arguments = ["xgft:2:4,4:1,4", "pattern:shift:4", "--node-data", str(tmp_path / "places.csv")]
+    assert view.main([*arguments, "-o", str(tmp_path / "view.html")]) == 3
+    assert "places.csv:2: expected a node of the fabric" in capsys.readouterr().err
