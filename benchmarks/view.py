@@ -3,7 +3,7 @@
 
 Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
 
-    python benchmarks/view.py [--runs N] [--others] [--files FOLDER] [--json]
+    python benchmarks/view.py [--runs N] [--size LINKS] [--others] [--files FOLDER] [--json]
 
 Each figure is the least of its runs: what else runs on the machine can only add to it.
 """
@@ -11,12 +11,15 @@ Each figure is the least of its runs: what else runs on the machine can only add
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import shutil
 import subprocess
 import tempfile
+from math import inf, isfinite
 from pathlib import Path
 
+from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from ibprof_converter.cli import view
@@ -26,9 +29,10 @@ LARGE = "xgft:3:18,18,36:1,18,18"
 HUGE = "xgft:3:18,26,80:1,18,18"
 RANKS = 128
 MANY_RANKS = 1024
-# Beyond so many links the others take minutes.
-SVG_LIMIT, PLOTLY_LIMIT = 40_000, 10_000
+SIZES = {"3888": "128 ranks", "34992": "all hosts", "100000": "100,000 links"}
+OTHER_RUNS = 3
 PLOTLY = "plotly.js-dist-min@2.35.2"
+Halves = list[list[list[float]]]
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 # A pixel is read back, since a canvas is drawn only when somebody looks.
@@ -73,7 +77,8 @@ HOVER = """count => {
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;
-    for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.placeOfEnd(end));
+    const short = at => Math.round(10 * at) / 10;
+    for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.placeOfEnd(end).map(short));
     return batches;
 }"""
 SVG = """([batches, runs]) => {
@@ -118,22 +123,31 @@ def main() -> None:
     """Print a row for each size, and what opening costs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--size", choices=SIZES, action="append", help="one alone; nothing is opened but it (all)")
     parser.add_argument("--others", action="store_true", help="plotly and SVG too")
+    parser.add_argument("--limit", type=float, default=60, metavar="S", help="for each redraw of these (60)")
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="where the views are kept; those there are opened")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        folder = Path(temporary)
-        files = make_files(arguments.files or folder)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome") or ""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.files or Path(temporary)
+        files = make_files(folder)
         plotly = fetch_plotly(folder) if arguments.others else None
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        opening = {name: time_opening(browser, file, arguments.runs) for name, file in files.items()}
-        sizes = [
-            measure(browser, files[name], arguments.runs, plotly)
-            for name in ("128 ranks", "all hosts", "100,000 links")
-        ]
-        browser.close()
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+            shown = {} if arguments.size else files
+            opening = {name: time_opening(browser, file, arguments.runs) for name, file in shown.items()}
+            measured = [
+                measure(browser, files[SIZES[size]], arguments.runs, arguments.others)
+                for size in arguments.size or SIZES
+            ]
+            browser.close()
+        sizes = [size for size, _ in measured]
+        if plotly is not None:
+            for size, halves in measured:
+                size["svg"] = asyncio.run(time_other(chromium, SVG, halves, arguments.limit))
+                size["plotly"] = asyncio.run(time_other(chromium, PLOT, halves, arguments.limit, plotly))
     if arguments.json:
         print(json.dumps({"opening": opening, "sizes": sizes}))
         return
@@ -142,11 +156,19 @@ def main() -> None:
     print("| links | lines, ms | cells, ms | pan, frames/s | hover, ms (largest) | SVG, ms | plotly WebGL, ms |")
     print("|---|---|---|---|---|---|---|")
     for size in sizes:
-        others = " | ".join(f"{size[name]:.0f}" if size.get(name) else "-" for name in ("svg", "plotly"))
+        others = " | ".join(say_other(size, name, arguments.limit) for name in ("svg", "plotly"))
         print(
             f"| {size['links']:,} | {size['lines']:.0f} | {size['cells']:.0f} | {size['frames']:.0f} | "
             f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {others} |"
         )
+
+
+def say_other(size: dict[str, float], name: str, limit: float) -> str:
+    """Give a time, and how many times ours that is."""
+    if name not in size:
+        return "-"
+    time, sign = (size[name], "") if isfinite(size[name]) else (1000 * limit, "> ")
+    return f"{sign}{time:,.0f} ({sign}{time / size['lines']:.0f} times)"
 
 
 def make_files(folder: Path) -> dict[str, Path]:
@@ -202,8 +224,8 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
     return page
 
 
-def measure(browser: Browser, file: Path, runs: int, plotly: str | None) -> dict[str, float]:
-    """Time one size, all in milliseconds."""
+def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], Halves]:
+    """Time one size, all in milliseconds; with what others are to draw."""
     page = open_page(browser, file, "#picture=cells")
     cells = min(page.evaluate(REDRAW, runs))
     page.close()
@@ -219,16 +241,31 @@ def measure(browser: Browser, file: Path, runs: int, plotly: str | None) -> dict
     page.keyboard.press("0")
     hovers = page.evaluate(HOVER, 60)
     found |= {"hover": min(hovers), "hover_most": max(hovers)}
-    if plotly and found["links"] <= SVG_LIMIT:
-        halves = page.evaluate(HALVES)
-        blank = browser.new_page(viewport={"width": 1280, "height": 720})
-        found["svg"] = min(blank.evaluate(SVG, [halves, 3]))
-        if found["links"] <= PLOTLY_LIMIT:
-            blank.add_script_tag(content=plotly)
-            found["plotly"] = min(blank.evaluate(PLOT, [halves, 3]))
-        blank.close()
+    halves = page.evaluate(HALVES) if others else []
     page.close()
-    return found
+    return found, halves
+
+
+async def time_other(chromium: str, script: str, halves: Halves, limit: float, library: str = "") -> float:
+    """Time drawing the same halves by other means in a browser of its own: the least of the redraws, in milliseconds.
+
+    Each is given so many seconds; infinite when none was done by then. The first one also makes what is drawn.
+    """
+    times = [inf]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        page = await browser.new_page(viewport={"width": 1280, "height": 720})
+        if library:
+            await page.add_script_tag(content=library)
+        try:
+            await page.evaluate("halves => { window.halves = halves; }", halves)
+            for _ in range(OTHER_RUNS):
+                drawn = await asyncio.wait_for(page.evaluate(f"({script})([window.halves, 1])"), limit)
+                times.append(min(drawn))
+        except TimeoutError:
+            pass
+        await browser.close()
+    return min(times)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +58,7 @@ BESIDE = {
 """States of a file with two placements: `spread` and `packed`."""
 
 
-@pytest.fixture(params=[*STATES, *BESIDE, "time", "jobs", "domain", "wide"])
+@pytest.fixture(params=[*STATES, *BESIDE, "time", "jobs", "domain", "space", "wide"])
 def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
     """A state, and the page in it."""
     name = request.param
@@ -74,6 +74,10 @@ def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tup
         told = ["--rank-data", str(tmp_path / "ranks.csv")]
         address = "#panel=domain&colour=0&ranks=5,6"
         opened = open_view([TESTBED, matrix, "--placement", "spread"], beside=told, address=address)
+    elif name == "space":
+        arguments = ["torus:4x4x3:1", "pattern:shift:5:1000"]
+        address = "#picture=space&turn=0.28,0.36,0.05,0.88&ranks=7"
+        opened = open_view(arguments, address=address, beside=["--node-data", str(place_torus(tmp_path, (4, 4, 3)))])
     else:
         fabrics, ranks, address = (STATES | BESIDE)["first" if name == "wide" else name]
         width, height = (2560, 1440) if name == "wide" else (1280, 720)
@@ -84,6 +88,14 @@ def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tup
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     opened.page.wait_for_timeout(300)
     return name, Image.open(BytesIO(opened.page.screenshot())).convert("RGB")
+
+
+def place_torus(folder: Path, extents: tuple[int, int, int]) -> Path:
+    """Write where the switches of a torus are in space."""
+    rows = [f"sw{x}-{y}-{z},{x},{y},{z}\n" for x, y, z in product(*map(range, extents))]
+    path = folder / "places.csv"
+    path.write_text("node,x,y,z\n" + "".join(rows))
+    return path
 
 
 def placed(fabrics: Sequence[str], ranks: int, folder: Path) -> list[str]:
@@ -125,6 +137,6 @@ def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.
 
 
 def test_the_tolerance_tells_states_apart() -> None:
-    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, "time", "jobs", "domain")]
+    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, "time", "jobs", "domain", "space")]
     for one, other in combinations(pictures, 2):
         assert count_different(one, other) > 2 * TOLERANCE

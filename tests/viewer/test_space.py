@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in space: turned by the hand, coloured by a value, arrows where links lead one way, its table, its files."""
+"""The picture in space: turned by the hand, coloured by a value, arrows of links that lead one way, table, files."""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ _SHORTEST = 0.05
 _JITTER = 0.35
 _PAIRS = 1e8
 _FEWEST, _MOST = 25, 300
+_PATIENCE, _WORTH_IT = 30, 0.999
 _GROW, _SHRINK = 1.5, 16.0
 _STILL = 1e-9
 _TOO_FAR = 1e6
@@ -69,10 +70,10 @@ class Space:
 
     def describe(self) -> str:
         """Say how good they are."""
+        stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
             f"positions are made up so that links are as long as their delays ({self.method}): they miss by "
-            f"{self.deviation:.1%}; stress {self.stress:.4g}, of links {self.f1:.4g}, of others too near {self.f2:.4g} "
-            f"with gamma {self.gamma:g}"
+            f"{self.deviation:.1%}; stress {stress}, of links {f1}, of others too near {f2} with gamma {self.gamma:g}"
         )
 
 
@@ -134,7 +135,7 @@ def place_vertices(topology: InferredTopology, method: str = "fast", gamma: floa
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
     missed = float(np.sqrt(np.mean((drawn / wanted.length - 1) ** 2))) if len(drawn) else 0.0
-    return Space(place, method, gamma, float(f1), float(f2), missed, time.monotonic() - begun)
+    return Space(place, method, gamma, float(f1), max(float(f2), 0.0), missed, time.monotonic() - begun)
 
 
 def find_lengths(topology: InferredTopology) -> Wanted:
@@ -171,12 +172,16 @@ def _go_down(wanted: Wanted, place: Floats, gamma: float, rounds: int) -> Floats
 
     f2 falls from gamma to 0 where a pair is 1 apart. What is judged here is without that edge, as the slope is.
     """
-    step, best = 1e-3, (np.inf, place)
+    step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
     for number in range(rounds):
         (f1, f2, close), gradient = wanted.stress(place, gamma)
         if (reached := f1 + f2 - gamma * close) < best[0]:
             best = reached, place
+        if number % _PATIENCE == 0:
+            if best[0] > _WORTH_IT * settled:
+                break
+            settled = best[0]
         if number:
             turned = gradient - before
             across = float((moved * turned).sum())

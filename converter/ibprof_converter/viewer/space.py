@@ -57,8 +57,7 @@ def _fill(place: npt.NDArray[np.float64], subnets: Sequence[Subnet]) -> npt.NDAr
 
 
 def _is_known(place: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    known: npt.NDArray[np.bool_] = np.isfinite(place).all(axis=1)
-    return known
+    return np.isfinite(place[:, 0]) & np.isfinite(place[:, 1]) & np.isfinite(place[:, 2])
 
 
 def _usual_length(place: npt.NDArray[np.float64], ends: npt.NDArray[np.integer]) -> float:

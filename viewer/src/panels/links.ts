@@ -32,7 +32,8 @@ export class Links implements Panel {
       const load = [bytes, formatShare(amount, total), names.leastTime(end, Number(amount)).replace("at least ", "")];
       return rowOf(name, ...(loaded ? load : []), ...model.linkValues.map((each) => sayValue(each, end >> 1)));
     });
-    const what = value ? `links by ${printable(value.name)}` : "link ends that carry anything";
+    const links = ranking.used > model.links ? "directions of links" : "links";
+    const what = value ? `${links} by ${printable(value.name)}` : "link ends that carry anything";
     const note = element("p", `${rows.length} of ${ranking.used} ${what}`);
     const heads = loaded ? ["sends on the link", "bytes", "share", "least time"] : ["link"];
     const values = model.linkValues.map((each) => printable(each.name));
