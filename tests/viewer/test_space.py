@@ -238,10 +238,10 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     page = opened.page
     assert page.locator("#pictures").input_value() == "lines"
     page.locator("#pictures").select_option("space")
+    assert opened.loads() == opened.expected()
     end = opened.hottest()
     page.mouse.click(*opened.point_of_end(end))
     assert f"end={end}" in opened.address()
-    assert opened.loads() == opened.expected()
     drag(page, (120, 60))
     page.wait_for_function("() => location.hash.includes('turn=')")
     page.locator("#values").select_option("speed")
