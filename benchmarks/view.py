@@ -132,7 +132,7 @@ def main() -> None:
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or ""
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.files or Path(temporary)
-        files = make_files(folder)
+        files = make_files(folder, [SIZES[size] for size in arguments.size or ()])
         plotly = fetch_plotly(folder) if arguments.others else None
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
@@ -171,8 +171,8 @@ def say_other(size: dict[str, float], name: str, limit: float) -> str:
     return f"{sign}{time:,.0f} ({sign}{time / size['lines']:.0f} times)"
 
 
-def make_files(folder: Path) -> dict[str, Path]:
-    """Write the files that are opened."""
+def make_files(folder: Path, names: list[str]) -> dict[str, Path]:
+    """Write the files that are opened; all where no names are given."""
 
     def matrix(ranks: int) -> str:
         path = folder / f"{ranks}.csv"
@@ -191,6 +191,8 @@ def make_files(folder: Path) -> dict[str, Path]:
     }
     files = {}
     for name, arguments in wanted.items():
+        if names and name not in names:
+            continue
         files[name] = folder / f"{name}.html"
         if files[name].exists():
             continue

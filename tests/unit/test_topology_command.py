@@ -131,7 +131,7 @@ def test_odd_matrices_get_an_answer(method: str, text: str, capsys: pytest.Captu
         (["infer", "none.csv"], 3, "none.csv: expected"),
         (["infer", "bad.csv"], 3, "bad.csv:2: expected"),
         (["infer", "m.csv", "-o", "t.xyz"], 2, "expected a name that ends with"),
-        (["infer", "m.csv", "-o", "m.csv"], 2, "expected a name that ends with"),
+        (["infer", "m.csv", "-o", "m.csv"], 2, "this is also an input"),
         (["infer", "m.csv", "--length", "3"], 2, "--length"),
         (["infer", "one.csv", "-o", "t.lst"], 2, "make no fabric"),
         (["infer", "m.csv", "--method", "bannikov", "-o", "t.lst"], 2, "arcs"),
