@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from guest import run_in_guest
@@ -23,6 +27,8 @@ from guest import run_in_guest
 from ibprof.archive import read_archive, write_archive
 from ibprof.load import load_profile
 from ibprof.profile import Opcode, Profile
+
+Found = TypeVar("Found")
 
 PROGRAMS = Path(__file__).parent / "programs"
 CASES = Path(__file__).parent / "cases.sh"
@@ -223,6 +229,33 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
     again = read_archive(tmp_path / "profile.otf2")
     assert (again.hosts, again.pairs, again.ranks) == (run.hosts, run.pairs, run.ranks)
     assert again.transfers.bytes.tolist() == run.transfers.bytes.tolist()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Signals) -> None:
+    script = Path(__file__).parent / "guest.py"
+    command = [sys.executable, str(script), "--folder", str(tmp_path), "--seconds", "300", "--", "sleep", "300"]
+    with subprocess.Popen(command) as started:
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+        machine = wait_for(lambda: [each for each in children.read_text().split() if "qemu" in name_of(each)])[0]
+        started.send_signal(ending)
+    assert wait_for(lambda: name_of(machine) == "")
+
+
+def name_of(process: str) -> str:
+    """What a process runs; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]
+    except OSError:
+        return ""
+
+
+def wait_for(find: Callable[[], Found]) -> Found:
+    deadline = time.monotonic() + 60
+    while not (found := find()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
 
 
 @pytest.mark.full
