@@ -135,7 +135,8 @@ static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
     communicator->is_duplicated = false;
 }
 
-/* The operation under whose tag some communicator, whose context is not known yet, will send. */
+/* The operation under whose tag some communicator, whose context is not known yet, will send; IBP_OPERATION_NONE where there is
+ * no such tag. */
 static unsigned guess_operation(uint32_t context, uint32_t tag)
 {
     unsigned operation = IBP_OPERATION_NONE;
@@ -153,7 +154,7 @@ static unsigned guess_operation(uint32_t context, uint32_t tag)
         operation = found;
     }
     if (only) learn(context, only);
-    return operation == IBP_OPERATION_NONE ? IBP_OPERATION_UNATTRIBUTED : operation;
+    return operation;
 }
 
 /* Such calls send under tags that are their arguments, marked as tags of collectives. */
@@ -163,8 +164,25 @@ static bool makes_communicator(void)
            ibp_current.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* Making a communicator may take tags of the one that it is made from. */
-static unsigned making_operation(struct ibp_communicator *communicator, uint32_t tag)
+/* MPICH makes some blocking collectives, those of neighbours among them, of nonblocking ones. */
+static bool is_blocking_collective(void)
+{
+    return ibp_current.operation && ibp_current.kind == IBP_CALL_COLLECTIVE;
+}
+
+/* Those of neighbours always; of any other one it can be told where nothing else was started. */
+static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
+{
+    const unsigned operation = ibp_current.operation;
+
+    return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
+           ((operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
+            !communicator->only_started);
+}
+
+/* A call that is not expected to takes tags of its communicator: a blocking collective, or one that makes another
+ * communicator of it. */
+static unsigned blocking_operation(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t number = tag - first_counted_tag;
 
@@ -188,15 +206,22 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
         learn(envelope.context, ibp_current_communicator());
         handle = ibp_current_communicator();
     }
-    if (!handle && !makes_communicator()) return guess_operation(envelope.context, envelope.tag);
+    if (!handle && !makes_communicator()) {
+        operation = guess_operation(envelope.context, envelope.tag);
+        if (operation != IBP_OPERATION_NONE) return operation;
+        if (!is_blocking_collective() || find_mapped(ibp_current_communicator())) return IBP_OPERATION_UNATTRIBUTED;
+        learn(envelope.context, ibp_current_communicator());
+        handle = ibp_current_communicator();
+    }
     communicator = handle ? ibp_communicator_enter(handle) : NULL;
     if (communicator && within && handle == ibp_current_communicator() && envelope.tag >= (uint32_t)ibp_current.tag)
         correct_numbers(communicator, envelope.tag);
     operation = communicator ? ibp_tag_operation(communicator, (int)envelope.tag) : IBP_OPERATION_NONE;
     if (operation != IBP_OPERATION_NONE && !communicator->is_duplicated) return operation;
-    if (makes_communicator()) return making_operation(communicator, envelope.tag);
+    if (makes_communicator()) return blocking_operation(communicator, envelope.tag);
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
+    if (is_of_blocking_collective(communicator)) return blocking_operation(communicator, envelope.tag);
     /* Under a tag that was not expected: a call took several, or a start a new one. Whose it is shows if all are alike. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mpis
 import patterns
-from matrices import Matrix, load_complete, read_tally, recorded
+from matrices import Matrix, add_up, load_complete, read_tally, recorded
 from mpis import Mpi, run_mpi
 from patterns import all_the_same
 
@@ -60,6 +60,7 @@ TITLES = {
 }
 
 CM = "pml cm (libfabric)"
+LARGE_COUNTS = "calls for large counts"
 SESSION, PARTITIONED = "a session without MPI_Init", "partitioned point-to-point"
 _BY_UCX = {"OMPI_MCA_pml": "ucx", "OMPI_MCA_pml_ucx_tls": "any", "OMPI_MCA_pml_ucx_devices": "any"}
 _BY_CM = {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": "tcp"}
@@ -137,6 +138,33 @@ def _agreed(target: Target) -> dict[str, Matrix]:
     }
 
 
+def _threads(target: Target) -> dict[str, Matrix]:
+    """Of programs/threads.c: two threads use Ssend, two Send, and one of them a broadcast now and then."""
+
+    def ring(*sizes: int) -> Matrix:
+        return add_up((*pair, 200 * size, 200) for pair in patterns.ring(RANKS) for size in sizes)
+
+    return {"SSEND": ring(100, 102), "SEND": ring(101, 103), "BCAST": all_the_same(_tree(target), 50, 10)}
+
+
+def _neighbours(target: Target) -> dict[str, Matrix]:
+    """Of programs/neighbours.c: a ring, and rank 0 sends to all others, in four sizes."""
+    edges = [*patterns.ring(RANKS), *((0, rank) for rank in range(2, RANKS))]
+    sent = add_up((*edge, 8 + 1024 * (1 + 16 + 200), 4) for edge in edges)
+    return {f"NEIGHBOR_{call}": sent for call in ("ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW")}
+
+
+def _between_halves(target: Target) -> patterns.Pairs:
+    lower, upper = range(RANKS // 2), range(RANKS // 2, RANKS)
+    return [pair for low in lower for high in upper for pair in ((low, high), (high, low))]
+
+
+def _large(target: Target) -> dict[str, Matrix]:
+    ring = all_the_same(patterns.ring(RANKS), BYTES)
+    collectives = {"BCAST": _tree(target), "ALLTOALL": patterns.all_pairs(RANKS)}
+    return {"SEND": ring, "SENDRECV": ring} | {name: all_the_same(pairs, BYTES) for name, pairs in collectives.items()}
+
+
 def _one(
     operation: str, pairs: Callable[[Target], patterns.Pairs], times: int = 1
 ) -> Callable[[Target], dict[str, Matrix]]:
@@ -184,6 +212,10 @@ KINDS = (
         ("partitioned.c", str(BYTES)),
         _one("PSEND_INIT", lambda _: patterns.ring(RANKS), 2),
     ),
+    Kind("threads that send at once", "C", ("threads.c", "200"), _threads),
+    Kind("neighbourhood collectives", "C", ("neighbours.c", "blocking", "adjacent"), _neighbours),
+    Kind("an intercommunicator", "C", ("between_groups.c", str(BYTES)), _one("SEND", _between_halves)),
+    Kind(LARGE_COUNTS, "C", ("large_counts.c", str(BYTES)), _large),
     Kind("calls of all kinds", "Fortran 77", ("mpif_h.f",), _exchange),
     Kind("calls of all kinds", "Fortran 2008", ("use_mpi_f08.f90",), _exchange),
     Kind("calls of all kinds", "mpi4py", ("exchange.py",), _exchange),
@@ -240,7 +272,8 @@ FIXED = {
 
 
 def has(target: Target, kind: Kind) -> bool:
-    """Whether the MPI has what the kind needs: PyPI's have no Fortran, Debian's no mpi4py, Open MPI 4 nothing of MPI-4.
+    """Whether the MPI has what the kind needs: PyPI's have no Fortran, Debian's no mpi4py, Open MPI 4 nothing of MPI-4,
+    Open MPI 5 no large counts.
 
     Open MPI 4.1.4 by itself hangs in the point-to-point program over the tcp provider of libfabric.
     """
@@ -251,6 +284,8 @@ def has(target: Target, kind: Kind) -> bool:
         return not of_system and target.name != mpis.STANDARD_ABI
     if kind.title in (SESSION, PARTITIONED):
         return target.name not in (mpis.SYSTEM, "4.1.8")
+    if kind.title == LARGE_COUNTS:
+        return target.name in mpis.OF_MPICH_KIN
     return not (target.layer == CM and kind.title == "point-to-point")
 
 
@@ -266,7 +301,7 @@ def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple
     books = folder / "books"
     books.mkdir()
     program: list[str | Path] = (
-        [build(mpi, source)] if not source.endswith(".py") else [mpi.python, mpis.PROGRAMS / source]
+        [build(mpi, source, "-pthread")] if not source.endswith(".py") else [mpi.python, mpis.PROGRAMS / source]
     )
     env = {**FIXED, **target.variables, "TALLY": str(books)}
     run_mpi(mpi, RANKS, [*program, *arguments], recording=folder / "recording", env=env)

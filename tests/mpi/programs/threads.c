@@ -2,15 +2,16 @@
  * Copyright The ibprof developers
  *
  * Threads that send at the same time, each pair of them with a tag of its own, while one of them makes collectives.
+ *
+ *     threads [MESSAGES]
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #define THREADS 4
-#define MESSAGES 2000
 
-static int me, ranks;
+static int me, ranks, messages = 2000;
 
 static void *exchange(void *which)
 {
@@ -18,7 +19,7 @@ static void *exchange(void *which)
     char from[256] = "", into[256];
     MPI_Request request;
 
-    for (int i = 0; i < MESSAGES; i++) {
+    for (int i = 0; i < messages; i++) {
         MPI_Irecv(into, sizeof into, MPI_BYTE, (me + ranks - 1) % ranks, thread, MPI_COMM_WORLD, &request);
         if (thread % 2)
             MPI_Send(from, bytes, MPI_BYTE, (me + 1) % ranks, thread, MPI_COMM_WORLD);
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
     pthread_t threads[THREADS];
     int provided;
 
+    if (argc > 1) messages = atoi(argv[1]);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     if (provided != MPI_THREAD_MULTIPLE) return 77;
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
