@@ -59,15 +59,6 @@ void ibp_contexts_forget(void)
     while (used_count) used[--used_count]->peer = IBP_NO_PEER;
 }
 
-void ibp_context_learn_type(struct ibp_context *context, ibp_handle datatype)
-{
-    uint64_t size;
-
-    if (!context->sent_on || !ibp_mpi_predefined_size(datatype, &size)) return;
-    context->size = size;
-    context->datatype = datatype;
-}
-
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer)
 {
     if (recent->peer == IBP_NO_PEER) used[used_count++] = recent;

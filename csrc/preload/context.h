@@ -26,8 +26,6 @@ struct ibp_recent {
 struct ibp_context {
     ibp_handle sent_on, received_on; /* MPI_COMM_WORLD; 0 where each message has to be looked at */
     int lowest_tag;                  /* messages under lower ones have tags of their own */
-    ibp_handle datatype;             /* predefined one that was sent last; 0 where none was */
-    uint64_t size;                   /* of it, bytes */
     struct ibp_recent send, isend, receive;
 };
 
@@ -59,10 +57,6 @@ void ibp_contexts_close(void);
 
 /* Peers are to be looked up again: counters have changed. */
 void ibp_contexts_forget(void);
-
-/* Remembers a datatype, if it is a predefined one: their sizes never change, while a derived one's address may come to be another
- * type's. */
-void ibp_context_learn_type(struct ibp_context *context, ibp_handle datatype);
 
 /* Remembers the slot of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);

@@ -268,16 +268,6 @@ static bool is_predefined(ibp_handle datatype)
     }
 }
 
-bool ibp_mpi_predefined_size(ibp_handle datatype, uint64_t *bytes)
-{
-    int64_t size = 0;
-
-    if (!is_predefined(datatype)) return false;
-    ibp_mpi.type_size(datatype, &size);
-    *bytes = (uint64_t)size;
-    return true;
-}
-
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype)
 {
     int64_t size = 0;

@@ -97,9 +97,6 @@ struct ibp_known_type {
 extern IBP_INTERNAL struct ibp_known_type ibp_known_type;
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
-/* Bytes of a predefined datatype; returns whether it is one. */
-bool ibp_mpi_predefined_size(ibp_handle datatype, uint64_t *size);
-
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)
 {
     if (__builtin_expect(datatype == ibp_known_type.datatype, 1)) return count * ibp_known_type.size;

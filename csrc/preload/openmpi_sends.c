@@ -96,25 +96,27 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
 
 /* -- messages of ibp_here --------------------------------------------------------------------------------------------- */
 
-/* Whether a message is what ibp_here says: on MPI_COMM_WORLD, of the type that was sent there last, and in standard mode, which
- * outside of wrapped calls makes it MPI_Send or MPI_Isend. */
-static inline bool is_here(const struct ibp_context *here, ibp_handle datatype, int tag, int mode,
+/* Whether a message is what ibp_here says: on MPI_COMM_WORLD, of a size that is at hand, and in standard mode, which outside
+ * of wrapped calls makes it MPI_Send or MPI_Isend. */
+static inline bool is_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
                            ibp_handle communicator)
 {
     return IBP_LIKELY(communicator == here->sent_on) && IBP_LIKELY(tag >= here->lowest_tag) &&
-           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) && IBP_LIKELY(datatype == here->datatype);
+           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) &&
+           (IBP_LIKELY(datatype == ibp_known_type.datatype) || IBP_LIKELY(!count));
 }
 
-/* The same of a message that is not to the last one's peer, or not of its type: within a call its mode does not matter. */
-static inline bool is_another_here(struct ibp_context *here, ibp_handle datatype, int tag, int mode,
+/* The same of a message that is not to the last one's peer: within a call its mode does not matter. */
+static inline bool is_another_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
                                    ibp_handle communicator)
 {
-    if (IBP_UNLIKELY(datatype != here->datatype)) ibp_context_learn_type(here, datatype);
-    return is_here(here, datatype, tag, here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
+    return is_here(here, count, datatype, tag, here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
 }
 
-static inline void add_sent(uint64_t *amount, uint64_t *bins, uint64_t bytes)
+static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
 {
+    const uint64_t bytes = count * ibp_known_type.size;
+
     ibp_add(amount, bytes);
     ibp_add_size(bins, bytes);
 }
@@ -123,19 +125,19 @@ static inline void add_sent(uint64_t *amount, uint64_t *bins, uint64_t bytes)
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode, ibp_handle communicator)
 {
-    if (!is_here(here, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
-    add_sent(recent->amount, recent->bins, count * here->size);
+    if (!is_here(here, count, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
+    add_sent(recent->amount, recent->bins, count);
     return true;
 }
 
 /* Counts one to another peer than the last one, if it has a counter already, and remembers that. */
-static inline bool see_known(struct ibp_recent *recent, uint64_t bytes, int peer)
+static inline bool see_known(struct ibp_recent *recent, size_t count, int peer)
 {
     const struct ibp_slot *slot =
         ibp_slot_known(IBP_KEY_OF(recent->operation, IBP_KIND_USER, IBP_DIRECTION_SENT), peer);
 
     if (!slot) return false;
-    add_sent(slot->amount, slot->bins, bytes);
+    add_sent(slot->amount, slot->bins, count);
     ibp_recent_set(recent, slot, peer);
     return true;
 }
@@ -165,7 +167,7 @@ static __attribute__((noinline)) int send_other(const void *buffer, size_t count
 {
     struct ibp_context *here = ibp_get_here();
 
-    if (!is_another_here(here, datatype, tag, mode, communicator) || !see_known(&here->send, count * here->size, peer))
+    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->send, count, peer))
         see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(blocking_operation, mode));
     return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
 }
@@ -185,7 +187,7 @@ static __attribute__((noinline)) int isend_other(const void *buffer, size_t coun
 {
     struct ibp_context *here = ibp_get_here();
 
-    if (!is_another_here(here, datatype, tag, mode, communicator) || !see_known(&here->isend, count * here->size, peer))
+    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->isend, count, peer))
         see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(nonblocking_operation, mode));
     return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
 }
