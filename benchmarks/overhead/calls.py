@@ -146,7 +146,10 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
             file.unlink()
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
         bench.run(WITH, 2, *valgrind, program, "4", call, str(size), str(calls))
-        counted.append(sum(_count_ours(file, bench.library.name) for file in bench.folder.glob("callgrind.*")))
+        of_ranks = [_count_ours(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
+        assert len(of_ranks) == 2, f"callgrind wrote of {len(of_ranks)} ranks"
+        assert all(of_ranks), "callgrind found nothing of ours in a rank"
+        counted.append(sum(of_ranks))
     return (counted[1] - counted[0]) / (100 * 5 * 2)
 
 

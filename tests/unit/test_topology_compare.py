@@ -20,7 +20,7 @@ from ibprof_converter.cli import topology
 from ibprof_converter.latency.delays import Delays
 from ibprof_converter.latency.files import write_delays
 from ibprof_converter.topology.beside import Beside, put_beside
-from ibprof_converter.topology.compare import REGULAR
+from ibprof_converter.topology.differences import REGULAR
 from ibprof_converter.topology.dot import read_dot
 from ibprof_converter.topology.infer import Effort, infer
 from ibprof_converter.topology.model import InferredTopology

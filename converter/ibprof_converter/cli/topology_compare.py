@@ -23,7 +23,7 @@ from ibprof_converter.outputs.slurm import compress
 from ibprof_converter.routing.generated.spec import is_generated
 from ibprof_converter.routing.sources import has_links
 from ibprof_converter.topology.beside import Beside, as_inferred, put_beside
-from ibprof_converter.topology.compare import REGULAR
+from ibprof_converter.topology.differences import REGULAR
 from ibprof_converter.topology.graph_files import READERS, read_graph
 from ibprof_converter.topology.reference import read_reference
 from ibprof_converter.topology.slow import LEAST_DELAY, LEAST_SPEED

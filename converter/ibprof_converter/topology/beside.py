@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.compare import Apart, Comparison, Matched, compare, match_hosts, reduce_graph
+from ibprof_converter.topology.compare import Matched, compare, match_hosts, reduce_graph
+from ibprof_converter.topology.differences import Apart, Comparison
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import PathTimes, join_processes, spread_delays
 from ibprof_converter.topology.reference import Reference

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import nan
 
 import networkx as nx
 import numpy as np
@@ -17,6 +16,16 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.topology.differences import (
+    HIERARCHICAL,
+    REGULAR,
+    Apart,
+    Comparison,
+    Misplaced,
+    Names,
+    Regrouped,
+    Rehung,
+)
 from ibprof_converter.topology.infer import Effort, infer
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import join_processes
@@ -25,122 +34,10 @@ from ibprof_converter.topology.values import Values
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Names = tuple[str, ...]
-
-REGULAR, HIERARCHICAL = "regular", "hierarchical"
 
 _OF_PROCESS = re.compile(r"#\d+$")
 _ALIKE = 0.5
 _AS_NEAR = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Misplaced:
-    """A host that is measured at another switch than the reference says: a wrong cable, or names exchanged.
-
-    Attributes:
-        host: its name.
-        switch, beside: where the reference has it, and the other hosts there.
-        found_switch, found_beside: the switch in the reference of those it is measured with, and these.
-    """
-
-    host: str
-    switch: str
-    beside: Names
-    found_switch: str
-    found_beside: Names
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """Hosts that are measured farther away than the others of their switch: slow links, or another switch.
-
-    Attributes:
-        hosts: their names.
-        switch: where the reference has them.
-        others: the other hosts there.
-    """
-
-    hosts: Names
-    switch: str
-    others: Names
-
-
-@dataclass(frozen=True, slots=True)
-class Rehung:
-    """A switch that is measured near to other switches than the reference says: a wrong cable of a switch.
-
-    Attributes:
-        switch: its name in the reference.
-        hosts: on it.
-        near: the switches with hosts that are nearest to it by the reference.
-        found_near: those that are by the delays; none of them is in `near`.
-    """
-
-    switch: str
-    hosts: Names
-    near: Names
-    found_near: Names
-
-
-@dataclass(frozen=True, slots=True)
-class Regrouped:
-    """Hosts that are near to one another in the one topology and not in the other.
-
-    Attributes:
-        expected: hosts of a part of the reference; empty where there is none like it.
-        found: hosts of a part of what was measured; empty where there is none like it.
-    """
-
-    expected: Names
-    found: Names
-
-    @property
-    def differing(self) -> Names:
-        """Hosts of one of both alone."""
-        return tuple(sorted({*self.expected} ^ {*self.found}))
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What differs.
-
-    Attributes:
-        kind: `REGULAR`, hosts that are linked with one another; or `HIERARCHICAL`, by way of switches.
-        hosts: that both have.
-        not_in_reference: measured hosts that the reference lacks.
-        not_measured: hosts of the reference that nobody measured; no difference.
-        similarity: share of the reference's links that were found, weighed by their probability; nan for hierarchical
-            ones.
-        missing: links of a regular reference that were not found.
-        extra: links that were found and a regular reference lacks.
-        misplaced: wrong cables of hosts.
-        apart: hosts away from their switch.
-        merged: switches of the reference that delays do not tell apart; no difference.
-        rehung: wrong cables of switches.
-        regrouped: parts that differ in another way.
-        unknown: what cannot be told, a sentence each.
-    """
-
-    kind: str
-    hosts: Names
-    not_in_reference: Names
-    not_measured: Names
-    similarity: float = nan
-    missing: tuple[tuple[str, str], ...] = ()
-    extra: tuple[tuple[str, str], ...] = ()
-    misplaced: tuple[Misplaced, ...] = ()
-    apart: tuple[Apart, ...] = ()
-    merged: tuple[Names, ...] = ()
-    rehung: tuple[Rehung, ...] = ()
-    regrouped: tuple[Regrouped, ...] = ()
-    unknown: Names = ()
-
-    @property
-    def differences(self) -> int:
-        """How many there are."""
-        found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.apart)
-        return sum(map(len, found)) + len(self.rehung) + len(self.regrouped)
 
 
 @dataclass(frozen=True, slots=True)
