@@ -22,6 +22,9 @@ GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 # An interval that is wider is measured in so many more rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
+# Of the runs whose instructions are counted; calls in a batch, of which there is one more to begin with.
+BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
+
 Cells = dict[str, float]
 """'CALL BYTES' -> microseconds of a call."""
 
@@ -137,20 +140,22 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 def count_instructions(bench: Bench, call: str, size: int) -> float:
     """Instructions of the library for one call, mean over two ranks, as callgrind counts them.
 
-    Runs of two lengths are compared, so that what a run costs once falls out.
+    Runs of two lengths are compared, so that what a run costs once falls out, but for some 10,000 instructions by which runs
+    differ when they look through the libraries.
     """
     program = bench.build("calls")
     counted = []
-    for calls in (50, 150):
+    for calls in CALLS_COUNTED:
         for file in bench.folder.glob("callgrind.*"):
             file.unlink()
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
-        bench.run(WITH, 2, *valgrind, program, "4", call, str(size), str(calls))
+        bench.run(WITH, 2, *valgrind, program, str(BATCHES_COUNTED), call, str(size), str(calls))
         of_ranks = [_count_ours(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
         assert len(of_ranks) == 2, f"callgrind wrote of {len(of_ranks)} ranks"
         assert all(of_ranks), "callgrind found nothing of ours in a rank"
         counted.append(sum(of_ranks))
-    return (counted[1] - counted[0]) / (100 * 5 * 2)
+    more = CALLS_COUNTED[1] - CALLS_COUNTED[0]
+    return (counted[1] - counted[0]) / (more * (BATCHES_COUNTED + 1) * 2)
 
 
 def _count_ours(file: Path, library: str) -> int:

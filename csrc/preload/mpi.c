@@ -201,11 +201,10 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
                                        IBP_OPERATION_##name);                                                          \
         return result;                                                                                                 \
     }                                                                                                                  \
-    define(function, PARAMETERS_##count)                                                                               \
+    static __attribute__((noinline)) int label_##function(PARAMETERS_##count)                                          \
     {                                                                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (IBP_LIKELY(!ibp_labels_sends)) return next_##function(ARGUMENTS_##count);                                  \
         if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_ticking) ||            \
             IBP_UNLIKELY(ibp_source_unproved))                                                                         \
             return slowly_##function(ARGUMENTS_##count);                                                               \
@@ -217,6 +216,11 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \
         return result;                                                                                                 \
+    }                                                                                                                  \
+    define(function, PARAMETERS_##count)                                                                               \
+    {                                                                                                                  \
+        if (IBP_LIKELY(!ibp_labels_sends)) return next_##function(ARGUMENTS_##count);                                  \
+        return label_##function(ARGUMENTS_##count);                                                                    \
     }
 
 /* Each call has two names, with P and without, and where it has a form for large counts a third one. */
