@@ -140,8 +140,8 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 def count_instructions(bench: Bench, call: str, size: int) -> float:
     """Instructions of the library for one call, mean over two ranks, as callgrind counts them.
 
-    Runs of two lengths are compared, so that what a run costs once falls out, but for some 10,000 instructions by which runs
-    differ when they look through the libraries.
+    Runs of two lengths are compared, so that what a run costs once falls out, but for some 10,000 instructions by which
+    runs differ when they look through the libraries.
     """
     program = bench.build("calls")
     counted = []
