@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ibprof.host_sums import describe_hosts
 from ibprof.job_hosts import same_host
 from ibprof.kernels import sum_exactly
 from ibprof.port_sums import describe_ports
+from ibprof.ports import describe_unmeasured
 from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Profile
 from ibprof.show import format_bytes, format_seconds
 
@@ -32,6 +34,17 @@ def describe_gaps(run: Profile) -> Iterator[str]:
     if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
     yield from _describe_elsewhere(run)
+    yield from _describe_ports(run)
+    said: dict[str, list[int]] = {}
+    for rank in run.ranks:
+        for note in rank.notes:
+            said.setdefault(note, []).append(rank.rank)
+    for note, ranks in said.items():
+        yield f"rank {format_ranks(ranks)}: {note}"
+
+
+def _describe_ports(run: Profile) -> Iterator[str]:
+    """What ports carried that is not known to be this run's, or the other way round."""
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
@@ -42,12 +55,8 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         if run.operations_asked:
             yield "what was posted to queue pairs is of all operations"
         yield from describe_ports(run)
-    said: dict[str, list[int]] = {}
-    for rank in run.ranks:
-        for note in rank.notes:
-            said.setdefault(note, []).append(rank.rank)
-    for note, ranks in said.items():
-        yield f"rank {format_ranks(ranks)}: {note}"
+    if describe_unmeasured(run):
+        yield from describe_hosts(run)
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:

@@ -13,11 +13,11 @@ from ibprof.profile import OUTWARD_OPCODES, Port, Profile
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
-_NEARLY = 0.99
+NEARLY = 0.99
 """The port is read when the host's first process ends, which need not be the last one."""
 
-_SMALLEST_MTU = 1024
-_OVERHEAD = 128
+SMALLEST_MTU = 1024
+OVERHEAD = 128
 """Bytes, more than the headers of a packet and of the acknowledgement that it is answered with."""
 
 
@@ -77,7 +77,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         book.of(destination).received += amount
         # Requests, data and acknowledgements: both ends send some of them.
         for end in (own, remote):
-            book.of(end).packets += messages + amount // _SMALLEST_MTU
+            book.of(end).packets += messages + amount // SMALLEST_MTU
     return tuple(_sum_ports(run, book))
 
 
@@ -86,7 +86,7 @@ def _sum_ports(run: Profile, book: _Book) -> Iterator[PortSum]:
         for port in host.ports:
             posted = book.amounts.get((number, port.port_guid), _Posted())
             sent, received = _grown(port, _SENT_COUNTERS), _grown(port, _RECEIVED_COUNTERS)
-            explained = posted.sent + _OVERHEAD * posted.packets
+            explained = posted.sent + OVERHEAD * posted.packets
             yield PortSum(
                 host=host.name,
                 device=port.device,
@@ -119,5 +119,5 @@ def describe_ports(run: Profile) -> Iterator[str]:
                 f"{name} sent at least {each.unexplained_sent} bytes that this run's work requests do not explain "
                 "(other jobs, file systems, or a transport that was not seen)"
             )
-        if each.hardware_sent is not None and each.hardware_sent < _NEARLY * each.bytes_sent:
+        if each.hardware_sent is not None and each.hardware_sent < NEARLY * each.bytes_sent:
             yield f"{name} counted {each.hardware_sent} bytes sent, fewer than the {each.bytes_sent} that were posted"

@@ -250,8 +250,8 @@ class Intervals:
     Attributes:
         rank: int32.
         begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and nobody knows when the interval ended.
-        first_peer, last_peer: uint32, ranks at the other end; both `UNKNOWN_PEER` for those that are no rank, or were
-            not known by rank while the program ran.
+        first_peer, last_peer: uint32, ranks at the other end; both `UNKNOWN_PEER` for those that are no rank, or had no
+            group of their own.
         bytes, messages: uint64.
     """
 

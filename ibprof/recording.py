@@ -190,7 +190,7 @@ def _read_file(
     if not used.all():
         counters, owner = counters[used], owner[used]
     _check_rows(file, counters, owner)
-    intervals = read_intervals(file, world_rank, counters, owner)
+    intervals = read_intervals(file, world_rank, counters, owner, owners)
     counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)
     sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
     kept = np.flatnonzero(sizes["messages"].any(axis=1))

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.gaps import describe_gaps
+from ibprof.host_sums import HostCheck, check_hosts
 from ibprof.kernels import sum_exactly
 from ibprof.port_sums import PortSum, sum_ports
 from ibprof.ports import bytes_posted, describe_unmeasured
@@ -88,6 +89,7 @@ def _sources(run: Profile) -> set[str]:
 
 def _hosts(run: Profile) -> list[dict[str, Any]]:
     sums = {(each.host, each.device, each.port): each for each in sum_ports(run)}
+    checks = {check.host: check for check in check_hosts(run)}
     ranks: list[list[int]] = [[] for _ in run.hosts]
     for rank in run.ranks:
         ranks[rank.host].append(rank.rank)
@@ -95,11 +97,14 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
         {
             "name": host.name,
             "ranks": ranks[number],
+            **_check(checks.get(host.name)),
             "ports": [
                 {
                     "device": port.device,
                     "port": port.port,
                     "lid": port.lid,
+                    "lmc": port.lmc,
+                    "gids": list(port.gids),
                     "node_guid": port.node_guid,
                     "port_guid": port.port_guid,
                     "rate_gbps": port.rate_gbps,
@@ -112,6 +117,15 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
         }
         for number, host in enumerate(run.hosts)
     ]
+
+
+def _check(check: HostCheck | None) -> dict[str, int | None]:
+    """Say what ranks and ports counted each; null where the ports did not."""
+    return {
+        "bytes_to_others": check.bytes_sent if check else None,
+        "hardware_sent": check.hardware_sent if check else None,
+        "unexplained_sent": check.unexplained_sent if check else None,
+    }
 
 
 def _carried(port: PortSum) -> dict[str, int | None]:

@@ -34,6 +34,8 @@ class Process:
     transfers: Sequence[Records] = ()
     hardware: Sequence[Records] = ()
     launch: Sequence[Records] = ()
+    addresses: Sequence[Records] = ()
+    snapshots: Sequence[Records] = ()
     started: bool = True
 
 
@@ -102,6 +104,7 @@ def make_recording(
         parts = (2, "port", process.ports), (3, "region", process.regions), (4, "counter", process.counters)
         parts += (5, "sizes", process.sizes), (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
+        parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)
         for kind, struct, segments in parts:
             for records in segments:
                 add(kind, struct, records, place)

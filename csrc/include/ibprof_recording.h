@@ -274,7 +274,9 @@ struct ibp_hardware {
  * other one is dropped and its record used again, so they are not in the order of time. */
 struct ibp_snapshot {
     uint64_t time_ns; /* 0 where it was dropped */
-    uint32_t group_ranks; /* group g is ranks g * group_ranks and on; the last group is all peers that are no rank */
+    /* Group g is ranks g * group_ranks and on, the last one all peers that are no rank. 0: group g is the peer of the process's
+     * ibp_address g, and the last one all others. */
+    uint32_t group_ranks;
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];

@@ -45,8 +45,9 @@ static void set_all(ibp_handle world, struct ibp_context *between)
 void ibp_contexts_open(ibp_handle world)
 {
     set_all(world, &ibp_outside);
-    /* What is sent while a partitioned send is made is not its data. */
+    /* What is sent and received while partitioned requests are made is not their data. */
     ibp_within[IBP_OPERATION_Psend_init].sent_on = 0;
+    ibp_within[IBP_OPERATION_Precv_init].received_on = 0;
 }
 
 void ibp_contexts_close(void)

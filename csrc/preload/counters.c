@@ -39,11 +39,6 @@ static enum ibp_direction key_direction(uint64_t key)
     return (enum ibp_direction)((key >> 10) & 3);
 }
 
-static enum ibp_kind key_kind(uint64_t key)
-{
-    return (enum ibp_kind)((key >> 12) & 3);
-}
-
 static uint32_t key_region(uint64_t key)
 {
     return (uint32_t)(key >> 14) & 0x3fff;
@@ -127,7 +122,7 @@ static uint64_t *find_bins(uint64_t key)
     struct ibp_sizes *sizes;
 
     if (direction == IBP_DIRECTION_RECEIVED) return waste_bins;
-    bins_key = IBP_KEY_OF(key_operation(key), key_kind(key), BINS_DIRECTION) | IBP_KEY_REGION(key_region(key)) |
+    bins_key = IBP_KEY_OF(key_operation(key), ibp_key_kind(key), BINS_DIRECTION) | IBP_KEY_REGION(key_region(key)) |
                IBP_KEY_PEER(direction);
     slot = probe(ibp_counters.slots, ibp_counters.mask, bins_key);
     if (slot->key) return slot->bins;
@@ -135,7 +130,7 @@ static uint64_t *find_bins(uint64_t key)
     if (!sizes) return waste_bins;
     sizes->region = key_region(key);
     sizes->operation = (uint16_t)key_operation(key);
-    sizes->kind = key_kind(key);
+    sizes->kind = ibp_key_kind(key);
     sizes->direction = direction;
     ibp_recording_publish(IBP_SEGMENT_SIZES);
     *slot = (struct ibp_slot){.key = bins_key, .bins = sizes->messages};
@@ -162,7 +157,7 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     if (counter) {
         counter->region = key_region(key);
         counter->operation = (uint16_t)key_operation(key);
-        counter->kind = key_kind(key);
+        counter->kind = ibp_key_kind(key);
         counter->direction = key_direction(key);
         counter->peer = key_peer(key);
         counter->source = ibp_counters.source;
@@ -234,17 +229,25 @@ void ibp_counters_clear(void)
     }
 }
 
+static uint32_t group_of(uint32_t peer, uint32_t group_ranks)
+{
+    const uint32_t last = IBP_SNAPSHOT_GROUPS - 1;
+    const bool by_address = peer >= IBP_PEER_ADDRESS;
+    const uint32_t group = group_ranks ? peer / group_ranks : peer - IBP_PEER_ADDRESS;
+
+    return by_address == !group_ranks && group < last ? group : last;
+}
+
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages)
 {
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot *slot = &ibp_counters.slots[i];
         uint32_t group;
 
-        if (!slot->ordinal || key_kind(slot->key) != IBP_KIND_USER ||
+        if (!slot->ordinal || ibp_key_kind(slot->key) != IBP_KIND_USER ||
             key_direction(slot->key) == IBP_DIRECTION_RECEIVED)
             continue;
-        group = key_peer(slot->key) / group_ranks;
-        if (group >= IBP_SNAPSHOT_GROUPS) group = IBP_SNAPSHOT_GROUPS - 1;
+        group = group_of(key_peer(slot->key), group_ranks);
         bytes[group] += slot->amount[0];
         messages[group] += slot->amount[1];
     }
@@ -255,7 +258,7 @@ void ibp_counters_total(struct ibp_mark *mark)
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot *slot = &ibp_counters.slots[i];
 
-        if (!slot->ordinal || key_kind(slot->key) != IBP_KIND_USER) continue;
+        if (!slot->ordinal || ibp_key_kind(slot->key) != IBP_KIND_USER) continue;
         if (key_direction(slot->key) == IBP_DIRECTION_SENT) {
             mark->sent_bytes += slot->amount[0];
             mark->sent_messages += slot->amount[1];

@@ -50,7 +50,7 @@ void ibp_counters_move(uint32_t from, uint32_t into);
 /* Takes back all that was counted. */
 void ibp_counters_clear(void);
 
-/* Adds user data that was sent and fetched to its peer's group of `group_ranks` ranks; the last group is of whoever is no rank. */
+/* Adds user data that was sent and fetched to its peer's group, as ibp_snapshot has them. */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
 /* Totals of user data over all regions, for a mark. */
@@ -77,6 +77,11 @@ static inline void ibp_unlock(void)
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
 #define IBP_KEY_REGION(region) ((uint64_t)(region) << 14)
 #define IBP_KEY_PEER(peer) ((uint64_t)(uint32_t)(peer) << 28)
+
+static inline enum ibp_kind ibp_key_kind(uint64_t key)
+{
+    return (enum ibp_kind)(key >> 12 & 3);
+}
 
 /* Offset of the slot that a key hashes to, in bytes. */
 static inline uint64_t ibp_key_place(uint64_t key, uint64_t mask)

@@ -213,14 +213,18 @@ static int ask_process_sets(void)
         return -EPROTO;
     error = session.create(self, "ibprof", no_info(), errors_return(), &ibp_mpi.self);
     ibp_mpi.group_free(&self);
+    ibp_mpi.has_own_self = !error;
     return error ? -EPROTO : 0;
 }
 
 void ibp_mpi_close(void)
 {
     if (!ibp_mpi.session) return;
-    ibp_mpi.group_free(&ibp_mpi.world_group);
-    ibp_mpi.comm_free(&ibp_mpi.self);
+    if (ibp_mpi.world_group) ibp_mpi.group_free(&ibp_mpi.world_group);
+    if (ibp_mpi.has_own_self) ibp_mpi.comm_free(&ibp_mpi.self);
+    ibp_mpi.session = ibp_mpi.world_group = 0;
+    ibp_mpi.has_own_self = false;
+    find_abi();
 }
 
 int ibp_mpi_open(void)

@@ -27,6 +27,7 @@ struct ibp_mpi {
     int rank, size; /* in MPI_COMM_WORLD, or where there is none the process set mpi://WORLD */
     ibp_handle session;     /* that the program began with; 0 when it called MPI_Init */
     ibp_handle world_group; /* of the process set, then */
+    bool has_own_self;      /* and self is a communicator of ours */
     int thread_level;
     char version[256];
     /* Writable data of the library, and of the program, where a copy relocation may put it: predefined datatypes lie there. */

@@ -186,8 +186,21 @@ static bool is_memory_scarce(void)
     return ibp_text_number(pages) * (uint64_t)sysconf(_SC_PAGESIZE) + spare > limit.rlim_cur;
 }
 
-static bool started;
+static bool started, has_world;
 static IBP_THREAD_LOCAL bool is_thread_of_mpi;
+
+bool ibp_has_world(void)
+{
+    return has_world;
+}
+
+/* What a recording that has ended does not have. */
+static void note_missing(const char *note)
+{
+    if (!process || !(process->flags & IBP_PROCESS_FINALIZED) || strstr(process->notes, note)) return;
+    ibp_text_append(process->notes, sizeof process->notes, note);
+    (void)ibp_recording_copy();
+}
 
 bool ibp_may_change_regions(void)
 {
@@ -203,7 +216,10 @@ void ibp_start(void)
 {
     char unknown[256];
 
-    if (started) return;
+    if (started) {
+        note_missing("MPI was initialised again when it had ended: what was sent from then on is missing\n");
+        return;
+    }
     started = true;
     is_thread_of_mpi = true;
     if (ibp_mpi_open()) {
@@ -239,7 +255,7 @@ void ibp_start(void)
     ibp_active = &ibp_wiped->active;
     ibp_wiped->active = true;
     ibp_labels_sends = ibp_source->labels_sends;
-    ibp_ticks_open_timeline((uint32_t)ibp_mpi.size);
+    ibp_ticks_open_timeline(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
     set_contexts();
 }
 
@@ -320,6 +336,25 @@ void ibp_set_counting(bool on)
 
 /* -- wrappers --------------------------------------------------------------------------------------------------------- */
 
+static void enter_world(void)
+{
+    has_world = true;
+    if (!started) ibp_mpi.session = 0; /* where one is open, nothing has been sent in it */
+    ibp_start();
+}
+
+/* Returns whether this is the end: not while a session is open that the program began with. */
+static bool leave_world(void)
+{
+    has_world = false;
+    if (ibp_mpi.session) return false;
+    ibp_stop();
+    if (ibp_has_sessions())
+        note_missing(
+            "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
+    return true;
+}
+
 #define INIT(exported)                                                                                                 \
     IBP_DEFINE(exported, int *argc, char ***argv)                                                                      \
     {                                                                                                                  \
@@ -329,7 +364,7 @@ void ibp_set_counting(bool on)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         ibp_prepare();                                                                                                 \
         result = next(argc, argv);                                                                                     \
-        if (!result) ibp_start();                                                                                      \
+        if (!result) enter_world();                                                                                    \
         return result;                                                                                                 \
     }
 INIT(MPI_Init)
@@ -344,7 +379,7 @@ INIT(PMPI_Init)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         ibp_prepare();                                                                                                 \
         result = next(argc, argv, required, provided);                                                                 \
-        if (!result) ibp_start();                                                                                      \
+        if (!result) enter_world();                                                                                    \
         return result;                                                                                                 \
     }
 INIT_THREAD(MPI_Init_thread)
@@ -354,12 +389,13 @@ INIT_THREAD(PMPI_Init_thread)
     IBP_DEFINE(exported, void)                                                                                         \
     {                                                                                                                  \
         static int (*next)(void);                                                                                      \
+        bool is_end;                                                                                                   \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        ibp_stop();                                                                                                    \
+        is_end = leave_world();                                                                                        \
         result = next();                                                                                               \
-        ibp_hand_over();                                                                                               \
+        if (is_end) ibp_hand_over();                                                                                   \
         return result;                                                                                                 \
     }
 FINALIZE(MPI_Finalize)

@@ -46,10 +46,17 @@ void ibp_note_full(void);
 /* Whether the calls that send have to say which they are: the source cannot tell. */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* Called before MPI is initialised, when it is ready, and before it ends. */
+/* Called before MPI is initialised, when it is ready, and before it ends. What begins when recording has ended is not recorded,
+ * which the recording then says. */
 void ibp_prepare(void);
 void ibp_start(void);
 void ibp_stop(void);
+
+/* Whether MPI_Init was called, and MPI_Finalize not yet. */
+bool ibp_has_world(void);
+
+/* Whether sessions are open (sessions.c). */
+bool ibp_has_sessions(void);
 
 /* Whether ibp_start was called. */
 bool ibp_is_started(void);

@@ -126,3 +126,23 @@ REQUEST_FREE(PMPI_Request_free)
 
 PSEND_INIT(MPI_Psend_init)
 PSEND_INIT(PMPI_Psend_init)
+
+/* Receives nothing by itself; but Open MPI posts a receive of its own for what the sender says about the parts. */
+#define PRECV_INIT(exported)                                                                                           \
+    IBP_DEFINE(exported, void *buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,          \
+               ibp_handle communicator, ibp_handle info, void **request)                                               \
+    {                                                                                                                  \
+        static int (*next)(void *, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);               \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (!is_to_be_seen())                                                                                          \
+            return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
+        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_Precv_init, .kind = IBP_CALL_BLOCKING});             \
+        result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
+        ibp_leave();                                                                                                   \
+        return result;                                                                                                 \
+    }
+
+PRECV_INIT(MPI_Precv_init)
+PRECV_INIT(PMPI_Precv_init)

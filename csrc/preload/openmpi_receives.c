@@ -17,11 +17,12 @@
 /* The watch of a receive that is about to be posted; UNWATCHED when it does not count. */
 static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, int tag)
 {
-    unsigned operation;
+    struct ibp_openmpi_message message;
 
     if (!ibp_is_active()) return UNWATCHED;
-    operation = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv).operation;
-    return ibp_operation_wanted[operation] ? IBP_WATCH(communicator, operation) : UNWATCHED;
+    message = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv);
+    if (!ibp_operation_wanted[message.operation]) return UNWATCHED;
+    return IBP_WATCH_OF(communicator, message.operation, message.kind);
 }
 
 /* -- hooks ------------------------------------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@ void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t
 {
     const ibp_handle handle = (ibp_handle)(watch >> IBP_WATCH_KEY_BITS);
     const struct ibp_communicator *communicator;
-    enum ibp_kind kind = IBP_KIND_USER;
+    enum ibp_kind kind = ibp_key_kind(watch);
     uint32_t peer = (uint32_t)status->source;
 
     if (!ibp_is_active() || status->cancelled || status->source < 0) return;

@@ -64,8 +64,9 @@ bool ibp_openmpi_requests_probe(void);
 /* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is kept there
  * because not every component of Open MPI writes the communicator into the request. Addresses are at most 48 bits wide. */
 #define IBP_WATCH_KEY_BITS 14
-#define IBP_WATCH(communicator, operation)                                                                             \
-    ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED))
+#define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
+    ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
+#define IBP_WATCH(communicator, operation) IBP_WATCH_OF(communicator, operation, IBP_KIND_USER)
 
 /* Counts what was received under a watch. */
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);

@@ -41,6 +41,13 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
+/* Both ends say how many parts there are, and where, when the request is made. */
+static bool sets_partitions_up(void)
+{
+    return (ibp_current.operation == IBP_OPERATION_Psend_init || ibp_current.operation == IBP_OPERATION_Precv_init) &&
+           !ibp_current.starts_request;
+}
+
 static void examine(struct ibp_communicator *communicator)
 {
     communicator->is_examined = true;
@@ -64,10 +71,10 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
     struct ibp_openmpi_message message = {.kind = IBP_KIND_USER, .peer = (uint32_t)rank};
     struct ibp_communicator *communicator;
 
-    if (ibp_current.operation == IBP_OPERATION_Psend_init && !ibp_current.starts_request) {
+    if (sets_partitions_up()) {
         message.kind = IBP_KIND_CONTROL;
         message.peer = world_rank(handle, rank);
-        message.operation = ibp_openmpi_starting_operation(IBP_OPERATION_Psend_init);
+        message.operation = ibp_openmpi_starting_operation(ibp_current.operation);
         return message;
     }
     if (handle == ibp_mpi.world && !counted) {

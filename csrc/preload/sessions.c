@@ -12,23 +12,40 @@
 
 static int open_sessions;
 
-static void begin(const void *session)
+bool ibp_has_sessions(void)
 {
-    if (__atomic_fetch_add(&open_sessions, 1, __ATOMIC_RELAXED) || ibp_is_started()) return;
-    ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
-    if (ibp_mpi.abi == IBP_ABI_OPENMPI) ibp_start();
+    return __atomic_load_n(&open_sessions, __ATOMIC_RELAXED) > 0;
 }
 
-/* MPICH opens the network for the first communicator of more than one process. */
-static void begin_late(void)
+static void begin(const void *session)
+{
+    if (__atomic_fetch_add(&open_sessions, 1, __ATOMIC_RELAXED)) return;
+    if (ibp_is_started()) {
+        ibp_start(); /* says so, when recording has ended */
+        return;
+    }
+    ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
+}
+
+/* Not before the first communicator, which may never come: then the program begins by MPI_Init, if at all. MPICH opens the
+ * network for the first one of more than one process. */
+static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_is_started()) ibp_start();
 }
 
-/* Returns whether this is the end. */
+/* Returns whether this is the end: a program may have called MPI_Init meanwhile, and goes on by that. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&open_sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
+    if (!ibp_is_started()) {
+        ibp_mpi.session = 0;
+        return false;
+    }
+    if (ibp_has_world()) {
+        ibp_mpi_close();
+        return false;
+    }
     ibp_stop();
     ibp_mpi_close();
     return true;
@@ -49,28 +66,36 @@ static bool end(void)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
-#define COMM_CREATE(exported)                                                                                          \
-    IBP_DEFINE(exported, ibp_handle group, const char *tag, ibp_handle info, ibp_handle handler, void *communicator)   \
+/* The calls that make the first communicator of a program without MPI_COMM_WORLD. */
+#define CREATE(exported, name, parameters, arguments)                                                                  \
+    IBP_DEFINE(exported, UNPACK parameters)                                                                            \
     {                                                                                                                  \
-        static int (*next)(ibp_handle, const char *, ibp_handle, ibp_handle, void *);                                  \
+        static int (*next)(UNPACK parameters);                                                                         \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (ibp_mpi.abi == IBP_ABI_OPENMPI) begin_recording();                                                         \
         if (ibp_is_active() && !ibp_current.operation) {                                                               \
-            ibp_enter((struct ibp_current){                                                                            \
-                .operation = IBP_OPERATION_Comm_create_from_group,                                                     \
-                .kind = IBP_CALL_BLOCKING,                                                                             \
-            });                                                                                                        \
-            result = next(group, tag, info, handler, communicator);                                                    \
+            ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});             \
+            result = next arguments;                                                                                   \
             ibp_leave();                                                                                               \
             return result;                                                                                             \
         }                                                                                                              \
-        result = next(group, tag, info, handler, communicator);                                                        \
-        if (!result) begin_late();                                                                                     \
+        result = next arguments;                                                                                       \
+        if (!result) begin_recording();                                                                                \
         return result;                                                                                                 \
     }
-COMM_CREATE(MPI_Comm_create_from_group)
-COMM_CREATE(PMPI_Comm_create_from_group)
+#define UNPACK(...) __VA_ARGS__
+#define BOTH(name, parameters, arguments)                                                                              \
+    CREATE(MPI_##name, name, parameters, arguments)                                                                    \
+    CREATE(PMPI_##name, name, parameters, arguments)
+
+BOTH(Comm_create_from_group, (ibp_handle group, const char *tag, ibp_handle info, ibp_handle handler, void *made),
+     (group, tag, info, handler, made))
+BOTH(Intercomm_create_from_groups,
+     (ibp_handle group, int leader, ibp_handle remote_group, int remote_leader, const char *tag, ibp_handle info,
+      ibp_handle handler, void *made),
+     (group, leader, remote_group, remote_leader, tag, info, handler, made))
 
 #define SESSION_FINALIZE(exported)                                                                                     \
     IBP_DEFINE(exported, void *session)                                                                                \

@@ -23,6 +23,9 @@ struct ibp_source_operations {
     /* Its layer does not tell in which mode a message is sent: the calls that send are labelled for it. */
     bool labels_sends;
 
+    /* It knows peers by their address on the network, not by rank (addresses.h). */
+    bool knows_addresses;
+
     /* Hooks into what is about to be made, before MPI is initialised; NULL where there is no need. */
     void (*prepare)(void);
 

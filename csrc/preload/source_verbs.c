@@ -119,6 +119,10 @@ struct ibp_route *ibp_verbs_route(struct ibp_verbs_qp *qp)
     struct ibp_route *route = ibp_route_find(&ibp_queue_pairs, qp);
     const struct device *device = route ? NULL : find_device(qp->context);
 
+    if (!route && !device) { /* opened by a way that is not known */
+        ibp_verbs_attach(qp->context);
+        device = find_device(qp->context);
+    }
     if (!device) return route;
     ibp_verbs_lock();
     route = ibp_route_make(&ibp_queue_pairs, qp);
@@ -204,6 +208,18 @@ DEFINE(struct ibp_verbs_context *, ibv_import_device, int file)
 
     FIND_VERB(next, "ibv_import_device", NULL);
     context = next(file);
+    if (context) ibp_verbs_attach(context);
+    return context;
+}
+
+/* By this one UCX opens mlx5's devices, and those of its transports that post by verbs use what it opened. */
+DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
+{
+    static struct ibp_verbs_context *(*next)(void *, void *);
+    struct ibp_verbs_context *context;
+
+    FIND_REAL(next, IBP_MLX5_LIBRARY, "mlx5dv_open_device", NULL);
+    context = next(device, attributes);
     if (context) ibp_verbs_attach(context);
     return context;
 }

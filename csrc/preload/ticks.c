@@ -97,7 +97,7 @@ void ibp_ticks_select(void)
 
 void ibp_ticks_open_timeline(uint32_t world_size)
 {
-    if (!interval_ms || !world_size) return;
+    if (!interval_ms) return;
     ibp_timeline_open(interval_ms, world_size, coarse_ns());
     ibp_ticks.step = ticks_step();
     ibp_ticking = true;

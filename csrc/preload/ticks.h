@@ -21,7 +21,7 @@ void ibp_ticks_open(void);
 /* Reads IBPROF_INTERVAL: whether messages are to look. Called before there is a source, whose hooks are others then. */
 void ibp_ticks_select(void);
 
-/* From now on moments are noted, in a job of so many ranks, if they are asked for. */
+/* From now on moments are noted, if they are asked for, in a job of so many ranks; 0 where peers are known by address. */
 void ibp_ticks_open_timeline(uint32_t world_size);
 
 /* The end of counting. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Takes a snapshot every so many milliseconds from now on, of a job of so many ranks. */
+/* Takes a snapshot every so many milliseconds from now on, of a job of so many ranks; 0 where peers are known by address. */
 void ibp_timeline_open(uint64_t interval_ms, uint32_t world_size, uint64_t now_ns);
 
 /* Whether it is time for a snapshot. Each message asks. */

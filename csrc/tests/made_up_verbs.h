@@ -26,6 +26,9 @@ void made_up_fail(int fails);
 /* Bytes and messages that were accepted, over all queue pairs, by the kind of request: sent, written, read, atomic. */
 void made_up_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
+/* Opens a device as a driver's own function does, past ibv_open_device. */
+struct ibv_context *made_up_open(struct ibv_device *device);
+
 /* A queue pair as a driver's own function makes it, past ibv_create_qp_ex. */
 struct ibv_qp *made_up_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
 

@@ -304,6 +304,22 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
+/* Peers that are known by address: the first ones by themselves, all others and those that are known by rank together. */
+static void groups_of_addresses(const char *folder)
+{
+    uint64_t bytes[IBP_SNAPSHOT_GROUPS] = {0}, messages[IBP_SNAPSHOT_GROUPS] = {0};
+    const uint32_t last = IBP_SNAPSHOT_GROUPS - 1;
+
+    start(folder);
+    for (uint32_t i = 0; i < 40; i++)
+        ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_ADDRESS + i, 100 + i);
+    ibp_count(IBP_OPERATION_Put, IBP_KIND_USER, IBP_DIRECTION_SENT, 3, 10000);
+    ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 20000);
+    ibp_counters_by_group(0, bytes, messages);
+    for (uint32_t i = 0; i < last; i++) CHECK(bytes[i] == 100 + i && messages[i] == 1);
+    CHECK(messages[last] == 40 - last + 2);
+}
+
 static void refuses_a_folder_it_cannot_write(const char *folder)
 {
     char why[256] = "", path[600];
@@ -355,6 +371,7 @@ int main(void)
     run(processes_of_a_launch_share_a_file);
     run(threads_count_together);
     run(snapshots_are_bounded);
+    run(groups_of_addresses);
     run(refuses_a_folder_it_cannot_write);
     run(fills_in_job_and_host);
     return 0;

@@ -223,6 +223,34 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     CHECK_ALL();
 }
 
+/* By mlx5's own function, as UCX does, and by one that nobody knows of. */
+static void test_devices_that_are_opened_otherwise(void)
+{
+    struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+    struct ibv_context *opened[2] = {mlx5dv_open_device(made_up_device("rail0"), &attributes),
+                                     made_up_open(made_up_device("rail0"))};
+
+    for (int i = 0; i < 2; i++) {
+        struct ibv_pd domain = {.context = opened[i]};
+        struct ibv_qp_init_attr_ex wanted = {.qp_type = IBV_QPT_RC,
+                                             .pd = &domain,
+                                             .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                             .send_ops_flags = IBV_QP_EX_WITH_SEND};
+        struct ibv_qp *plain = make_qp(&domain, IBV_QPT_RC), *extended = ibv_create_qp_ex(opened[i], &wanted);
+        struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(extended);
+
+        CHECK(!connect_qp(plain, (uint16_t)(830 + i)) && !post(plain, IBV_WR_SEND, 7));
+        CHECK_AMOUNT(recorded((uint32_t)(830 + i), IBP_OPCODE_SEND, ANY_REGION), 7, 1);
+        CHECK(!connect_qp(extended, (uint16_t)(840 + i)));
+        ibv_wr_start(ex);
+        ibv_wr_send(ex);
+        ibv_wr_set_sge(ex, 0, 0, 70);
+        CHECK(!ibv_wr_complete(ex));
+        CHECK_AMOUNT(recorded((uint32_t)(840 + i), IBP_OPCODE_SEND, ANY_REGION), 70, 1);
+    }
+    CHECK_ALL();
+}
+
 int main(void)
 {
     verbs_begin();
@@ -233,5 +261,6 @@ int main(void)
     test_shared_receive_queues_and_extended_connections();
     test_alternate_paths();
     test_dynamic_connections_go_where_each_request_says();
+    test_devices_that_are_opened_otherwise();
     return verbs_end();
 }

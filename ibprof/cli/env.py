@@ -6,10 +6,12 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.exact import describe_exact, exact_settings
 from ibprof.installed import find_library
 from ibprof.intranode import intranode_settings
 from ibprof.launch import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
@@ -39,7 +41,7 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
     exports = {SEARCH_PATH: ":".join([str(library.parent), *(one for one in folders if one != str(library.parent))])}
     # A name without a value in Open MPI's list makes mpirun warn; what is set to nothing means what is not set.
     exports |= {name: environment.get(name, "") for name in CARRIED if name != SEARCH_PATH}
-    settings = intranode_settings(environment)
+    settings = intranode_settings(environment) | exact_settings(environment)
     exports |= settings
     variable = list_variable(identify_launcher("mpirun"), environment)
     exports[variable] = extend_list(environment.get(variable, ""), [*CARRIED, *settings])
@@ -62,5 +64,7 @@ def _print_exports(argv: Sequence[str] | None) -> None:
     )
     parser.add_argument("--shell", choices=("sh", "csh"), default="sh", help="whose syntax (default: %(default)s)")
     form = "export {}={}" if parser.parse_args(argv).shell == "sh" else "setenv {} {}"
+    for sentence in describe_exact(os.environ):
+        print(f"ibprof env: {sentence}", file=sys.stderr)
     for name, value in carry_by_environment(os.environ, find_library()).items():
         print(form.format(name, shlex.quote(value)) + ";")

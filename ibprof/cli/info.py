@@ -77,10 +77,15 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
         ("host", "ranks", "port", "LID", "Gb/s"),
         (row for host in hosts for row in _host_rows(host)),
     )
-    if summary["bytes_posted"]:
+    if any(port["hardware_sent"] is not None for host in hosts for port in host["ports"]) or summary["bytes_posted"]:
         _print_table(
             ("host", "port", "posted out", "posted in", "the port's own count out", "in"),
             (row for host in hosts for row in _port_rows(host)),
+        )
+    if not summary["ports_measured"]:
+        _print_table(
+            ("host", "its ranks sent to others", "its ports' own count", "at least not of these ranks"),
+            (row for host in hosts for row in _check_rows(host)),
         )
     _print_table(
         ("region", "visits", "longest", "bytes", "messages"),
@@ -137,6 +142,12 @@ def _port_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
         amounts = (port["bytes_sent"], port["bytes_received"], port["hardware_sent"], port["hardware_received"])
         name = f"{port['device']}/{port['port']}"
         yield host["name"], name, *("?" if amount is None else f"{amount:,}" for amount in amounts)
+
+
+def _check_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:
+    amounts = (host["bytes_to_others"], host["hardware_sent"], host["unexplained_sent"])
+    if host["hardware_sent"] is not None:
+        yield host["name"], *(f"{amount:,}" for amount in amounts)
 
 
 def _host_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:

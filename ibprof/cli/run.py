@@ -16,6 +16,7 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
 from ibprof.errors import IbprofError, UsageError
+from ibprof.exact import describe_exact, exact_settings
 from ibprof.installed import find_library
 from ibprof.intranode import intranode_settings
 from ibprof.job_hosts import read_command
@@ -23,9 +24,6 @@ from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_j
 from ibprof.supervise import run_command_through
 
 RECORDING = "profile.ibprof"
-EXACT = "exact"
-EXACT_UCX_TLS = "rc_verbs,ud_verbs,self,sm"
-"""UCX's transports that post by verbs; its direct ones for mlx5 go past them. Within a host nothing touches a port."""
 
 NOT_FOUND = 127
 NOT_STARTED = 126
@@ -115,18 +113,11 @@ def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dic
 
 def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
     """Give the variables that make MPI use transports whose every byte is seen, if IBPROF_SOURCE=exact asks for it."""
-    if settings.get("IBPROF_SOURCE") != EXACT:
-        return {}
-    if is_inside_job(environment):
-        return {"UCX_TLS": EXACT_UCX_TLS}  # said once would be said by every rank
-    if (chosen := environment.get("UCX_TLS")) and chosen != EXACT_UCX_TLS:
-        print(f"ibprof run: UCX_TLS={chosen} becomes {EXACT_UCX_TLS}, since IBPROF_SOURCE={EXACT}", file=sys.stderr)
-    print(
-        f"ibprof run: IBPROF_SOURCE={EXACT}: UCX_TLS={EXACT_UCX_TLS}, so that all work requests are seen. This changes "
-        "how fast the job communicates: take sizes and rails from this run, not times",
-        file=sys.stderr,
-    )
-    return {"UCX_TLS": EXACT_UCX_TLS}
+    asked = {**environment, **settings}
+    if not is_inside_job(environment):  # said once would be said by every rank
+        for sentence in describe_exact(asked):
+            print(f"ibprof run: {sentence}", file=sys.stderr)
+    return exact_settings(asked)
 
 
 def _explain_missing(program: str) -> int:

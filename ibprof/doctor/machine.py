@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ibprof.doctor.finding import Finding
+from ibprof.exact import TRANSPORTS, exact_settings
 from ibprof.show import format_bytes
 
 NAME = "libibprof.so"
@@ -35,7 +36,16 @@ _LIMITS = (
 _LEAST_ROOM_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
 
-_REMOTE = ("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smb3", "9p", "afs", "panfs")
+_COUNTED = "reports say how many queue pairs were not seen (IBPROF_SOURCE=exact with ibprof run measures them)"
+
+_WITHIN_A_HOST = ("self", "sm", "shm", "posix", "sysv", "cma", "knem", "xpmem")
+
+_REMOTE = (
+    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smbfs", "smb2", "smb3", "ncpfs", "9p", "afs", "coda"),
+    *("panfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "vboxsf", "vmhgfs"),
+)
+"""File systems that are no node's own; those of storage.c."""
+
 _COPIED = "counters are mapped on each node's own storage and copied there"
 
 
@@ -48,10 +58,11 @@ def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[F
     """
     yield _load(library)
     yield _look_for_another(library, environment)
-    if others := [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]:
+    preloaded = [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]
+    if others := [item for item in preloaded if Path(item).name != NAME]:
         yield Finding("preloads", good=True, text=f"{', '.join(others)} too, behind ours")
     yield from _judge_limits()
-    yield _list_ports()
+    yield from _list_ports(environment)
     yield _try_folder(Path(environment.get("IBPROF_OUTPUT") or "profile.ibprof"))
 
 
@@ -100,13 +111,33 @@ def _judge_limits() -> Iterator[Finding]:
     yield Finding("limits", good=True, text=", ".join(said))
 
 
-def _list_ports() -> Finding:
-    ports = sorted(_SYSFS.glob("*/ports/*"))
+def _list_ports(environment: Mapping[str, str]) -> Iterator[Finding]:
+    devices = Path(environment.get("IBPROF_SYSFS") or _SYSFS)
+    ports = sorted(devices.glob("*/ports/*"))
     if not ports:
         text = "no InfiniBand port in sysfs: ranks find their place in a fabric by host names, or by --placement"
-        return Finding("ports", good=True, text=text)
+        yield Finding("ports", good=True, text=text)
+        return
     shown = (f"{port.parent.parent.name}/{port.name} LID {_read(port / 'lid').strip()}" for port in ports)
-    return Finding("ports", good=True, text=", ".join(shown))
+    yield Finding("ports", good=True, text=", ".join(shown))
+    past = sorted({port.parent.parent.name for port in ports if _is_mlx5(port.parent.parent)})
+    seen = exact_settings(environment) or _takes_seen_transports(environment.get(TRANSPORTS, ""))
+    if past and not seen:
+        text = f"on {', '.join(past)} (mlx5) UCX posts past verbs by itself: then rails are modelled, and {_COUNTED}"
+    else:
+        text = "what is posted by verbs is seen: rails are measured where all messages go that way"
+    yield Finding("rails", good=True, text=text)
+
+
+def _is_mlx5(device: Path) -> bool:
+    driver = device / "device" / "driver"
+    return driver.resolve().name == "mlx5_core" if driver.exists() else device.name.startswith("mlx5_")
+
+
+def _takes_seen_transports(chosen: str) -> bool:
+    """Tell whether UCX is told to use transports of which none goes past verbs."""
+    words = [word for word in chosen.split(",") if word]
+    return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
 
 
 def _try_folder(folder: Path) -> Finding:

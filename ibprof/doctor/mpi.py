@@ -91,7 +91,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
     if between_hosts and between_hosts.rank:
         findings = _judge(between_hosts, mpi, program, kind, launcher)
-        yield from (finding for finding in findings if finding.about not in ("source", "unseen"))
+        yield from (finding for finding in findings if finding.about != "source")
         yield Finding("source", good=False, text=_ONE_HOST.format(between_hosts.rank.source.name.lower()))
     else:
         yield from _judge(trial, mpi, program, kind, launcher)

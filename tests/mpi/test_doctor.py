@@ -119,3 +119,28 @@ def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
     assert done.returncode == 5, done.stderr
     assert "BAD  limits" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "variables", "rails"),
+    [
+        ("mlx5_core", {}, "on odd0 (mlx5) UCX posts past verbs by itself: then rails are modelled"),
+        ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "what is posted by verbs is seen"),
+        ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "what is posted by verbs is seen"),
+        ("mlx5_core", {"UCX_TLS": "rc,self"}, "on odd0 (mlx5)"),
+        ("rdma_rxe", {}, "what is posted by verbs is seen"),
+    ],
+)
+def test_whether_rails_would_be_measured(
+    driver: str, variables: dict[str, str], rails: str, build: Build, tmp_path: Path
+) -> None:
+    device = tmp_path / "sysfs" / "odd0"
+    (device / "ports" / "1").mkdir(parents=True)
+    (device / "ports" / "1" / "lid").write_text("0x17\n")
+    (device / "device").mkdir()
+    (tmp_path / driver).mkdir()
+    (device / "device" / "driver").symlink_to(tmp_path / driver)
+    variables = {"IBPROF_SYSFS": str(tmp_path / "sysfs"), **variables}
+    _, said = examine(tmp_path, build(find_mpi(SYSTEM), "collectives.c"), **variables)
+    assert said["ports"] == [(True, "odd0/1 LID 0x17")]
+    assert said["rails"][0][1].startswith(rails)

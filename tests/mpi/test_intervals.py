@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matrices import recorded
-from mpis import Build, Mpi, run_mpi
+from mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_of_mpich_kin, run_mpi
 
 from ibprof.archive import write_archive
 from ibprof.load import load_profile
@@ -22,7 +22,8 @@ SILENCE_S = 0.5
 
 def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50") -> Profile:
     command = [build(mpi, "bursts.c"), how]
-    run_mpi(mpi, RANKS, command, recording=folder, env={"IBPROF_INTERVAL": interval}, check=how == "end")
+    env = {"IBPROF_INTERVAL": interval, **THROUGH_NETWORK}
+    run_mpi(mpi, RANKS, command, recording=folder, env=env, check=how == "end")
     return load_profile(folder)
 
 
@@ -41,8 +42,7 @@ def check_exact(profile: Profile) -> None:
     assert (rows.begin_ns <= rows.end_ns).all()
 
 
-def test_bursts(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    profile = record(mpi, build, "end", tmp_path)
+def check_bursts(profile: Profile) -> None:
     check_exact(profile)
     rows = profile.intervals
     for rank in profile.ranks:
@@ -56,6 +56,15 @@ def test_bursts(mpi: Mpi, build: Build, tmp_path: Path) -> None:
         assert rows.begin_ns[own].min() >= rank.start_ns
         assert rank.stop_ns is not None
         assert rows.end_ns[own].max() <= rank.stop_ns
+
+
+def test_bursts(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    check_bursts(record(mpi, build, "end", tmp_path))
+
+
+@pytest.mark.parametrize("name", [MPICH_FROM_PYPI[0], INTEL])
+def test_bursts_to_peers_that_are_known_by_address(name: str, build: Build, tmp_path: Path) -> None:
+    check_bursts(record(find_of_mpich_kin(name), build, "end", tmp_path))
 
 
 def test_a_killed_run_adds_up(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from matrices import load_complete, operations_sent, recorded
 from mpis import Build, Mpi, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import Kind
+from ibprof.profile import Direction, Kind
 
 RANKS = 4
 ITEM = 4
@@ -63,3 +63,7 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}
+        # Nor at the end that receives: it is told where the parts are when both ends have made their requests.
+        asked = recorded(profile, operation="PRECV_INIT", kinds=[Kind.CONTROL], directions=[Direction.RECEIVED])
+        assert asked.keys() == {(0, 1)}
+    assert not recorded(profile, operation="RECV", kinds=Kind, directions=[Direction.RECEIVED])

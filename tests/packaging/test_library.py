@@ -16,7 +16,8 @@ VERBS = {
     *("ibv_open_device", "ibv_import_device", "ibv_create_qp", "ibv_modify_qp", "ibv_destroy_qp"),
     *("ibv_create_ah", "ibv_create_ah_from_wc", "ibv_destroy_ah"),
     *("ibv_get_async_event", "dlopen"),
-    *("mlx5dv_create_qp", "mlx5dv_init_obj", "mlx5dv_devx_obj_create", "mlx5dv_qp_ex_from_ibv_qp_ex"),
+    *("mlx5dv_open_device", "mlx5dv_create_qp", "mlx5dv_init_obj", "mlx5dv_devx_obj_create"),
+    "mlx5dv_qp_ex_from_ibv_qp_ex",
 }
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,4 +118,18 @@ def test_an_exact_run_takes_transports_that_are_seen_and_warns(
     out, err = capfd.readouterr()
     assert out == "rc_verbs,ud_verbs,self,sm\n"
     assert "UCX_TLS=rc_mlx5,sm becomes rc_verbs,ud_verbs,self,sm" in err
+    assert "This changes how fast the job communicates" in err
+
+
+def test_the_bare_line_takes_the_same_transports(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("UCX_TLS", raising=False)
+    assert main.main(["env"]) == 0
+    assert "UCX_TLS" not in capsys.readouterr().out
+    monkeypatch.setenv("IBPROF_SOURCE", "exact")
+    assert main.main(["env"]) == 0
+    out, err = capsys.readouterr()
+    assert "export UCX_TLS=rc_verbs,ud_verbs,self,sm;" in out
+    assert re.search(r"mca_base_env_list\w*=\S*;UCX_TLS", out)
     assert "This changes how fast the job communicates" in err

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.port_sums import PortSum, sum_ports
-from ibprof.profile import Port
+from ibprof.profile import Port, Profile
 from ibprof_converter.traffic.model import RankTraffic, total_bytes
 
 
@@ -77,7 +77,7 @@ class RunSummary:
         hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
         balance_ranks: of what ranks send.
         balance_hosts: of what hosts send to others; None where there are no hosts.
-        ports: what each port carried, where work requests were seen; else empty.
+        ports: what each port carried, where work requests were seen or the ports counted themselves; else empty.
     """
 
     bytes_total: int
@@ -107,8 +107,13 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         hosts=hosts,
         balance_ranks=_balance(_add_by(demand.source, demand.bytes, demand.ranks).tolist()),
         balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,
-        ports=sum_ports(demand.profile) if demand.profile and len(demand.profile.transfers.bytes) else (),
+        ports=_sum_told_ports(demand.profile) if demand.profile else (),
     )
+
+
+def _sum_told_ports(run: Profile) -> tuple[PortSum, ...]:
+    sums = sum_ports(run)
+    return sums if len(run.transfers.bytes) or any(port.hardware_sent is not None for port in sums) else ()
 
 
 def _add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.uint64]:

@@ -99,7 +99,9 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         )
         yield Section("hosts", "Hosts", facts=facts, tables=(_table_of_hosts(run.hosts),))
     if run.ports:
-        title = "Ports, as measured: bytes posted to queue pairs, and the port's own count of all its traffic"
+        posted = any(port.bytes_sent or port.bytes_received for port in run.ports)
+        seen = "as measured: bytes posted to queue pairs, and" if posted else "no work requests were seen;"
+        title = f"Ports, {seen} the port's own count of all its traffic"
         yield Section("ports", title, tables=(_table_of_ports(run.ports),))
 
 

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions of MPI-4 that end, begin again, and lie around MPI_Init or within: what is recorded, and what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mpis
+import patterns
+import pytest
+from matrices import load_complete, recorded
+from mpis import Build, Mpi, run_mpi
+from patterns import all_the_same
+
+RANKS = 3
+BYTES = 5000
+
+AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"
+RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
+RINGS |= {"left": (1, OPEN)}
+"""What programs/sessions.c does -> how many messages of each rank's are recorded, and which are said to be missing."""
+
+# The others do not live through a second beginning by themselves, and Intel MPI not through MPI_Init beside a session.
+BEGINS_ONCE = ("one", "within", "around", "left")
+LIVES_THROUGH = {
+    "5.0.11": BEGINS_ONCE,
+    "mpich-4.3.2": tuple(RINGS),
+    mpis.MPICH_SYSTEM: BEGINS_ONCE,
+    mpis.STANDARD_ABI: tuple(RINGS),
+    mpis.INTEL: ("one",),
+}
+QUICK = ("5.0.11", "mpich-4.3.2")
+
+CASES = [
+    pytest.param(name, what, marks=[] if name in QUICK else pytest.mark.full)
+    for name, ways in LIVES_THROUGH.items()
+    for what in (*ways, "empty")
+]
+
+
+def find(name: str) -> Mpi:
+    return mpis.find_of_mpich_kin(name) if name in mpis.OF_MPICH_KIN else mpis.find_mpi(name)
+
+
+@pytest.mark.parametrize(("name", "what"), CASES)
+def test_what_is_sent_in_and_beside_sessions(name: str, what: str, build: Build, tmp_path: Path) -> None:
+    mpi = find(name)
+    command: list[str | Path] = [build(mpi, "sessions.c"), what, str(BYTES)]
+    done = run_mpi(mpi, RANKS, command, recording=tmp_path, env=mpis.THROUGH_NETWORK)
+    assert (done.stdout, "ibprof" in done.stderr) == ("", False)
+    if what == "empty":  # nothing is sent in its session, and nothing of ours may go wrong
+        return
+    rings, note = RINGS[what]
+    profile = load_complete(tmp_path, RANKS)
+    assert recorded(profile, operation="SENDRECV") == all_the_same(patterns.ring(RANKS), BYTES, rings)
+    for rank in profile.ranks:
+        missing = [said for said in rank.notes if "is missing" in said]
+        assert [said.partition(":")[0] for said in missing] == ([note] if note else [])
