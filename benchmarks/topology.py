@@ -4,6 +4,7 @@
 Run it where ibprof is installed, from a checkout:
 
     python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line,torus] [--methods ours,bufe]
+        [--log FILE] [--patience 10]
     python benchmarks/topology.py wrong [--hosts 16,64] [--seeds 30]
     python benchmarks/topology.py time
 """
@@ -11,6 +12,7 @@ Run it where ibprof is installed, from a checkout:
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import statistics
 import sys
@@ -37,6 +39,12 @@ DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)
 EPSILON = 0.2
 CLIQUE_SECONDS = {16: 2.0, 64: 2.0, 256: 5.0}
 """By hosts, of CPU time, so that the table does not depend on what else the machine does."""
+
+Draw = tuple[str, int, str, float, int]
+"""Shape, hosts, method, noise, seed."""
+
+Outcome = tuple[bool, float, bool]
+"""Whether all was recovered, F1, whether the search was given up."""
 
 Infer = Callable[[Matrix], InferredTopology]
 
@@ -77,19 +85,48 @@ def judge(topology: InferredTopology, made: Made) -> tuple[bool, float]:
     return exact, 2 * both / (len(found) + len(wanted)) if found or wanted else float(exact)
 
 
-def show_recovery(shapes: list[str], sizes: list[int], methods: list[str], seeds: int) -> None:
+def show_recovery(
+    shapes: list[str], sizes: list[int], methods: list[str], seeds: int, log: Path | None, patience: int
+) -> None:
+    known = read_log(log)
     for shape, hosts in product(shapes, sizes):
         made = SHAPES[shape](hosts)
         delays = made.delays()
-        for name, method in (METHODS[each] for each in methods):
+        for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
                 # Without noise all draws are one matrix.
-                draws = seeds if noise else 1
-                results = [judge(method(disturb(delays, noise, seed)), made) for seed in range(draws)]
-                exact = sum(each[0] for each in results) * seeds // draws
-                cells.append(f"{exact}/{seeds} ({statistics.fmean(each[1] for each in results):.2f})")
-            print(f"| {shape} | {hosts} | {name} | {' | '.join(cells)} |", flush=True)
+                results: list[Outcome] = []
+                for seed in range(seeds if noise else 1):
+                    key = (shape, hosts, name, noise, seed)
+                    if key not in known:
+                        topology = METHODS[name][1](disturb(delays, noise, seed))
+                        known[key] = (*judge(topology, made), name == "bufe" and bool(topology.unknown))
+                        append_log(log, key, known[key])
+                    results.append(known[key])
+                    if len(results) == patience and all(each[2] for each in results):
+                        break
+                draws = len(results) if noise else seeds
+                exact, gave_up = (sum(each[column] for each in results) * draws // len(results) for column in (0, 2))
+                cells.append(
+                    f"{exact}/{draws} ({statistics.fmean(each[1] for each in results):.2f})"
+                    + (f", gave up {gave_up}" if gave_up else "")
+                )
+            print(f"| {shape} | {hosts} | {METHODS[name][0]} | {' | '.join(cells)} |", flush=True)
+
+
+def read_log(path: Path | None) -> dict[Draw, Outcome]:
+    """Draws that an earlier run has done, so that one which was ended goes on."""
+    if path is None or not path.exists():
+        return {}
+    rows = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("]]"))
+    return {tuple(key): tuple(outcome) for key, outcome in rows}
+
+
+def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
+    if path is not None:
+        with path.open("a") as file:
+            print(json.dumps([key, outcome]), file=file)
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
@@ -145,10 +182,20 @@ def main() -> None:
     parser.add_argument("--shapes", default=",".join(SHAPES), metavar="NAME,...")
     parser.add_argument("--seeds", type=int, default=30, metavar="N")
     parser.add_argument("--methods", default=",".join(METHODS), metavar="NAME,...")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="of recovery: what is done is kept there and not done again"
+    )
+    parser.add_argument(
+        "--patience",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of recovery: draws of a cell, where all of them are given up",
+    )
     arguments = parser.parse_args()
     shapes, sizes = arguments.shapes.split(","), [int(each) for each in arguments.hosts.split(",")]
     if arguments.what == "recovery":
-        show_recovery(shapes, sizes, arguments.methods.split(","), arguments.seeds)
+        show_recovery(shapes, sizes, arguments.methods.split(","), arguments.seeds, arguments.log, arguments.patience)
     elif arguments.what == "wrong":
         show_wrong(shapes, sizes, arguments.seeds)
     else:

@@ -139,6 +139,19 @@ def torus_of(hosts: int) -> Made:
     return torus(*{16: (4, 4), 64: (4, 4, 4), 256: (8, 8, 4)}[hosts])
 
 
+def switched_torus(width: int, height: int, hosts: int = 2) -> Made:
+    """Switches that are linked with their neighbours, with some hosts on each."""
+    places = list(product(range(width), range(height)))
+    links = {
+        frozenset((f"t{x}{y}", f"t{across}{down}"))
+        for x, y in places
+        for across, down in (((x + 1) % width, y), (x, (y + 1) % height))
+    }
+    return _attach(
+        hosts * len(places), [(f"t{x}{y}", hosts) for x, y in places], sorted(tuple(sorted(link)) for link in links)
+    )
+
+
 def _attach(hosts: int, switches: Iterable[tuple[str, int]], links: Iterable[tuple[str, str]]) -> Made:
     graph = nx.Graph()
     host = 0

@@ -82,14 +82,16 @@ def test_names_matrices_and_bandwidth() -> None:
         Delays(("a",), np.array([0]), np.zeros((1, 2, 2), np.float32))
 
 
-def write_clustbench(path: Path, cube: np.ndarray, first: int = 0, step: int = 100, **scalars: int) -> None:
+def write_clustbench(
+    path: Path, cube: np.ndarray, first: int = 0, step: int = 100, form: str = "NETCDF3_64BIT_OFFSET", **scalars: int
+) -> None:
     """A file as network_tests2 creates it, by the netCDF library itself."""
     values = {
         "proc_num": cube.shape[1], "test_type": 1, "data_type": 2, "begin_mes_length": first,
         "end_mes_length": first + step * len(cube), "step_length": step, "noise_mes_length": 0, "num_noise_mes": 0,
         "num_noise_proc": 0, "num_repeates": 100,
     } | scalars  # fmt: skip
-    with Dataset(path, "w", format="NETCDF3_64BIT_OFFSET") as dataset:
+    with Dataset(path, "w", format=form) as dataset:
         for name, size in (("x", cube.shape[1]), ("y", cube.shape[2]), ("n", None), ("strings", 101)):
             dataset.createDimension(name, size)
         for name, value in values.items():
@@ -111,6 +113,21 @@ def test_clustbenchs_files_are_read_together(tmp_path: Path) -> None:
         assert delays.present[name][1, 0, 2] == pytest.approx(factor * 11e-6)
     assert delays.repetitions is not None
     assert (delays.repetitions == 100).all()
+
+
+@pytest.mark.parametrize(
+    "form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
+)
+def test_clustbenchs_layout_in_any_netcdf(form: str, tmp_path: Path) -> None:
+    """Newer programs around network_tests2 write what the library makes unasked: NetCDF-4."""
+    cube = np.arange(3 * 4 * 4, dtype=float).reshape(3, 4, 4) * 1e-6
+    write_clustbench(tmp_path / "run_median.nc", cube, first=8, step=8, form=form, test_type=3)
+    (tmp_path / "run_hosts.txt").write_text("a\nb\nc\nd\n")
+    delays = read_delays(tmp_path / "run_median.nc")
+    others = ~np.eye(4, dtype=bool)
+    assert delays.median[:, others] == pytest.approx(cube[:, others])
+    assert (delays.hosts, delays.lengths.tolist()) == (("a", "b", "c", "d"), [8, 16, 24])
+    assert delays.attributes["mode"] == "async"
 
 
 def test_one_file_of_clustbench_alone_will_do(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -77,7 +77,7 @@ def test_planted_steps_and_peaks_are_found_and_none_else() -> None:
     planted = [(12, 0, 9), (50, 4, 1), (88, 31, 30)]
     for place in planted:
         cube[place] += 3e-6
-    features = find_features(replace(delays, median=cube))
+    features = find_features(replace(delays, median=cube, lower_quartile=0.99 * cube, upper_quartile=1.01 * cube))
     peaks = features.peaks
     found = [(int(k), *features.pairs[pair].tolist()) for pair, k in zip(*np.nonzero(peaks), strict=True)]
     assert sorted(found) == sorted(planted)
@@ -99,6 +99,21 @@ def test_a_cube_of_noise_has_hardly_any_feature() -> None:
     features = find_features(Delays(tuple(map(str, range(20))), np.arange(64), cube))
     for found in (features.peaks, features.steps):
         assert np.count_nonzero(found) <= 0.1 * len(features.pairs)
+
+
+def test_errors_with_long_tails_make_no_peaks_where_samples_are_known() -> None:
+    """Student's t with two degrees of freedom in eleven samples of each pair and length, one peak in all of them."""
+    draw = np.random.default_rng(6)
+    samples = 5e-6 * (1 + 0.02 * np.abs(draw.standard_t(2, (11, 64, 12, 12)))).astype(np.float32)
+    samples[:, 30, 3, 4] += 2e-6
+    lower, median, upper = np.quantile(samples, (0.25, 0.5, 0.75), axis=0).astype(np.float32)
+    hosts = tuple(f"n{host}" for host in range(12))
+    known = find_features(Delays(hosts, np.arange(64) * 64, median, lower_quartile=lower, upper_quartile=upper))
+    peaks = [(int(k), *known.pairs[pair].tolist()) for pair, k in zip(*np.nonzero(known.peaks), strict=True)]
+    assert (30, 3, 4) in peaks
+    unknown = find_features(Delays(hosts, np.arange(64) * 64, median))
+    assert len(peaks) <= 0.05 * len(known.pairs)
+    assert np.count_nonzero(unknown.peaks) > 3 * len(peaks)
 
 
 def test_pairs_that_lack_a_value_are_left_out() -> None:

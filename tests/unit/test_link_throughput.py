@@ -68,8 +68,7 @@ class Network:
 def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[InferredTopology, Throughput, Network]:
     topology = infer_made(made)
     network = Network(made.graph, limits)
-    throughput = Measurement(topology, 1).run(network, list(range(made.hosts)), lambda: None)  # type: ignore[arg-type]
-    assert throughput is not None
+    throughput = Measurement(topology, range(made.hosts), 1).run(network, lambda: None)  # type: ignore[arg-type]
     return topology, throughput, network
 
 
@@ -151,7 +150,7 @@ def test_hosts_of_a_narrow_switch_are_measured_one_pair_after_another() -> None:
 
 @pytest.mark.parametrize("made", [three_levels(64), line(16), torus(4, 4)], ids=["tree", "line", "torus"])
 def test_what_runs_at_once_shares_no_link(made: Made) -> None:
-    measurement = Measurement(infer_made(made), 1)
+    measurement = Measurement(infer_made(made), range(made.hosts), 1)
     jobs = [job for jobs in measurement._shared for job in jobs]
     rounds = [*put_into_rounds(jobs), *pair_neighbours(measurement.routes)]
     for together in rounds:
@@ -215,7 +214,6 @@ def test_without_pairs_nothing_is_known() -> None:
     made = thin_trunk()
     network = Network(made.graph)
     network.stopped = True
-    found = Measurement(infer_made(made), 1).run(network, list(range(16)), lambda: None)  # type: ignore[arg-type]
-    assert found is not None
+    found = Measurement(infer_made(made), range(16), 1).run(network, lambda: None)  # type: ignore[arg-type]
     assert np.isnan(found.edge_gbps).all()
     assert np.isnan(found.switch_gbps).all()

@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planned_topologies import as_delays, compare_made, name, name_slow, switch_of, write_plan
 from topology_samples import SHAPES, Made, disturb, line, three_levels, torus, tree, two_levels
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.cli import topology
 from ibprof_converter.latency.delays import Delays
 from ibprof_converter.latency.files import write_delays
-from ibprof_converter.topology.beside import Beside, put_beside
+from ibprof_converter.topology.beside import put_beside
 from ibprof_converter.topology.differences import REGULAR
 from ibprof_converter.topology.dot import read_dot
 from ibprof_converter.topology.infer import Effort, infer
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import join_processes, spread_delays
-from ibprof_converter.topology.reference import Reference, read_reference
+from ibprof_converter.topology.reference import read_reference
 from ibprof_converter.topology.values import take_values
 from ibprof_converter.topology.ways import Ways, find_ways
 
@@ -35,32 +36,6 @@ FABRICS = Path(__file__).parents[1] / "fabrics"
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def name(vertex: int | str) -> str:
-    return f"n{vertex + 1}" if isinstance(vertex, int) else vertex
-
-
-def write_plan(made: Made, path: str = "plan.dot", gbps: float = 100) -> str:
-    lines = [f'  "{name(a)}" -- "{name(b)}" [label={gbps:g}];' for a, b in made.graph.edges]
-    Path(path).write_text("\n".join(["graph plan {", *lines, "}"]))
-    return path
-
-
-def as_delays(made: Made, noise: float = 0.03, seed: int = 1) -> Delays:
-    matrix = disturb(made.delays(), noise, seed).astype(np.float32)
-    return Delays(tuple(name(host) for host in range(made.hosts)), np.array([8]), matrix[None])
-
-
-def compare_made(made: Made, reference: Reference, noise: float = 0.03, seed: int = 1) -> Beside:
-    delays = as_delays(made, noise, seed)
-    found = infer(take_values(delays), Effort(replicates=0)).topology
-    return put_beside(found, reference, delays, 8)
-
-
-def switch_of(made: Made, host: int) -> str:
-    (switch,) = made.graph[host]
-    return str(switch)
 
 
 class TestDot:
@@ -241,6 +216,29 @@ class TestFaultsThatWerePutIn:
         beside = compare_made(made, reference)
         ends = [{beside.reference.names[end] for end in beside.reference.link[each.link]} for each in beside.slow]
         assert ends == [set(link)]
+
+    @given(st.integers(0, 15), st.integers(0, 15), st.sampled_from(["s.0", "s.1", "s.2", "s.3"]), st.integers(0, 9))
+    @settings(max_examples=15, deadline=None)
+    def test_a_slow_uplink_beside_a_wrong_cable(self, host: int, other: int, uplink: str, seed: int) -> None:
+        plan, made = two_levels(16), two_levels(16)
+        old, new = switch_of(made, host), switch_of(made, other)
+        if old == new:
+            return
+        made.graph.remove_edge(host, old)
+        made.graph.add_edge(host, new, us=1.0)
+        made.graph.edges["s", uplink]["us"] = 3.0
+        beside = compare_made(made, read_reference(write_plan(plan)), seed=seed)
+        assert name_slow(beside) == {frozenset(("s", uplink))}
+        assert [(each.host, each.found_switch) for each in beside.comparison.misplaced] == [(name(host), new)]
+        assert beside.differences == 2
+
+    def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
+        """Those behind it are farther from all others than the hosts of another pod are from one another."""
+        plan, made = tree(2, 2, 4), tree(2, 2, 4)
+        made.graph.edges["s.0", "s.0.1"]["us"] = 6.0
+        beside = compare_made(made, read_reference(write_plan(plan)))
+        assert name_slow(beside) == {frozenset(("s.0", "s.0.1"))}
+        assert beside.differences == 1
 
     def test_a_trunk_that_has_no_like(self) -> None:
         made = tree(2, 4)

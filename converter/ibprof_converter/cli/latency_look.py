@@ -98,7 +98,7 @@ def add_features(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_features(arguments: argparse.Namespace) -> None:
-    delays = read_delays(arguments.delays, statistics=(), unit=_UNITS[arguments.unit])
+    delays = read_delays(arguments.delays, ("lower_quartile", "upper_quartile"), _UNITS[arguments.unit])
     features = clusters = compressed = None
     if len(delays.lengths) >= FEWEST_LENGTHS:
         features = find_features(

@@ -24,7 +24,7 @@ from ibprof_converter.latency.mpi import start_mpi
 from ibprof_converter.latency.progress import Meter, show_seconds
 from ibprof_converter.latency.together import Beat, on_first
 from ibprof_converter.outputs.inferred import describe_topology
-from ibprof_converter.topology.measure import Measurement
+from ibprof_converter.topology.measure import Measurement, follow
 from ibprof_converter.topology.model import InferredTopology, Throughput
 from ibprof_converter.topology.read import read_topology
 
@@ -73,29 +73,38 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _measure(module: Any, arguments: argparse.Namespace, streaming: Streaming) -> int:
     comm = module.COMM_WORLD.Dup()
-    topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(arguments.topology)))
-    ranks = find_ranks(topology.hosts, comm.allgather(module.Get_processor_name()), str(arguments.topology))
-    if topology.directed:
-        raise UsageError(f"{arguments.topology}: arcs that lead one way tell no route; infer by another method")
+    processors = comm.allgather(module.Get_processor_name())
+    planned = on_first(comm, lambda: _plan(arguments, processors))
     beat = Beat(comm)
     meter = Meter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
-    measurement = Measurement(topology, arguments.repetitions, arguments.pairs)
-    if comm.rank == 0:
+    rounds = planned[1].rounds if planned else 0
+    if planned:
         each = 2 * arguments.repetitions * 1.5 * streaming.seconds
-        rounds = measurement.rounds
-        meter.say(f"{len(topology.hosts)} hosts, {rounds} rounds of measurements; about {show_seconds(rounds * each)}")
+        meter.say(
+            f"{len(planned[0].hosts)} hosts, {rounds} rounds of measurements; about {show_seconds(rounds * each)}"
+        )
     if arguments.dry_run:
         return 0
     flows = Flows(comm, beat, streaming)
     with beat:
-        if comm.rank == 0:
-            meter.start("measuring", measurement.rounds)
-        throughput = measurement.run(flows, ranks, lambda: meter.advance(1) if comm.rank == 0 else None)
-        if comm.rank == 0:
+        if planned:
+            topology, measurement = planned
+            meter.start("measuring", rounds)
+            topology = replace(topology, throughput=measurement.run(flows, lambda: meter.advance(1)))
             meter.stop()
-    on_first(comm, lambda: _write(arguments, replace(topology, throughput=throughput)))
+        else:
+            follow(flows)
+    on_first(comm, lambda: _write(arguments, topology))
     number: int = comm.allreduce(beat.signal, module.MAX)
     return KILLED_BY + number if number else 0
+
+
+def _plan(arguments: argparse.Namespace, processors: Sequence[str]) -> tuple[InferredTopology, Measurement]:
+    topology = read_topology(arguments.topology)
+    if topology.directed:
+        raise UsageError(f"{arguments.topology}: arcs that lead one way tell no route; infer by another method")
+    ranks = find_ranks(topology.hosts, processors, str(arguments.topology))
+    return topology, Measurement(topology, ranks, arguments.repetitions, arguments.pairs)
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:

@@ -36,6 +36,17 @@ _STRINGS = 101
 _log = logging.getLogger(__name__)
 
 
+def has_layout(path: Path) -> bool:
+    """Whether a file of NetCDF-4 has clustbench's variables: the newer programs around it write such."""
+    from netCDF4 import Dataset  # noqa: PLC0415  (slow to import)
+
+    try:
+        with Dataset(os.fspath(path)) as dataset:
+            return {"data", "proc_num"} <= set(dataset.variables)
+    except (OSError, RuntimeError, ValueError, UnicodeError):
+        return False  # whoever reads it says why
+
+
 def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
     """Read the file and, where its name ends as clustbench's do, the others of its prefix.
 

@@ -54,6 +54,8 @@ class Features:
         peak_correlations: float32 [P, L].
         step_correlations: float32 [P, L - 1]; at k, between the lengths k and k + 1.
         peak_threshold, step_threshold: a correlation beyond it, up or down, is a feature.
+        scattered: bool [P, L], where samples scatter as far as a peak would have to stand out, so that there is none.
+            None: samples are not known.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -62,11 +64,13 @@ class Features:
     step_correlations: Profiles
     peak_threshold: float
     step_threshold: float
+    scattered: npt.NDArray[np.bool_] | None = None
 
     @property
     def peaks(self) -> npt.NDArray[np.int8]:
         """1 where a delay stands out upwards, -1 downwards, else 0: int8 [P, L]."""
-        return _signs(self.peak_correlations, self.peak_threshold)
+        signs = _signs(self.peak_correlations, self.peak_threshold)
+        return signs if self.scattered is None else np.where(self.scattered, 0, signs).astype(np.int8)
 
     @property
     def steps(self) -> npt.NDArray[np.int8]:
@@ -78,7 +82,8 @@ def find_features(delays: Delays, peak_threshold: float | None = None, step_thre
     """Find peaks and steps of all pairs.
 
     The straight line of delay over length is taken off first, so that what a bandwidth costs is no feature. Steps are
-    looked for in profiles that a median filter of width 3 has freed of peaks.
+    looked for in profiles that a median filter of width 3 has freed of peaks. Where quartiles are known, a peak's lie
+    apart from those of the lengths beside it: errors with long tails make values that stand out, too.
 
     Args:
         delays: of `FEWEST_LENGTHS` lengths at least.
@@ -90,13 +95,23 @@ def find_features(delays: Delays, peak_threshold: float | None = None, step_thre
     if len(delays.lengths) < FEWEST_LENGTHS:
         raise ValueError(f"peaks and steps need {FEWEST_LENGTHS} message lengths")
     pairs = np.argwhere(delays.measured.all(axis=0))
-    profiles = np.ascontiguousarray(delays.median[:, pairs[:, 0], pairs[:, 1]].T)
+
+    def rows_of(cube: npt.NDArray[np.float32]) -> Profiles:
+        return np.ascontiguousarray(cube[:, pairs[:, 0], pairs[:, 1]].T)
+
+    profiles = rows_of(delays.median)
     peaks = np.empty_like(profiles)
     steps = np.empty((len(profiles), len(delays.lengths) - 1), np.float32)
+    quartiles = [rows_of(each) for each in (delays.lower_quartile, delays.upper_quartile) if each is not None]
+    scattered = np.empty(profiles.shape, bool) if len(quartiles) == 2 else None
     rows = max(_BLOCK // len(delays.lengths), 1)
     for start in range(0, len(profiles), rows):
-        block = profiles[start : start + rows].astype(np.float64)
-        peaks[start : start + rows], steps[start : start + rows] = _correlate(block, delays.lengths)
+        some = slice(start, start + rows)
+        block = profiles[some].astype(np.float64)
+        peaks[some], steps[some] = _correlate(block, delays.lengths)
+        if scattered is not None:
+            lower, upper = (each[some] for each in quartiles)
+            scattered[some] = _find_scattered(block, lower, upper, delays.lengths)
     noise = 1 + _FAINT * np.random.default_rng(0).standard_normal((_NOISE_PROFILES, len(delays.lengths)))
     of_noise = _correlate(noise, delays.lengths)
     return Features(
@@ -106,7 +121,24 @@ def find_features(delays: Delays, peak_threshold: float | None = None, step_thre
         steps,
         choose_threshold(peaks, of_noise[0]) if peak_threshold is None else peak_threshold,
         choose_threshold(steps, of_noise[1]) if step_threshold is None else step_threshold,
+        scattered,
     )
+
+
+def _find_scattered(
+    profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Tell where the quartiles overlap with those of a length beside, off the line of delay over length."""
+    level = detrend(profiles, lengths)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
+    above, below = np.ones(profiles.shape, bool), np.ones(profiles.shape, bool)
+    above[:, 1:] &= low[:, 1:] > high[:, :-1]
+    above[:, :-1] &= low[:, :-1] > high[:, 1:]
+    below[:, 1:] &= high[:, 1:] < low[:, :-1]
+    below[:, :-1] &= high[:, :-1] < low[:, 1:]
+    # Of pairs without samples nothing is told.
+    return ~(above | below) & np.isfinite(low) & np.isfinite(high)
 
 
 def _correlate(

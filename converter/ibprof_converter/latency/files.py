@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.latency.classic import CLASSIC_MAGICS, read_classic, write_classic
+from ibprof_converter.latency.classic import CLASSIC_MAGICS, has_layout, read_classic, write_classic
 from ibprof_converter.latency.delays import LOCATIONS, STATISTICS, Delays, clear_diagonal
 from ibprof_converter.latency.matrices import NUMPY_MAGIC, read_numpy, read_text_matrix, write_text_matrix
 from ibprof_converter.latency.netcdf import NETCDF4_MAGIC, read_netcdf, write_netcdf
@@ -51,10 +51,10 @@ def read_delays(
             magic = file.read(8)
     except OSError as error:
         raise InputError(path, None, "a readable file", error.strerror or str(error)) from error
-    if magic.startswith(NETCDF4_MAGIC):
-        delays = read_netcdf(path, wanted)
-    elif magic.startswith(CLASSIC_MAGICS):
+    if magic.startswith(CLASSIC_MAGICS) or (magic.startswith(NETCDF4_MAGIC) and has_layout(path)):
         delays = read_classic(path, wanted)
+    elif magic.startswith(NETCDF4_MAGIC):
+        delays = read_netcdf(path, wanted)
     elif magic.startswith(NUMPY_MAGIC):
         delays = read_numpy(path, unit)
     else:

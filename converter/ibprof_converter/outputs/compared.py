@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import deque
 from html import escape
 from math import isnan
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,14 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ibprof_converter.outputs.graph import quote_dot, quote_line
 from ibprof_converter.topology.beside import Beside
+from ibprof_converter.topology.compare import find_leaves
 from ibprof_converter.topology.differences import REGULAR
 from ibprof_converter.topology.path_times import NOT_PASSED
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
 """White, on a page that is not black."""
+_NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
 
@@ -111,8 +113,8 @@ def write_dot(file: TextIO, beside: Beside) -> None:
         colour = f", color={quote_dot(_NAMED)}, penwidth=3" if vertex in named else ""
         shape = "ellipse" if beside.reference.is_end[vertex] else "box"
         file.write(f"  {vertex} [label={quote_dot(name)}, shape={shape}{colour}];\n")
-    for a, b, colour, label, width in _coloured_links(beside):
-        dashed = ", style=dashed" if colour == _MISSING else ""
+    for a, b, colour, label, width, is_dashed in _coloured_links(beside):
+        dashed = ", style=dashed" if is_dashed else ""
         file.write(f"  {a} -- {b} [color={quote_dot(colour)}, penwidth={width}, label={quote_dot(label)}{dashed}];\n")
     file.write("}\n")
 
@@ -126,8 +128,8 @@ def write_svg(file: TextIO, beside: Beside) -> None:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {height:g}" font-family="sans-serif" '
         'font-size="11">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
     )
-    for a, b, colour, label, width in _coloured_links(beside):
-        dashed = ' stroke-dasharray="6 4"' if colour == _MISSING else ""
+    for a, b, colour, label, width, is_dashed in _coloured_links(beside):
+        dashed = ' stroke-dasharray="6 4"' if is_dashed else ""
         ends = f'x1="{x[a]:.1f}" y1="{y[a]:.1f}" x2="{x[b]:.1f}" y2="{y[b]:.1f}"'
         told = escape(quote_line(f"{names[a]} to {names[b]} {label}"))
         file.write(f'<line {ends} stroke="{colour}" stroke-width="{width}"{dashed}><title>{told}</title></line>\n')
@@ -153,23 +155,47 @@ def _named_vertices(beside: Beside) -> set[int]:
     return {vertex[name] for name in names if name in vertex}
 
 
-def _coloured_links(beside: Beside) -> list[tuple[int, int, str, str, int]]:
-    """Give each link's ends, colour, label and width."""
+class _Line(NamedTuple):
+    """A link as it is drawn, between two vertices."""
+
+    a: int
+    b: int
+    colour: str
+    label: str = ""
+    width: int = 2
+    dashed: bool = False
+
+
+def _coloured_links(beside: Beside) -> list[_Line]:
+    """Give the lines of the reference's links, then of those that it has not."""
     reference, comparison = beside.reference, beside.comparison
-    ends = reference.link.tolist()
-    slow = {each.link for each in beside.slow}
+    vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
+    vertex |= dict(zip(beside.matched.names, beside.matched.vertex.tolist(), strict=True))
+    missing = {frozenset(vertex[name] for name in pair) for pair in comparison.missing}
+    # Where each switch is the own one of one host, the hosts' link is the one between these.
+    own = dict(zip(beside.matched.vertex.tolist(), find_leaves(reference, beside.matched.vertex).tolist(), strict=True))
+    missing |= {frozenset(own.get(each, each) for each in pair) for pair in missing}
+    extra = [(vertex[a], vertex[b]) for a, b in comparison.extra]
+    ends, slow = reference.link.tolist(), {each.link for each in beside.slow}
     if comparison.kind == REGULAR:
-        vertex = dict(zip(beside.matched.names, beside.matched.vertex.tolist(), strict=True))
-        missing = {frozenset(vertex[name] for name in pair) for pair in comparison.missing}
-        rows = [(a, b, _MISSING if frozenset((a, b)) in missing else _FOUND, "", 2) for a, b in ends]
-        return [*rows, *((vertex[a], vertex[b], _EXTRA, "not in the reference", 1) for a, b in comparison.extra)]
+        lines = [
+            _Line(a, b, _MISSING if lost else _FOUND, width=5 if link in slow else 2, dashed=lost)
+            for link, (a, b) in enumerate(ends)
+            for lost in (frozenset((a, b)) in missing,)
+        ]
+        return [*lines, *(_Line(a, b, _EXTRA, _NOT_THERE, 1) for a, b in extra)]
+    others = [_Line(a, b, _NAMED, _NOT_THERE) for a, b in extra]
     if beside.times is None:
-        return [(a, b, _NEVER_PASSED, "", 1) for a, b in ends]
+        return [_Line(a, b, _NEVER_PASSED, width=1, dashed=frozenset((a, b)) in missing) for a, b in ends] + others
     colours = zip(beside.times.colours(), beside.times.saturation().tolist(), beside.times.seconds, strict=True)
-    return [
-        (a, b, _shade(colour, strength), "" if isnan(seconds) else f"{seconds * 1e6:.3g} us", 5 if link in slow else 2)
-        for link, ((a, b), (colour, strength, seconds)) in enumerate(zip(ends, colours, strict=True))
-    ]
+    lines = []
+    for link, ((a, b), (colour, strength, seconds)) in enumerate(zip(ends, colours, strict=True)):
+        if frozenset((a, b)) in missing:
+            lines.append(_Line(a, b, _NAMED, "missing", dashed=True))
+        else:
+            label = "" if isnan(seconds) else f"{seconds * 1e6:.3g} us"
+            lines.append(_Line(a, b, _shade(colour, strength), label, 5 if link in slow else 2))
+    return lines + others
 
 
 def _shade(colour: str, strength: float) -> str:

@@ -9,15 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.compare import Matched, compare, match_hosts, reduce_graph
+from ibprof_converter.topology.compare import (
+    Matched,
+    are_linked_in_circles,
+    compare,
+    find_leaves,
+    match_hosts,
+    reduce_graph,
+)
 from ibprof_converter.topology.differences import Apart, Comparison
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import PathTimes, join_processes, spread_delays
 from ibprof_converter.topology.reference import Reference
+from ibprof_converter.topology.regress import LARGEST_WITH_CIRCLES, keep_unique
 from ibprof_converter.topology.slow import LEAST_DELAY, LEAST_SPEED, SlowLink, find_slow_by_speed, find_slow_links
 from ibprof_converter.topology.ways import find_ways
 
 _MOST_PAIRS = 300_000
+_MOST_SWITCHES = 2048
 _LONG_MESSAGE = 4096
 
 
@@ -78,9 +87,26 @@ def put_beside(
     ways = find_ways(reference, *matched.vertex[pair].T)
     seconds = matrix[tuple(pair.T)]
     times = spread_delays(ways, seconds, reference.gbps, length)
+    leaf = find_leaves(reference, matched.vertex)
+    circles = are_linked_in_circles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
+    if circles and reference.vertices <= LARGEST_WITH_CIRCLES:
+        ways = keep_unique(reference, ways, matched.vertex[pair[:, 0]], LEAST_DELAY)
     slow = find_slow_links(reference, ways, seconds, least_delay)
     # Who is near to whom is not to be told by a slow link.
-    comparison = compare(found, reference, matched, _without_slow_hosts(matrix, reference, matched, slow))
+    corrected = without_slow_links(matrix, reference, matched.vertex, slow, between=not circles)
+    comparison = compare(found, reference, matched, corrected)
+    gone = _find_elsewhere(comparison)
+    elsewhere = np.array([name in gone for name in matched.names], bool)
+    if elsewhere.any():
+        # Nor what is slow by hosts whose ways are others than the reference's.
+        seconds = np.where(elsewhere[pair].any(axis=1), np.nan, seconds)
+        slow = find_slow_links(reference, ways, seconds, least_delay)
+        corrected = without_slow_links(matrix, reference, matched.vertex, slow, between=not circles)
+        comparison = compare(found, reference, matched, corrected)
+    missing = {frozenset(pair) for pair in comparison.missing}
+    slow = [
+        each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
+    ]
     comparison = replace(comparison, apart=_not_by_slow_links(comparison.apart, reference, matched, slow))
     if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
         known = {each.link for each in slow}
@@ -89,16 +115,46 @@ def put_beside(
     return Beside(reference, matched, comparison, times, length, tuple(slow))
 
 
-def _without_slow_hosts(
-    matrix: npt.NDArray[np.float64], reference: Reference, matched: Matched, slow: list[SlowLink]
+def _find_elsewhere(comparison: Comparison) -> frozenset[str]:
+    """Give the hosts that are not where the reference has them."""
+    hosts = [each.host for each in comparison.misplaced]
+    return frozenset(hosts + [host for each in comparison.rehung for host in each.hosts])
+
+
+def without_slow_links(
+    matrix: npt.NDArray[np.float64],
+    reference: Reference,
+    vertex: npt.NDArray[np.int64],
+    slow: list[SlowLink],
+    between: bool = True,
 ) -> npt.NDArray[np.float64]:
-    corrected = matrix.copy()
-    host_of = {vertex: host for host, vertex in enumerate(matched.vertex.tolist())}
+    """Take what slow links add off the delays of all that pass them.
+
+    Args:
+        matrix: float64 [host, host], seconds.
+        reference: whose links they are.
+        vertex: int64 [host], of the reference.
+        slow: the links.
+        between: also those between switches, not of hosts alone.
+    """
+    excess = np.zeros(len(reference.link))
     for each in slow:
-        for host in (host_of[end] for end in reference.link[each.link].tolist() if end in host_of):
-            corrected[host] -= each.excess_seconds
-            corrected[:, host] -= each.excess_seconds
-            corrected[host, host] = 0.0
+        excess[each.link] = each.excess_seconds
+    of_hosts = np.isin(reference.link, vertex)
+    own = np.zeros(reference.vertices)
+    np.add.at(own, reference.link[of_hosts], np.repeat(excess, 2).reshape(-1, 2)[of_hosts])
+    corrected = matrix - own[vertex][:, None] - own[vertex]
+    excess[of_hosts.any(axis=1)] = 0.0
+    leaf = find_leaves(reference, vertex)
+    if between and excess.any() and len(np.unique(leaf)) <= _MOST_SWITCHES:
+        # The ways of all hosts of a switch have the same links between switches.
+        _, first, switch = np.unique(leaf, return_index=True, return_inverse=True)
+        pair = np.argwhere(~np.eye(len(first), dtype=bool))
+        ways = find_ways(reference, *vertex[first[pair]].T)
+        added = np.zeros((len(first), len(first)))
+        added[tuple(pair.T)] = np.bincount(ways.pair, excess[ways.link], len(pair))
+        corrected -= added[np.ix_(switch.ravel(), switch.ravel())]
+    np.fill_diagonal(corrected, 0.0)
     return corrected
 
 

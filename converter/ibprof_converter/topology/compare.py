@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.topology.between_switches import find_other_links, find_rehung, look_between
 from ibprof_converter.topology.differences import (
     HIERARCHICAL,
     REGULAR,
@@ -24,11 +25,9 @@ from ibprof_converter.topology.differences import (
     Misplaced,
     Names,
     Regrouped,
-    Rehung,
 )
 from ibprof_converter.topology.infer import Effort, infer
 from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.path_times import join_processes
 from ibprof_converter.topology.reference import Reference
 from ibprof_converter.topology.values import Values
 
@@ -185,19 +184,30 @@ def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -
 def _compare_switches(
     found: InferredTopology, reference: Reference, matched: Matched, graph: nx.Graph, delays: Floats
 ) -> Comparison:
-    """Compare who is on a switch with whom, and which switches are near to one another."""
+    """Compare who is on a switch with whom, and which switches are near to one another, or linked."""
     hosts = Comparison(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
         return replace(hosts, unknown=("fewer than three hosts tell nothing of switches",))
-    if not found.switches:
-        return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
     own = [members[0] for members in matched.of_inferred]
-    was, leaf = _find_leaves(reference, matched)
-    now = _group(found, own)
-    hosts, moved = _compare_groups(hosts, was, now, leaf, delays)
-    rehung = _compare_places(reference, matched, delays, (was, leaf, moved))
+    leaf = find_leaves(reference, matched.vertex)
+    was = np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
+    names = np.array([reference.names[each] for each in leaf.tolist()])
+    circles = are_linked_in_circles(graph, matched.vertex, leaf)
+    if not found.switches and not circles:
+        return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
+    # Hosts of a torus of switches may have been taken for a torus of hosts.
+    now = _group(found, own) if found.switches else _group_by_delay(was, delays)
+    hosts, moved = _compare_groups(hosts, was, now, names, delays)
+    between = look_between(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
+    if circles:
+        links = find_other_links(between, graph)
+        if links is not None:
+            return replace(hosts, missing=links[0], extra=links[1])
+        unknown = "which switches are linked: delays over one link and over more do not differ clearly"
+        return replace(hosts, rehung=find_rehung(between), unknown=(*hosts.unknown, unknown))
+    rehung = find_rehung(between)
     for each in rehung:
-        moved |= leaf == each.switch
+        moved |= names == each.switch
     hosts = replace(hosts, rehung=rehung)
     expected = _expect(reference, matched, graph)
     kept = np.flatnonzero(~moved).tolist()
@@ -206,8 +216,18 @@ def _compare_switches(
     if was_part is None or now_part is None:
         unknown = "there are circles of switches, of which only who is on which switch is compared"
         return replace(hosts, unknown=(*hosts.unknown, unknown))
-    merged = [frozenset(np.flatnonzero(np.isin(leaf, names)).tolist()) for names in hosts.merged]
+    merged = [frozenset(np.flatnonzero(np.isin(names, each)).tolist()) for each in hosts.merged]
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
+
+
+def are_linked_in_circles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
+    """Whether switches that all have hosts are linked in circles: a torus, a hypercube, a dragonfly.
+
+    Args:
+        graph: what delays can show of the reference.
+        hosts, leaf: int64 [host], vertices of the hosts and of their switches.
+    """
+    return set(graph) == {*hosts.tolist(), *leaf.tolist()} and not nx.is_tree(graph)
 
 
 def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> InferredTopology:
@@ -243,16 +263,27 @@ def _group(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
     return np.unique(place[list(hosts)], return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _find_leaves(reference: Reference, matched: Matched) -> tuple[Integers, npt.NDArray[np.str_]]:
-    """Number and name the switch of each host in the reference; one with several links is one by itself."""
+def _group_by_delay(was: Integers, delays: Floats) -> Integers:
+    """Number the switch of each host: the one that it is expected on, unless the hosts of another one are nearer."""
+    member = np.eye(was.max() + 1)[was]
+    there = np.isfinite(delays) & (delays > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (np.where(there, delays, 0.0) @ member) / (there @ member)
+    own = mean[np.arange(len(was)), was]
+    nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
+    is_nearer = mean[np.arange(len(was)), nearest] < (1 - _AS_NEAR) * own
+    return np.where(is_nearer, nearest, was).astype(np.int64)
+
+
+def find_leaves(reference: Reference, hosts: Integers) -> Integers:
+    """Give the switch of each host in the reference, int64 [host], vertices; one with several links is its own."""
     graph = reference.adjacency()
-    leaf = matched.vertex.copy()
-    for place, vertex in enumerate(matched.vertex.tolist()):
+    leaf = hosts.copy()
+    for place, vertex in enumerate(hosts.tolist()):
         near = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
         if len(near) == 1:
             leaf[place] = near[0]
-    names = np.array([reference.names[each] for each in leaf.tolist()])
-    return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64), names
+    return leaf
 
 
 def _compare_groups(
@@ -300,43 +331,8 @@ def _compare_groups(
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
     """Whether a host's delays themselves say that it is nearer to some hosts than to others."""
-    return bool(np.nanmedian(delay[these]) < (1 - _AS_NEAR / 2) * np.nanmedian(delay[those]))
-
-
-def _compare_places(
-    reference: Reference,
-    matched: Matched,
-    delays: Floats,
-    groups: tuple[Integers, npt.NDArray[np.str_], npt.NDArray[np.bool_]],
-) -> tuple[Rehung, ...]:
-    """Tell switches whose nearest ones are others than expected.
-
-    Args:
-        reference, matched, delays: as for `compare`.
-        groups: the number of each host's switch, its name, and whether the host itself is elsewhere.
-    """
-    was, leaf, moved = groups
-    members = [own for each in np.unique(was) if len(own := np.flatnonzero((was == each) & ~moved))]
-    if len(members) < 3:
-        return ()
-    first = np.array([own[0] for own in members])
-    hops = reference.count_hops(matched.vertex[first]).astype(np.float64)
-    delay = join_processes(delays, [own.tolist() for own in members])
-    for each in (hops, delay):
-        np.fill_diagonal(each, np.inf)
-    delay = np.minimum(np.nan_to_num(delay, nan=np.inf), np.nan_to_num(delay.T, nan=np.inf))
-    expected = hops <= hops.min(axis=1, keepdims=True)
-    near = delay <= (1 + _AS_NEAR) * delay.min(axis=1, keepdims=True)
-    names = leaf[first]
-    return tuple(
-        Rehung(
-            str(names[row]),
-            tuple(matched.names[host] for host in members[row].tolist()),
-            tuple(names[expected[row]].tolist()),
-            tuple(names[near[row]].tolist()),
-        )
-        for row in np.flatnonzero(~(expected & near).any(axis=1) & np.isfinite(delay).any(axis=1)).tolist()
-    )
+    near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
+    return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:

@@ -89,8 +89,8 @@ class Comparison:
         not_measured: hosts of the reference that nobody measured; no difference.
         similarity: share of the reference's links that were found, weighed by their probability; nan for hierarchical
             ones.
-        missing: links of a regular reference that were not found.
-        extra: links that were found and a regular reference lacks.
+        missing: links of the reference that were not found: between hosts, or between switches that all have hosts.
+        extra: links that were found and the reference lacks.
         misplaced: wrong cables of hosts.
         apart: hosts away from their switch.
         merged: switches of the reference that delays do not tell apart; no difference.

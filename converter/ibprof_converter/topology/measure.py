@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof_converter.latency.flows import Flows
-from ibprof_converter.topology.jobs import Job, put_into_rounds
+from ibprof_converter.topology.jobs import Job, Pair, put_into_rounds
 from ibprof_converter.topology.model import InferredTopology, Throughput
 from ibprof_converter.topology.routes import Routes
 from ibprof_converter.topology.throughput import Result, find_throughput, is_wide_enough
@@ -20,22 +21,27 @@ from ibprof_converter.topology.throughput_plan import (
     probe_switches,
 )
 
+Rates = npt.NDArray[np.float64] | None
+
 _GBPS = 8e-9
 """Bytes a second -> Gb/s."""
 
 
 class Measurement:
-    """All that is measured of a topology; the same on every process.
+    """All that is measured of a topology, planned on the first process; the others `follow`.
 
     Args:
         topology: undirected.
+        ranks: of each host, the rank that measures.
         repetitions: of each round; of each job the best one counts, since whatever else is on the network only takes.
         most: pairs that send over a link at the same time; None for as many as there are.
     """
 
-    def __init__(self, topology: InferredTopology, repetitions: int, most: int | None = None) -> None:
+    def __init__(
+        self, topology: InferredTopology, ranks: Sequence[int], repetitions: int, most: int | None = None
+    ) -> None:
         self.routes = Routes(topology)
-        self.repetitions = repetitions
+        self.ranks, self.repetitions = ranks, repetitions
         self._probes = probe_switches(self.routes)
         self._neighbours = pair_neighbours(self.routes)
         cables = self.routes.places.cable.tolist()
@@ -54,16 +60,12 @@ class Measurement:
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self.routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
 
-    def run(self, flows: Flows, ranks: Sequence[int], advance: Callable[[], None]) -> Throughput | None:
-        """Measure it all, or as far as it goes until all are told to stop.
+    def run(self, flows: Flows, advance: Callable[[], None]) -> Throughput:
+        """Measure it all, or as far as it goes until all are told to stop; what links carry.
 
         Args:
-            flows: of this process.
-            ranks: of each host, the rank that measures.
+            flows: of the first process.
             advance: told after each round.
-
-        Returns:
-            What links carry, on the first process; None on the others.
         """
         found: dict[Job, Result] = {}
 
@@ -71,7 +73,7 @@ class Measurement:
             for jobs in rounds:
                 if flows.stopped:
                     break
-                found.update(self._do_round(flows, ranks, jobs))
+                found.update(self._do_round(flows, jobs))
                 advance()
 
         do(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
@@ -80,31 +82,41 @@ class Measurement:
             for switch, jobs in self._probes.items()
             if all(job in found for job in jobs) and not is_wide_enough(*(found[job] for job in jobs))
         ]
-        do(put_into_rounds(pair_hosts_of_switches(self.routes, flows.comm.bcast(narrow))))
+        do(put_into_rounds(pair_hosts_of_switches(self.routes, narrow)))
         do(self._neighbours)
         do(self._shared)
-        if flows.comm.rank:
-            return None
+        flows.comm.bcast(None)
         through = {switch: found[job] for switch, job in self._through.items() if job in found}
         return find_throughput(self.routes, list(found.values()), through)
 
-    def _do_round(self, flows: Flows, ranks: Sequence[int], jobs: Sequence[Job]) -> dict[Job, Result]:
-        """Do the jobs of a round at the same time, there and back; the results, on the first process."""
-        pairs = [(ranks[one], ranks[other]) for job in jobs for one, other in job.pairs]
-        there, back = [], []
-        for _ in range(self.repetitions):
-            there.append(flows.measure(pairs))
-            back.append(flows.measure([(other, one) for one, other in pairs]))
-        if flows.comm.rank:
-            return {}
+    def _do_round(self, flows: Flows, jobs: Sequence[Job]) -> dict[Job, Result]:
+        """Do the jobs of a round at the same time, there and back."""
+        pairs = [(self.ranks[one], self.ranks[other]) for job in jobs for one, other in job.pairs]
+        directions = _send_both_ways(flows, flows.comm.bcast((pairs, self.repetitions)))
         results, begin = {}, 0
         for job in jobs:
             own = slice(begin, begin + len(job.pairs))
             begin = own.stop
             of_directions = []
-            for attempts in (there, back):
+            for attempts in directions:
                 rates = [attempt[own] for attempt in attempts if attempt is not None]
                 of_directions.append(max(rates, key=lambda each: float(each.sum())))
             slower = min(of_directions, key=lambda each: float(each.sum()))
             results[job] = Result(job, np.asarray(slower) * _GBPS)
         return results
+
+
+def follow(flows: Flows) -> None:
+    """Do a process's part of what the first one has planned and runs."""
+    while (todo := flows.comm.bcast(None)) is not None:
+        _send_both_ways(flows, todo)
+
+
+def _send_both_ways(flows: Flows, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
+    """Let pairs of ranks send, there and back, some times; the rates of each time, on the first process."""
+    pairs, repetitions = todo
+    there, back = [], []
+    for _ in range(repetitions):
+        there.append(flows.measure(pairs))
+        back.append(flows.measure([(other, one) for one, other in pairs]))
+    return there, back

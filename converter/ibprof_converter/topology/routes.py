@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
-from math import isinf
+from math import isinf, nan
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +52,13 @@ class Routes:
         """Give what is between the switches of two hosts, seconds."""
         return float(self.distance[self.places.host_switch[one], self.places.host_switch[other]])
 
+    def nearest(self, host: int) -> int:
+        """Give the host whose switch is nearest to a host's own."""
+        own = self.places.host_switch
+        apart = self.distance[own[host], own]
+        apart[host] = nan
+        return int(np.nanargmin(apart))
+
     def switches(self, one: int, other: int) -> list[int]:
         """Give the switches between two hosts, from the first one's; none where there is no way."""
         first, at = (int(self.places.host_switch[host]) for host in (one, other))
@@ -70,10 +76,6 @@ class Routes:
         cables = (self._cable[frozenset(step)] for step in pairwise(way))
         ends = (int(self.places.host_edge[host]) for host in (one, other))
         return frozenset([int(self.places.cable_edge[row]) for row in cables] + [end for end in ends if end != NO_EDGE])
-
-    def next_switch(self, at: int, to: int) -> int:
-        """Give the switch after one on the way to another; the switch itself when that is it."""
-        return at if at == to else int(self._before[to, at])
 
     def edge_between(self, one: int, other: int) -> int:
         """Give the topology's edge between two switches that a cable joins."""
@@ -95,28 +97,33 @@ class Routes:
         Spread: of each branch of `near` one after another, so that the first few have as little in common as can be.
         """
         cable = self._cable[frozenset((near, far))]
-        of_host = self.distance[:, self.places.host_switch]
-        by_near = self._weight[cable] + of_host[near]
-        hosts = np.flatnonzero(by_near <= of_host[far] * (1 + 1e-9))
-        return self.spread(near, hosts.tolist())
+        own = self.places.host_switch
+        by_near = self._weight[cable] + self.distance[near, own]
+        return self.spread(near, np.flatnonzero(by_near <= self.distance[far, own] * (1 + 1e-9)))
 
-    def spread(self, at: int, hosts: list[int]) -> list[int]:
+    def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
         """Put hosts in such an order: one of each branch of a switch, then a second one of each, the nearest first.
 
         Of the hosts of a branch likewise one of each switch comes first. Hosts on the switch itself are a branch each.
         """
-        own = self.places.host_switch
-        nearest = sorted(hosts, key=lambda host: (self.distance[at, own[host]], own[host], host))
-        by_switch = _deal(nearest, lambda host: host if own[host] == at else -1 - int(own[host]))
-        return _deal(by_switch, lambda host: host if own[host] == at else -1 - self.next_switch(at, int(own[host])))
+        chosen = np.asarray(hosts, np.int64)
+        own = self.places.host_switch[chosen]
+        chosen = chosen[np.lexsort((chosen, own, self.distance[at, own]))]
+        own = self.places.host_switch[chosen]
+        chosen = chosen[_deal(np.where(own == at, -1 - chosen, own))]
+        return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
+
+    def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Give a number for the part of the network that each host is in without a switch; hosts on it are one each."""
+        own = self.places.host_switch[hosts]
+        return np.where(own == at, -1 - hosts, self._before[own, at])
 
 
-def _deal(hosts: list[int], group_of: Callable[[int], int]) -> list[int]:
-    """Give the first of each group, then the second of each, and so on; in their order."""
-    count: dict[int, int] = {}
-    turn = []
-    for host in hosts:
-        group = group_of(host)
-        turn.append(count.get(group, 0))
-        count[group] = turn[-1] + 1
-    return [host for _, _, host in sorted(zip(turn, range(len(hosts)), hosts, strict=True))]
+def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
+    """Give the places of the first of each group, then of the second of each, and so on; in their order."""
+    order = np.argsort(group, kind="stable")
+    begins = np.diff(group[order], prepend=group[order[:1]] - 1) != 0
+    first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    turn = np.empty(len(group), np.int64)
+    turn[order] = np.arange(len(group)) - first
+    return np.argsort(turn, kind="stable")

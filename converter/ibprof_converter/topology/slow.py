@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.topology.link_fit import find_slow_by_fit
 from ibprof_converter.topology.reference import Reference
 from ibprof_converter.topology.ways import Ways
 
@@ -38,7 +39,8 @@ class SlowLink:
         link: of the reference.
         why: a sentence.
         ratio: how many times slower.
-        excess_seconds: what it adds to a delay beyond what links like it add; 0 where its throughput tells on it.
+        excess_seconds: what it adds to a delay beyond what links like it add, of several in a row a share of it; 0
+            where its throughput tells on it.
         bytes_per_second: throughput that some pair reached over it; nan where its delay tells on it.
     """
 
@@ -52,6 +54,9 @@ class SlowLink:
 def find_slow_links(reference: Reference, ways: Ways, delays: Floats, least: float = LEAST_DELAY) -> list[SlowLink]:
     """Find links over which messages take longer than over ways of the same kind.
 
+    Of some hundred links, where ways are certain, each has what it adds from a fit to all ways (`link_fit`). Then, what
+    that cannot tell:
+
     Ways are of one kind when they have as many links of each speed, between hosts and switches or switches. A link's
     excess is the least, over the kinds of its ways, of the median by which these exceed all ways of their kind: where
     the uplink of a switch is slow, ways among its hosts are not, so that no host's link is blamed. Kinds of which most
@@ -61,16 +66,36 @@ def find_slow_links(reference: Reference, ways: Ways, delays: Floats, least: flo
     Args:
         reference: the links.
         ways: of the pairs.
-        delays: float64 [pair], seconds.
+        delays: float64 [pair], seconds; nan for those that do not count.
         least: share of a delay that counts.
     """
+    there = np.isfinite(delays) & (delays > 0) & (ways.hops > 0)
+    told = bool(np.isfinite(reference.latency_seconds).all())
+    is_unique = reference.routes is not None or len(reference.link) < reference.vertices
+    fitted = {} if told or not is_unique else find_slow_by_fit(reference, ways, delays, there, least)
+    excess = np.zeros(len(reference.link))
+    excess[list(fitted)] = [seconds for seconds, _ in fitted.values()]
+    delays = delays - np.bincount(ways.pair, excess[ways.link], len(delays))
+    slow = [
+        SlowLink(
+            each,
+            f"messages take {seconds * 1e6:.3g} us longer over it than over links like it, {ratio:.2f} times as long",
+            ratio,
+            seconds,
+        )
+        for each, (seconds, ratio) in fitted.items()
+    ]
+    return slow + [each for each in _find_by_kinds(reference, ways, delays, least, told) if each.link not in fitted]
+
+
+def _find_by_kinds(reference: Reference, ways: Ways, delays: Floats, least: float, told: bool) -> list[SlowLink]:
+    """Find slow links as the docstring above has it, or by the reference's own latencies."""
     there = np.isfinite(delays) & (delays > 0) & (ways.hops > 0)
     entry = there[ways.pair]
     link, pair = ways.link[entry], ways.pair[entry]
     if not len(link):
         return []
     kind = _tell_kinds(reference, ways)
-    told = np.isfinite(reference.latency_seconds).all()
     usual = _add_up(reference, ways, delays, there) if told else _medians(np.where(there, kind, -1), delays)
     rest = np.where(there, delays - usual, 0.0)
     scatter = _SCALED * float(np.median(np.abs(rest[there] / usual[there])))
@@ -162,9 +187,10 @@ def _without_peers(ways: Ways, delays: Floats, there: npt.NDArray[np.bool_], kno
         beyond = there & (ways.hops == hops[tier])
         link, count = np.unique(ways.link[beyond[ways.pair]], return_counts=True)
         shorter = np.unique(ways.link[(there & (ways.hops < hops[tier]))[ways.pair]])
-        for each in np.setdiff1d(link[count == beyond.sum()], shorter).tolist():
+        in_a_row = np.setdiff1d(link[count == beyond.sum()], shorter)
+        for each in in_a_row.tolist():
             if each not in known:
-                excess = float(usual[tier] - usual[tier - 1] - others * (hops[tier] - hops[tier - 1]))
+                excess = float(usual[tier] - usual[tier - 1] - others * (hops[tier] - hops[tier - 1])) / len(in_a_row)
                 why = (
                     f"messages over it take {usual[tier] * 1e6:.3g} us, and those that do not pass it "
                     f"{usual[tier - 1] * 1e6:.3g} us in whole"

@@ -97,8 +97,7 @@ def pair_hosts_of_switches(routes: Routes, narrow: Iterable[int] = ()) -> list[J
         alone = [_name(switch)] if switch in narrow else []
         jobs += [make_job(routes, [pair], alone) for pair in _pair_on_switch(hosts)]
         if len(hosts) == 1 and routes.hosts > 1:
-            others = [host for host in range(routes.hosts) if host != hosts[0]]
-            jobs.append(make_job(routes, [(hosts[0], min(others, key=lambda host: routes.apart(hosts[0], host)))]))
+            jobs.append(make_job(routes, [(hosts[0], routes.nearest(hosts[0]))]))
     return jobs
 
 
@@ -147,33 +146,26 @@ def pair_through_switch(routes: Routes, switch: int, most: int | None = None) ->
     Returns:
         None where no pair is sure to go through it.
     """
-    parts: dict[int | str, list[int]] = {}
-    for host, own in enumerate(routes.places.host_switch.tolist()):
-        if np.isfinite(routes.distance[switch, own]):
-            parts.setdefault(f"host {host}" if own == switch else routes.next_switch(switch, own), []).append(host)
-    groups = split_evenly([len(hosts) for hosts in parts.values()])
-    members: tuple[list[int], list[int]] = ([], [])
-    for group, hosts in zip(groups, parts.values(), strict=True):
-        members[group].extend(hosts)
-    near, far = (routes.spread(switch, group) for group in members)
+    hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.places.host_switch]))
+    _, part, sizes = np.unique(routes.branch_of(switch, hosts), return_inverse=True, return_counts=True)
+    group = np.array(split_evenly(sizes.tolist()), np.int64)[part.ravel()]
+    near, far = (routes.spread(switch, hosts[group == side]) for side in (0, 1))
     return _pair_up(routes, near, far, lambda pair: switch in routes.switches(*pair), most)
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
     """Put parts into two groups whose sizes differ as little as can be: 0 or 1 for each.
 
-    All sums that some of the parts can make are gone through, which takes parts x hosts steps.
+    All sums that some of the parts can make are gone through, a bit each.
     """
-    ways: list[dict[int, bool]] = [{0: False}]  # after each part, the sums that can be made, and whether with it
+    sums = [1]  # after each part, the sums that can be made
     for size in sizes:
-        before = ways[-1]
-        ways.append(
-            dict.fromkeys(before, False) | {total + size: True for total in before if total + size not in before}
-        )
-    total = min(ways[-1], key=lambda each: (abs(sum(sizes) - 2 * each), each)) if sizes else 0
+        sums.append(sums[-1] | sums[-1] << size)
+    half = sum(sizes) // 2
+    total = (sums[-1] & ((2 << half) - 1)).bit_length() - 1
     groups = [0] * len(sizes)
     for row in range(len(sizes) - 1, -1, -1):
-        if ways[row + 1][total]:
+        if not sums[row] >> total & 1:
             groups[row] = 1
             total -= sizes[row]
     return groups
