@@ -3,36 +3,38 @@
 
 Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
 
-    python benchmarks/view.py [--runs N] [--size LINKS] [--others] [--files FOLDER] [--json]
+    python benchmarks/view.py [--runs N] [--size LINKS] [--others [svg plotly]] [--files FOLDER] [--json]
 
-Each figure is the least of its runs: what else runs on the machine can only add to it.
+Each figure is the least of its runs (frames a second: the most): what else runs on the machine can only add to it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import csv
 import json
 import shutil
 import subprocess
 import tempfile
-from math import inf, isfinite
+from collections.abc import Sequence
+from math import cos, inf, isfinite, pi, sin
 from pathlib import Path
 
 from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from ibprof_converter.cli import view
+from ibprof_converter.cli import layout, view
 
 TREE = str(Path(__file__).parents[1] / "tests/fabrics/xgft3-1296")
 LARGE = "xgft:3:18,18,36:1,18,18"
 HUGE = "xgft:3:18,26,80:1,18,18"
 RANKS = 128
 MANY_RANKS = 1024
-SIZES = {"3888": "128 ranks", "34992": "all hosts", "100000": "100,000 links"}
+SIZES = {"3888": "3,888 links", "34992": "34,992 links", "100000": "100,800 links"}
+OTHERS = ("svg", "plotly")
 OTHER_RUNS = 3
 PLOTLY = "plotly.js-dist-min@2.35.2"
-Halves = list[list[list[float]]]
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
 # A pixel is read back, since a canvas is drawn only when somebody looks.
@@ -47,13 +49,14 @@ REDRAW = """runs => {
     }
     return times;
 }"""
-PAN = """() => new Promise(done => {
+# Frames a second while a hand moves the picture (`pan`) or turns it (`turn`).
+MOVE = """how => new Promise(done => {
     const began = performance.now();
     let frames = 0;
     const step = () => {
         if (performance.now() - began > 2000) return done(frames / (performance.now() - began) * 1000);
         frames++;
-        ibprof.pan(frames % 40 < 20 ? 6 : -6, 2);
+        ibprof[how](frames % 40 < 20 ? 6 : -6, 2);
         requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
@@ -73,13 +76,14 @@ HOVER = """count => {
     }
     return times;
 }"""
-# The halves of links as the page draws them: x, y, x, y by colour.
+# The halves of links as the page draws them: x, y, x, y by colour. As text, which goes from page to page many times as
+# quickly as an object does.
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;
     const short = at => Math.round(10 * at) / 10;
     for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.placeOfEnd(end).map(short));
-    return batches;
+    return JSON.stringify(batches);
 }"""
 SVG = """([batches, runs]) => {
     document.body.innerHTML = '<svg width="880" height="560" xmlns="http://www.w3.org/2000/svg"></svg>';
@@ -124,42 +128,45 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--size", choices=SIZES, action="append", help="one alone; nothing is opened but it (all)")
-    parser.add_argument("--others", action="store_true", help="plotly and SVG too")
+    parser.add_argument("--others", nargs="*", choices=OTHERS, help="plotly and SVG too, or one of them")
     parser.add_argument("--limit", type=float, default=60, metavar="S", help="for each redraw of these (60)")
     parser.add_argument("--files", type=Path, metavar="FOLDER", help="where the views are kept; those there are opened")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    others = OTHERS if arguments.others == [] else arguments.others or ()
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or ""
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.files or Path(temporary)
         files = make_files(folder, [SIZES[size] for size in arguments.size or ()])
-        plotly = fetch_plotly(folder) if arguments.others else None
+        plotly = fetch_plotly(folder) if "plotly" in others else ""
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-            shown = {} if arguments.size else files
+            shown = {name: file for name, file in files.items() if name not in SIZES.values()}
             opening = {name: time_opening(browser, file, arguments.runs) for name, file in shown.items()}
             measured = [
-                measure(browser, files[SIZES[size]], arguments.runs, arguments.others)
-                for size in arguments.size or SIZES
+                measure(browser, files[SIZES[size]], arguments.runs, bool(others)) for size in arguments.size or SIZES
             ]
             browser.close()
+        for size, halves in measured:
+            for name in others:
+                script, library = (SVG, "") if name == "svg" else (PLOT, plotly)
+                size[name] = asyncio.run(time_other(chromium, script, halves, arguments.limit, library))
         sizes = [size for size, _ in measured]
-        if plotly is not None:
-            for size, halves in measured:
-                size["svg"] = asyncio.run(time_other(chromium, SVG, halves, arguments.limit))
-                size["plotly"] = asyncio.run(time_other(chromium, PLOT, halves, arguments.limit, plotly))
     if arguments.json:
         print(json.dumps({"opening": opening, "sizes": sizes}))
         return
     for name, (size, ready) in opening.items():
         print(f"{name}: {size / 1e6:.2f} MB, picture and lists after {ready:.0f} ms")
-    print("| links | lines, ms | cells, ms | pan, frames/s | hover, ms (largest) | SVG, ms | plotly WebGL, ms |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| links | lines, ms | cells, ms | pan, frames/s | hover, median ms (largest) | in space, ms | "
+        "turning, frames/s | SVG, ms | plotly WebGL, ms |"
+    )
+    print("|---" * 9 + "|")
     for size in sizes:
-        others = " | ".join(say_other(size, name, arguments.limit) for name in ("svg", "plotly"))
+        beside = " | ".join(say_other(size, name, arguments.limit) for name in OTHERS)
         print(
             f"| {size['links']:,} | {size['lines']:.0f} | {size['cells']:.0f} | {size['frames']:.0f} | "
-            f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {others} |"
+            f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {size['space']:.0f} | {size['turning']:.0f} | {beside} |"
         )
 
 
@@ -168,42 +175,53 @@ def say_other(size: dict[str, float], name: str, limit: float) -> str:
     if name not in size:
         return "-"
     time, sign = (size[name], "") if isfinite(size[name]) else (1000 * limit, "> ")
-    return f"{sign}{time:,.0f} ({sign}{time / size['lines']:.0f} times)"
+    return f"{sign}{time:,.0f} ({sign}{time / size['lines']:.1f} times)"
 
 
-def make_files(folder: Path, names: list[str]) -> dict[str, Path]:
+def make_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
     """Write the files that are opened; all where no names are given."""
+    folder.mkdir(exist_ok=True)
 
     def matrix(ranks: int) -> str:
         path = folder / f"{ranks}.csv"
-        if path.exists():
-            return str(path)
-        pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
-        rows = "".join(f"{a},{b},{1 + (a * 7919 + b * 104729) % (1 << 31)},1\n" for a, b in pairs)
-        path.write_text("src,dst,bytes,messages\n" + rows)
+        if not path.exists():
+            pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
+            rows = "".join(f"{a},{b},{1 + (a * 7919 + b * 104729) % (1 << 31)},1\n" for a, b in pairs)
+            path.write_text("src,dst,bytes,messages\n" + rows)
         return str(path)
 
+    placed = ("--placement", "spread")
     wanted = {
-        "128 ranks": (TREE, matrix(RANKS), "--placement", "spread"),
-        "1,024 ranks": (LARGE, matrix(MANY_RANKS), "--placement", "spread"),
-        "all hosts": (LARGE, "pattern:shift:324:1000"),
-        "100,000 links": (HUGE, "pattern:shift:468:1000"),
+        "128 ranks": lambda: [TREE, matrix(RANKS), *placed],
+        "1,024 ranks": lambda: [LARGE, matrix(MANY_RANKS), *placed],
+        "3,888 links": lambda: [TREE, matrix(RANKS), *placed, *in_space(folder, TREE)],
+        "34,992 links": lambda: [LARGE, "pattern:shift:324:1000", *in_space(folder, LARGE)],
+        "100,800 links": lambda: [HUGE, "pattern:shift:468:1000", *in_space(folder, HUGE)],
     }
     files = {}
-    for name, arguments in wanted.items():
-        if names and name not in names:
-            continue
+    for name in names or wanted:
         files[name] = folder / f"{name}.html"
-        if files[name].exists():
-            continue
-        if view.main([*arguments, "-o", str(files[name])]):
+        if not files[name].exists() and view.main([*wanted[name](), "-o", str(files[name])]):
             raise SystemExit(f"no view of {name}")
     return files
 
 
+def in_space(folder: Path, fabric: str) -> tuple[str, str]:
+    """Give nodes places in space: each level round a circle."""
+    nodes, places = folder / "nodes.csv", folder / "places.csv"
+    layout.main([fabric, "pattern:shift:1:1", "-o", str(folder / "links.csv"), "--nodes", str(nodes)])
+    with nodes.open(newline="") as file:
+        rows = [(row["guid"], float(row["x"]), float(row["level"])) for row in csv.DictReader(file)]
+    widest = 1 + max(x for _, x, _ in rows)
+    lines = [f"{guid},{cos(2 * pi * x / widest)},{level / 2},{sin(2 * pi * x / widest)}\n" for guid, x, level in rows]
+    places.write_text("guid,x,y,z\n" + "".join(lines))
+    return "--node-data", str(places)
+
+
 def fetch_plotly(folder: Path) -> str:
-    """Get plotly's bundle from the npm registry."""
-    subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
+    """Get plotly's bundle from the npm registry, unless it is there."""
+    if not any(folder.rglob("plotly.min.js")):
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
     return next(folder.rglob("plotly.min.js")).read_text()
 
 
@@ -226,29 +244,26 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
     return page
 
 
-def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], Halves]:
+def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], str]:
     """Time one size, all in milliseconds; with what others are to draw."""
     page = open_page(browser, file, "#picture=cells")
-    cells = min(page.evaluate(REDRAW, runs))
+    found = {"links": page.evaluate("ibprof.loads().length"), "cells": min(page.evaluate(REDRAW, runs))}
+    page.close()
+    page = open_page(browser, file, "#picture=space")
+    found |= {"space": min(page.evaluate(REDRAW, runs)), "turning": page.evaluate(MOVE, "turn")}
     page.close()
     page = open_page(browser, file, "#picture=lines")
-    found = {
-        "links": page.evaluate("ibprof.loads().length"),
-        "lines": min(page.evaluate(REDRAW, runs)),
-        "cells": cells,
-        "hover": 0.0,
-        "frames": page.evaluate(PAN),
-    }
+    found |= {"lines": min(page.evaluate(REDRAW, runs)), "frames": page.evaluate(MOVE, "pan")}
     page.wait_for_timeout(1500)
     page.keyboard.press("0")
-    hovers = page.evaluate(HOVER, 60)
-    found |= {"hover": min(hovers), "hover_most": max(hovers)}
-    halves = page.evaluate(HALVES) if others else []
+    hovers = sorted(page.evaluate(HOVER, 60))
+    found |= {"hover": hovers[len(hovers) // 2], "hover_most": hovers[-1]}
+    halves = page.evaluate(HALVES) if others else ""
     page.close()
     return found, halves
 
 
-async def time_other(chromium: str, script: str, halves: Halves, limit: float, library: str = "") -> float:
+async def time_other(chromium: str, script: str, halves: str, limit: float, library: str = "") -> float:
     """Time drawing the same halves by other means in a browser of its own: the least of the redraws, in milliseconds.
 
     Each is given so many seconds; infinite when none was done by then. The first one also makes what is drawn.
@@ -260,7 +275,7 @@ async def time_other(chromium: str, script: str, halves: Halves, limit: float, l
         if library:
             await page.add_script_tag(content=library)
         try:
-            await page.evaluate("halves => { window.halves = halves; }", halves)
+            await page.evaluate("halves => { window.halves = JSON.parse(halves); }", halves)
             for _ in range(OTHER_RUNS):
                 drawn = await asyncio.wait_for(page.evaluate(f"({script})([window.halves, 1])"), limit)
                 times.append(min(drawn))

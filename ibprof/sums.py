@@ -13,6 +13,10 @@ from ibprof.kernels import sum_exactly
 _PIECE_BITS = 22
 """2**31 pieces of so many bits add up to what a float64 still holds exactly."""
 
+_DENSE = 8
+_DENSE_ANYHOW = 1 << 16
+"""Keys are dense where they are below so many times the number of rows, or this."""
+
 Keys = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]
 
@@ -51,3 +55,36 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
         part = np.bincount(group, weights=pieces, minlength=groups)
         sums = [total + (int(more) << shift) for total, more in zip(sums, part.tolist(), strict=True)]
     return sums
+
+
+def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp]]:
+    """Number the keys that there are, as `np.unique` does, many times as quickly where rows are in order or keys dense.
+
+    Args:
+        key: int [row].
+
+    Returns:
+        The different keys, int64, ascending, and the number of each row's key among them, intp [row].
+    """
+    wide: Keys = key.astype(np.int64, copy=False)
+    if not len(wide):
+        return wide, np.zeros(0, np.intp)
+    if (wide[1:] >= wide[:-1]).all():
+        is_first = np.concatenate([[True], wide[1:] != wide[:-1]])
+        return wide[is_first], np.cumsum(is_first) - 1
+    span = int(wide.max()) + 1
+    if span > _DENSE * len(wide) + _DENSE_ANYHOW or wide.min() < 0:
+        keys, number = np.unique(wide, return_inverse=True)
+        return keys, number.astype(np.intp, copy=False)
+    occurs = np.zeros(span, np.bool_)
+    occurs[wide] = True
+    number_of = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs), number_of[wide]
+
+
+def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """Give the different numbers in some columns, ascending; none is below 0, and all are small."""
+    occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
+    for column in columns:
+        occurs[column] = True
+    return np.flatnonzero(occurs)

@@ -13,6 +13,13 @@ import numpy.typing as npt
 
 Matrix = npt.NDArray[np.float64]
 
+ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n3"], "switches": [], "edges": [
+{"a": "n0", "b": "n1", "latency_us": 1, "support": null, "probability": 1.0},
+{"a": "n1", "b": "n0", "latency_us": 2, "support": null, "probability": 0.5},
+{"a": "n1", "b": "n2", "latency_us": 3, "support": null, "probability": 0.25},
+{"a": "<b>n3", "b": "n2", "latency_us": 4, "support": null, "probability": 0.75}], "notes": [], "cannot_tell": []}"""
+"""A topology as a file has it: two links that lead one way, one that leads both."""
+
 
 @dataclass(frozen=True)
 class Made:

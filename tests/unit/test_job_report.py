@@ -158,7 +158,7 @@ WANTED = {
     "operations": {"bytes", "messages", "share"},
     "regions": {"bytes", "messages", "share"},
     "balance": {"max_bytes", "mean_bytes", "min_bytes", "ratio"},
-    "message_sizes": {"messages", "share"},
+    "message_sizes": {"messages", "share", "least_bytes", "most_bytes"},
     "levels": {"bytes_up", "bytes_down", "max_link", "links_used"},
     "rails": {"bytes_sent", "share", "links_used", "max_link"},
     "bytes_by_fate": {"bytes", "share"},
@@ -190,6 +190,7 @@ def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
         ("512 B to 1 KiB", 3),
         ("1 KiB to 2 KiB", 4),
     ]
+    assert [(each.least_bytes, each.most_bytes) for each in count_sizes(run)][1:3] == [(2, 2), (3 * 512, 3 * 1023)]
     bins = follow_time(run.intervals)
     assert sum(each.bytes for each in bins) == 20 * 1001
     assert bins[-1].end_s == pytest.approx(2.1)
@@ -231,3 +232,12 @@ def test_pairs_of_lids_alone_are_reported(tmp_path: Path, capsys: pytest.Capture
     assert document["matrix_LIDs"]["pairs"][0] == {"source": "6", "destination": "1", "bytes": 30, "share": 0.75}
     assert "ibdiagnet -o fabric" in text
     assert "ibdiagnet -o fabric" in page
+
+
+def test_hosts_of_a_placement_are_weighed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "matrix.csv").write_text("src,dst,bytes,messages\n0,1,60,1\n1,2,30,1\n2,0,0,1\n2,2,7,1\n")
+    (tmp_path / "ranks.csv").write_text("rank,host\n0,host01\n1,host02\n2,host42\n")
+    arguments = [LST, str(tmp_path / "matrix.csv"), "--placement", str(tmp_path / "ranks.csv")]
+    _, document, _ = render(arguments, tmp_path, capsys)
+    hosts = next(each for each in document["balance"] if each["of"] == "hosts")
+    assert (hosts["count"], hosts["bytes"], hosts["greatest"]) == (3, [60, 30, 0], "host01")

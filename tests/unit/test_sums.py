@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.sums import sum_by_group, sum_by_key
+from ibprof.sums import find_distinct, number_keys, sum_by_group, sum_by_key
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**64 - 1), st.integers(0, 2**40)), max_size=40)
 
@@ -26,3 +26,14 @@ def test_sums(rows: list[tuple[int, int, int]]) -> None:
     assert keys == sorted({row[0] for row in rows})
     assert sums == [[total[number] for number in keys] for total in expected]
     assert sum_by_group(key, 10, first) == [expected[0][number] for number in range(10)]
+
+
+@given(st.lists(st.integers(0, 30), max_size=40), st.sampled_from([1, 1 << 40]), st.booleans())
+def test_keys_are_numbered_as_numpy_numbers_them(rows: list[int], scale: int, in_order: bool) -> None:
+    key = np.array(sorted(rows) if in_order else rows, np.int64) * scale
+    keys, number = number_keys(key)
+    expected = np.unique(key, return_inverse=True)
+    assert keys.tolist() == expected[0].tolist()
+    assert number.tolist() == expected[1].tolist()
+    small = np.array(rows, np.int32)
+    assert find_distinct(small, small[:3]).tolist() == sorted(set(rows))

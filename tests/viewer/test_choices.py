@@ -88,6 +88,13 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     assert len(others) == ways[1].count("→")
     assert {opened.rows[end >> 1]["rail"] for end in lit} == {opened.rows[0]["rail"]}
     assert {opened.rows[end >> 1]["rail"] for end in others} == rails - {opened.rows[0]["rail"]}
+    # So it is of a pair of hosts.
+    opened.page.keyboard.press("Escape")
+    opened.page.get_by_role("button", name="Hosts", exact=True).click()
+    opened.page.locator("#pairs button").first.click()
+    assert "from=" in opened.address()
+    assert opened.page.locator("#chosen li").all_inner_texts() == ways
+    assert (opened.lit(), opened.page.evaluate("ibprof.ways()")) == (lit, others)
 
 
 def test_filters_by_rail_and_level(two_rails: Opened) -> None:
@@ -171,6 +178,9 @@ def test_jobs_are_told_apart(open_view: Open, tmp_path: Path) -> None:
     alone = loads_in_csv([TESTBED, jobs[1], "--placement", places[1]], tmp_path / "two-links.csv")
     assert opened.loads() == alone
     assert opened.page.locator("#jobs-key button").count() == 2
+    opened.page.locator("#search").fill("rank 2")
+    found = opened.page.locator("#found li")
+    assert found.all_inner_texts() == ["rank 0:2 on host03 HCA-1", "rank 1:2 on host13 HCA-1"]
 
 
 def test_a_span_of_time_is_dragged_over(open_view: Open, tmp_path: Path) -> None:

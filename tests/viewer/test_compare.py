@@ -176,11 +176,73 @@ def test_both_are_in_what_is_saved(opened: Opened) -> None:
 def test_axe_finds_nothing_serious(open_view: Open, matrix: str, places: tuple[str, str], scheme: str) -> None:
     opened = open_view([TESTBED, matrix, "--placement", places[0]], scheme, beside=["--compare-placement", places[1]])
     opened.page.evaluate(AXE.read_text())
-    for _ in range(2):
-        found = opened.page.evaluate("axe.run()")["violations"]
-        assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    if scheme == "dark":
         opened.page.keyboard.press("c")
-        opened.page.locator("#hot button").first.click()
+    opened.page.locator("#hot button").first.click()
+    found = opened.page.evaluate("axe.run()")["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+
+
+def total_of(matrix: str) -> int:
+    return sum(int(line.split(",")[2]) for line in Path(matrix).read_text().split()[1:])
+
+
+def test_runs_of_different_size_are_compared_by_share(open_view: Open, tmp_path: Path) -> None:
+    one, other = write_matrix(tmp_path / "one.csv", 8), write_matrix(tmp_path / "other.csv", RANKS, seed=8)
+    opened = open_view([TREE, one, "--placement", "packed"], beside=["--compare", other])
+    assert opened.page.locator("#by").input_value() == "share"
+    assert "share of all bytes" in opened.page.locator("#coverage").inner_text()
+    assert opened.page.locator("#most").inner_text().endswith(" %")
+    bytes_before, bytes_after = (
+        [int(each) for ends in loads for each in ends] for loads in (opened.loads(), beside(opened))
+    )
+    before = [amount / total_of(one) for amount in bytes_before]
+    after = [amount / total_of(other) for amount in bytes_after]
+    opened.page.locator("#compare").select_option("difference")
+    changes = [b - a for a, b in zip(before, after, strict=True)]
+    assert [int(each) / 1e12 for ends in drawn(opened) for each in ends] == pytest.approx(changes, abs=2e-12)
+    greatest = max(range(len(changes)), key=lambda end: abs(changes[end]))
+    assert abs(changes[opened.hottest()]) == pytest.approx(abs(changes[greatest]))
+    assert f"{abs(changes[greatest]) * 100:.3g} points" in opened.page.locator("#hot li").first.inner_text()
+    opened.page.locator("#by").select_option("bytes")
+    assert "by=bytes" in opened.address()
+    assert drawn(opened) == less(beside(opened), opened.loads())
+    assert opened.complaints == []
+
+
+def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp_path: Path) -> None:
+    one = write_matrix(tmp_path / "one.csv", 8)
+    rows = [line.split(",") for line in Path(one).read_text().split()[1:]]
+    doubled = [f"{a},{b},{2 * int(amount)},{count}" for a, b, amount, count in rows]
+    (tmp_path / "twice.csv").write_text("\n".join(["src,dst,bytes,messages", *doubled, "8,0,0,1", ""]))
+    arguments = [TREE, one, "--placement", "packed"]
+    opened = open_view(arguments, beside=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
+    assert {each for ends in drawn(opened) for each in ends} == {"0"}
+    assert "nothing changed" in opened.page.locator("#changes").inner_text()
+    # Side by side what is equally much of its run has one colour, and a range is of shares.
+    opened.page.keyboard.press("c")
+    opened.page.keyboard.press("c")
+    opened.page.get_by_role("slider", name="Load of link ends, from").press("PageUp")
+    assert " %" in opened.page.locator("#chips").inner_text()
+    most = max(opened.bytes_of_ends())
+    assert opened.lit() == {end for end, amount in enumerate(opened.bytes_of_ends()) if amount >= 0.1 * most}
+
+
+def test_several_jobs_are_placed_otherwise_together(open_view: Open, places: tuple[str, str], tmp_path: Path) -> None:
+    jobs = [write_matrix(tmp_path / f"{name}.csv", RANKS, seed=seed) for seed, name in enumerate(("one", "two"))]
+    near, far = places
+    opened = open_view(
+        [TESTBED, *jobs, "--placement", near, "--placement", far],
+        beside=["--compare-placement", far, "--compare-placement", near],
+    )
+    swapped = [
+        loads_in_csv([TESTBED, job, "--placement", place], tmp_path / "swapped.csv")
+        for job, place in zip(jobs, (far, near), strict=True)
+    ]
+    assert beside(opened) == [
+        [str(int(a) + int(b)) for a, b in zip(ends, others, strict=True)] for ends, others in zip(*swapped, strict=True)
+    ]
+    assert opened.page.locator("#pane-name-1").inner_text() == "far + near"
 
 
 def write_profile(path: Path, counts: list[Count], regions: tuple[str, ...], operations: tuple[str, ...]) -> str:
@@ -268,8 +330,9 @@ def test_what_cannot_be_compared_is_refused(matrix: str, tmp_path: Path, capsys:
     two = ["--compare-placement", "spread", "--compare-placement", "packed"]
     assert view.main([TREE, matrix, "--placement", "packed", "--compare", matrix, *two, "-o", html]) == 2
     assert "expected one for each of 1 --compare, found 2" in capsys.readouterr().err
-    assert view.main([TREE, matrix, matrix, "--placement", "packed", "--placement", "spread", *two, "-o", html]) == 2
-    assert "expected one job" in capsys.readouterr().err
+    jobs = [matrix, matrix, "--placement", "packed", "--placement", "spread"]
+    assert view.main([TREE, *jobs, *two, "--compare-placement", "packed", "-o", html]) == 2
+    assert "expected one for each of 2 jobs, once for each run, found 3" in capsys.readouterr().err
     assert view.main([TREE, matrix, "--placement", "packed", "--compare", str(tmp_path / "none.csv"), "-o", html]) == 3
     other = write_matrix(tmp_path / "other.csv", RANKS)
     assert view.main([TREE, matrix, "--placement", "packed", "--compare", other, "-o", other]) == 2

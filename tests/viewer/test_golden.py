@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page looks as it did when somebody last looked at it: golden pictures, half as wide and high.
+"""The pages look as they did when somebody last looked at them: golden pictures, half as wide and high.
 
 `pytest tests/viewer/test_golden.py --update` writes them anew; look at them before they are committed. How the edges of
 letters are drawn differs by machine, so blocks of pixels are compared, not pixels.
@@ -7,7 +7,7 @@ letters are drawn differs by machine, so blocks of pixels are compared, not pixe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import combinations, product
 from pathlib import Path
@@ -16,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from fabric_samples import FABRICS, IBDIAGNET, find_sample
-from opened_views import Open
+from opened_views import Open, Opened
 from PIL import Image
+from playwright.sync_api import Browser, Page
 from timed_profiles import write_timed_profile
+from topology_samples import ARCS
 from traffic_samples import write_matrix
+
+from ibprof_converter.cli import diff, report, topology
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "view"
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
@@ -58,36 +62,111 @@ BESIDE = {
 """States of a file with two placements: `spread` and `packed`."""
 
 
-@pytest.fixture(params=[*STATES, *BESIDE, "time", "jobs", "domain", "space", "wide"])
+def open_in_time(open_view: Open, folder: Path) -> Opened:
+    return open_view([TESTBED, write_timed_profile(folder)], address="#panel=time&time=0.25,0.75")
+
+
+def open_jobs(open_view: Open, folder: Path) -> Opened:
+    jobs = [write_timed_profile(each) for each in (folder / "one", folder / "two")]
+    return open_view([TESTBED, *jobs], address="#panel=time")
+
+
+def open_domain(open_view: Open, folder: Path) -> Opened:
+    matrix = write_matrix(folder / "matrix.csv", 12)
+    rows = [f"{rank},{rank % 4},{rank // 4},{'sea' if rank % 3 else 'land'}" for rank in range(12)]
+    (folder / "ranks.csv").write_text("\n".join(["rank,x,y,part", *rows, ""]))
+    told = ["--rank-data", str(folder / "ranks.csv")]
+    arguments = [TESTBED, matrix, "--placement", "spread"]
+    return open_view(arguments, beside=told, address="#panel=domain&colour=0&ranks=5,6")
+
+
+def open_in_space(open_view: Open, folder: Path) -> Opened:
+    beside = ["--node-data", str(place_torus(folder, (4, 4, 3)))]
+    address = "#picture=space&turn=0.28,0.36,0.05,0.88&ranks=7"
+    return open_view(["torus:4x4x3:1", "pattern:shift:5:1000"], address=address, beside=beside)
+
+
+def open_empty(open_view: Open, folder: Path) -> Opened:
+    (folder / "matrix.csv").write_text("src,dst,bytes,messages\n0,1,0,0\n")
+    return open_view([TESTBED, str(folder / "matrix.csv"), "--placement", "spread"])
+
+
+def open_by_share(open_view: Open, folder: Path) -> Opened:
+    one, other = (write_matrix(folder / f"{ranks}.csv", ranks) for ranks in (8, 16))
+    beside = ["--compare", other]
+    return open_view(["xgft:2:4,4:1,4", one, "--placement", "packed"], beside=beside, address="#theme=dark")
+
+
+OWN: dict[str, Callable[[Open, Path], Opened]] = {
+    "time": open_in_time,
+    "jobs": open_jobs,
+    "domain": open_domain,
+    "space": open_in_space,
+    "empty": open_empty,
+    "share": open_by_share,
+}
+"""States with files of their own."""
+
+DONE: dict[str, Callable[[Opened], object]] = {
+    "search": lambda opened: opened.page.locator("#search").fill("host0"),
+    "tip": lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.hottest())),
+    "help": lambda opened: opened.page.keyboard.press("?"),
+}
+"""What is done to the state `first`."""
+
+PAGES = ("report", "diff", "topology")
+"""Pages beside the view."""
+
+
+@pytest.fixture(params=[*STATES, *BESIDE, *OWN, *DONE, "wide"])
 def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
     """A state, and the page in it."""
     name = request.param
-    if name == "time":
-        opened = open_view([TESTBED, write_timed_profile(tmp_path)], address="#panel=time&time=0.25,0.75")
-    elif name == "jobs":
-        jobs = [write_timed_profile(folder) for folder in (tmp_path / "one", tmp_path / "two")]
-        opened = open_view([TESTBED, *jobs], address="#panel=time")
-    elif name == "domain":
-        matrix = write_matrix(tmp_path / "matrix.csv", 12)
-        rows = [f"{rank},{rank % 4},{rank // 4},{'sea' if rank % 3 else 'land'}" for rank in range(12)]
-        (tmp_path / "ranks.csv").write_text("\n".join(["rank,x,y,part", *rows, ""]))
-        told = ["--rank-data", str(tmp_path / "ranks.csv")]
-        address = "#panel=domain&colour=0&ranks=5,6"
-        opened = open_view([TESTBED, matrix, "--placement", "spread"], beside=told, address=address)
-    elif name == "space":
-        arguments = ["torus:4x4x3:1", "pattern:shift:5:1000"]
-        address = "#picture=space&turn=0.28,0.36,0.05,0.88&ranks=7"
-        opened = open_view(arguments, address=address, beside=["--node-data", str(place_torus(tmp_path, (4, 4, 3)))])
+    if name in OWN:
+        opened = OWN[name](open_view, tmp_path)
     else:
-        fabrics, ranks, address = (STATES | BESIDE)["first" if name == "wide" else name]
+        fabrics, ranks, address = (STATES | BESIDE).get(name, STATES["first"])
         width, height = (2560, 1440) if name == "wide" else (1280, 720)
         arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
         beside = ["--compare-placement", "packed"] if name in BESIDE else []
         opened = open_view(arguments, width=width, height=height, address=address, beside=beside)
     opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # it has the folder of this run
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
+    if name in DONE:
+        DONE[name](opened)
     opened.page.wait_for_timeout(300)
-    return name, Image.open(BytesIO(opened.page.screenshot())).convert("RGB")
+    return name, take_picture(opened.page)
+
+
+@pytest.fixture(params=PAGES)
+def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> tuple[str, Image.Image]:
+    """A page beside the view."""
+    html = tmp_path / "page.html"
+    if request.param == "report":
+        assert report.main([TESTBED, write_timed_profile(tmp_path), "--html", str(html)]) == 0
+    elif request.param == "diff":
+        matrices = [write_matrix(tmp_path / f"{seed}.csv", 12, seed=seed) for seed in (7, 8)]
+        fabric = ["--fabric", TESTBED, "--placement", "spread"]
+        assert diff.main([*matrices, *fabric, "--fail-on", "max_link>+1%", "--html", str(html)]) == 1
+    else:
+        (tmp_path / "arcs.json").write_text(ARCS)
+        assert topology.main(["view", str(tmp_path / "arcs.json"), "-o", str(html)]) == 0
+    page = browser.new_page(viewport={"width": 1280, "height": 720}, color_scheme="light", offline=True)
+    page.goto(html.as_uri())
+    if request.param == "report":
+        page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
+    for frame in page.frames:  # paths of this run
+        frame.evaluate(
+            "for (const each of document.querySelectorAll('h1, header p, #compared p')) each.textContent = 'said'"
+        )
+    page.wait_for_timeout(300)
+    picture = take_picture(page)
+    page.close()
+    return request.param, picture
+
+
+def take_picture(page: Page) -> Image.Image:
+    return Image.open(BytesIO(page.screenshot())).convert("RGB")
 
 
 def place_torus(folder: Path, extents: tuple[int, int, int]) -> Path:
@@ -123,10 +202,17 @@ def count_different(one: Image.Image, other: Image.Image) -> float:
 
 
 def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.FixtureRequest) -> None:
-    name, picture = shot
+    hold_against_golden(*shot, request.config.getoption("--update"))
+
+
+def test_a_page_looks_as_it_did(page_shot: tuple[str, Image.Image], request: pytest.FixtureRequest) -> None:
+    hold_against_golden(*page_shot, request.config.getoption("--update"))
+
+
+def hold_against_golden(name: str, picture: Image.Image, update: bool) -> None:
     reduced = reduce_picture(picture)
     golden = GOLDEN / f"{name}.png"
-    if request.config.getoption("--update"):
+    if update:
         GOLDEN.mkdir(exist_ok=True)
         reduced.quantize(COLOURS).save(golden, optimize=True)
     different = count_different(reduced, Image.open(golden))
@@ -137,6 +223,6 @@ def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.
 
 
 def test_the_tolerance_tells_states_apart() -> None:
-    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, "time", "jobs", "domain", "space")]
+    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, *OWN, *DONE, *PAGES)]
     for one, other in combinations(pictures, 2):
         assert count_different(one, other) > 2 * TOLERANCE

@@ -13,16 +13,11 @@ import numpy as np
 import pytest
 from opened_views import Open
 from playwright.sync_api import Browser, Page
-from topology_samples import SHAPES, disturb
+from topology_samples import ARCS, SHAPES, disturb
 
 from ibprof_converter.cli import topology, view
 
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
-ARCS = """{"method": "made", "directed": true, "hosts": ["n0", "n1", "n2", "<b>n3"], "switches": [], "edges": [
-{"a": "n0", "b": "n1", "latency_us": 1, "support": null, "probability": 1.0},
-{"a": "n1", "b": "n0", "latency_us": 2, "support": null, "probability": 0.5},
-{"a": "n1", "b": "n2", "latency_us": 3, "support": null, "probability": 0.25},
-{"a": "<b>n3", "b": "n2", "latency_us": 4, "support": null, "probability": 0.75}], "notes": [], "cannot_tell": []}"""
 
 Show = Callable[..., Page]
 

@@ -9,7 +9,7 @@ import { button, byId, element, rowOf, shareRow, tableOf } from "./dom";
 import { knows, railLetter } from "./names";
 import type { Compared, Page } from "./page";
 import { type Look, sayAmount } from "./pictures/look";
-import { formatChange, formatSeconds, printable } from "./show";
+import { formatSeconds, printable } from "./show";
 import type { State } from "./state";
 
 const LISTED = 5;
@@ -66,7 +66,7 @@ export class Chosen {
       parts.push([`${look.value ? printable(look.value.name) : "loads"} of ${least} to ${most}`, { load: undefined }]);
     }
     if (state.change) {
-      const [least, most] = state.change.map(formatChange);
+      const [least, most] = state.change.map((amount) => look.measure.sayChange(amount));
       parts.push([`changes of ${least} to ${most}`, { change: undefined }]);
     }
     return parts;
@@ -122,15 +122,14 @@ export class Chosen {
 
   /** Which way a pair goes on each rail. */
   private describeWays({ state, amounts }: Look): HTMLElement[] {
-    const { source, destination } = state;
-    if (source === undefined || destination === undefined) return [];
-    const { table, names, model } = this.page;
-    const items = model.header.rails.map((_, rail) => {
-      const way = table.wayOfRanks(source, destination, rail);
+    const ways = this.page.table.ways(state);
+    if (!ways) return [];
+    const { names, model } = this.page;
+    const items = ways.map((way, rail) => {
       const nodes = way.length ? [model.endNode[way[0]], ...way.map((end) => model.endNode[end ^ 1])] : [];
       const used = way.length && way.every((end) => amounts.rough(end));
       const letter = railLetter(model, rail);
-      const words = nodes.length ? nodes.map((node) => names.node(node)).join(" → ") : "no way";
+      const words = nodes.length ? nodes.map((node) => names.node(node)).join(" → ") : "no way known";
       return element(
         "li",
         `${letter ? `rail ${letter}: ` : ""}${words}${nodes.length && !used ? " (nothing sent)" : ""}`,

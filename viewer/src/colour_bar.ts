@@ -44,9 +44,10 @@ export class ColourBar {
   }
 }
 
-function meaningOf({ isChange, value }: Look): string {
+function meaningOf({ isChange, value, measure }: Look): string {
   if (value) return `${printable(value.name)} of the link`;
-  return isChange ? "less | more that the node at this end sends" : "bytes that the node at this end sends";
+  if (isChange) return "less | more that the node at this end sends";
+  return `${measure.isShare ? "share of its run" : "bytes"} that the node at this end sends`;
 }
 
 /** Bytes of a range; what reaches the lower edge of a bar of loads is meant to hold all beyond. */

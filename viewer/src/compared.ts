@@ -2,23 +2,46 @@
 // What changed from one run to another, in words and tables.
 
 import type { Change, Changes, Kind } from "./data/comparison";
+import type { Measure } from "./data/measure";
 import { element, rowOf, tableOf } from "./dom";
 import { knows } from "./names";
 import type { Compared, Page } from "./page";
-import { formatBytes, formatCount, sayChange } from "./show";
+import { formatBytes, formatCount, sayRelative } from "./show";
 import type { Selection } from "./state";
 
 /** What a link end carries in the page's run. */
-export function sayOwn(page: Page, { before }: Compared, end: number): string {
-  return `${page.name}: ${page.table.knows(end) ? formatBytes(Number(before.exact(end))) : "not counted"}`;
+export function sayOwn(page: Page, compared: Compared, end: number): string {
+  const { bytesBefore, before } = changeOf(compared, end);
+  return `${page.name}: ${page.table.knows(end) ? say(compared, bytesBefore, before) : "not counted"}`;
 }
 
 /** What a link end carries in the run that is compared with, and how much more that is. */
-export function sayOther(page: Page, { run, before, after }: Compared, end: number): string {
+export function sayOther(page: Page, compared: Compared, end: number): string {
+  const { run, comparison } = compared;
   if (!run.table.knows(end)) return `${run.name}: not counted`;
-  if (!page.table.knows(end)) return `${run.name}: ${formatBytes(Number(after.exact(end)))}`;
-  const [one, other] = [before.exact(end), after.exact(end)];
-  return `${run.name}: ${formatBytes(Number(other))}, ${sayChange(one, other)}`;
+  const change = changeOf(compared, end);
+  const own = `${run.name}: ${say(compared, change.bytesAfter, change.after)}`;
+  return page.table.knows(end) ? `${own}, ${sayChange(change, comparison.measure)}` : own;
+}
+
+function changeOf({ comparison, before, after }: Compared, end: number): Change {
+  return {
+    key: end,
+    bytesBefore: before.exact(end),
+    bytesAfter: after.exact(end),
+    before: comparison.ofBefore(before).exact(end),
+    after: comparison.ofAfter(after).exact(end),
+  };
+}
+
+function say({ comparison: { measure } }: Compared, bytes: bigint, amount: bigint): string {
+  return measure.isShare ? `${formatBytes(Number(bytes))}, ${measure.say(Number(amount))}` : formatBytes(Number(bytes));
+}
+
+/** What became of an amount, and what part of it that is. */
+function sayChange({ before, after }: Change, measure: Measure): string {
+  if (before === after) return "the same";
+  return `${measure.sayChange(Number(after - before))} (${sayRelative(before, after)})`;
 }
 
 /** Whose bytes on a link end changed most: pair, region, operation, each with its change. */
@@ -33,7 +56,9 @@ export function sayWhoChanged(page: Page, { comparison }: Compared, selection: S
     .flatMap(([kind]) =>
       comparison
         .find({ ...selection, end }, kind, 1)
-        .first.map(({ key, before, after }) => `${nameKey(page, comparison, kind, key)} ${sayChange(before, after)}`),
+        .first.map(
+          (change) => `${nameKey(page, comparison, kind, change.key)} ${sayChange(change, comparison.measure)}`,
+        ),
     );
   return parts.join("; ");
 }
@@ -53,13 +78,23 @@ export function nameKey(page: Page, comparison: Compared["comparison"], kind: Ki
 /** A table of changes, the greatest first. */
 export function tableOfChanges(
   page: Page,
-  { run }: Compared,
+  { run, comparison: { measure } }: Compared,
   what: string,
   { first }: Changes,
   name: (key: number) => string | Node,
 ): HTMLTableElement {
-  const rows = first.map(({ key, before, after }: Change) =>
-    rowOf(name(key), amountCell(before), amountCell(after), changeCell(before, after)),
+  const cell = (amount: bigint, bytes: bigint): HTMLElement => {
+    const made = element("span", measure.say(Number(amount)));
+    made.title = `${formatCount(bytes)} bytes`;
+    return made;
+  };
+  const rows = first.map((change) =>
+    rowOf(
+      name(change.key),
+      cell(change.before, change.bytesBefore),
+      cell(change.after, change.bytesAfter),
+      changeCell(sayChange(change, measure)),
+    ),
   );
   const heads = [page.name, run.name].map((each) => {
     const head = element("span", each);
@@ -72,14 +107,8 @@ export function tableOfChanges(
 }
 
 /** A change, in two parts that may stand below one another. */
-function changeCell(before: bigint, after: bigint): HTMLElement {
-  const [amount, ...part] = sayChange(before, after).split(" (");
+function changeCell(said: string): HTMLElement {
+  const [amount, ...part] = said.split(" (");
   const rest = part.flatMap((each) => [document.createTextNode(" "), element("span", `(${each}`)]);
   return element("span", "", element("span", amount), ...rest);
-}
-
-function amountCell(amount: bigint): HTMLElement {
-  const made = element("span", formatBytes(Number(amount)));
-  made.title = `${formatCount(amount)} bytes`;
-  return made;
 }

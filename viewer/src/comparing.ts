@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which two runs are compared, and how: the choices above the picture, where a file holds several.
 
+import type { Model } from "./data/document";
+import { BYTES, type Measure, SHARES } from "./data/measure";
 import { byId } from "./dom";
-import type { Page } from "./page";
+import type { Page, Run } from "./page";
 import type { Compare, State } from "./state";
 
 const WAYS: readonly Compare[] = ["beside", "difference", "none"];
@@ -11,6 +13,7 @@ export class Comparing {
   private readonly way = byId<HTMLSelectElement>("compare");
   private readonly run = byId<HTMLSelectElement>("run");
   private readonly against = byId<HTMLSelectElement>("against");
+  private readonly by = byId<HTMLSelectElement>("by");
 
   constructor(private readonly page: Page) {
     const { runs } = page;
@@ -26,6 +29,7 @@ export class Comparing {
       const [run, against] = [runOf(page.state), Number(this.against.value)];
       this.choosePair(run === against ? againstOf(page.state) : run, against);
     });
+    this.by.addEventListener("change", () => this.change({ by: this.by.value as State["by"] }));
     byId("swap").addEventListener("click", () => this.swap());
   }
 
@@ -33,8 +37,8 @@ export class Comparing {
     this.way.value = state.compare ?? "beside";
     this.run.value = String(runOf(state));
     this.against.value = String(againstOf(state));
-    byId("against-label").hidden = state.compare === "none";
-    byId("swap").hidden = state.compare === "none";
+    this.by.value = this.measureOf(state).isShare ? "share" : "bytes";
+    for (const id of ["against-label", "by-label", "swap"]) byId(id).hidden = state.compare === "none";
   }
 
   /** To the next way to compare. */
@@ -48,13 +52,40 @@ export class Comparing {
   }
 
   private choose(way: Compare): void {
-    this.page.choose({ compare: way === "beside" ? undefined : way });
+    this.change({ compare: way === "beside" ? undefined : way });
   }
 
   /** A run is never held against itself. */
   private choosePair(run: number, against: number): void {
-    this.page.choose({ run: run || undefined, against: against === againstOf({ run }) ? undefined : against });
+    this.change({ run: run || undefined, against: against === againstOf({ run }) ? undefined : against });
   }
+
+  /** A range of loads is taken back where it was of another measure. */
+  private change(part: State): void {
+    const { state } = this.page;
+    const same = this.measureOf(state) === this.measureOf({ ...state, ...part });
+    this.page.choose(same ? part : { ...part, load: undefined, change: undefined });
+  }
+
+  private measureOf(state: State): Measure {
+    const { runs } = this.page;
+    return state.compare === "none" || runs.length < 2
+      ? BYTES
+      : measureOf(state, runs[runOf(state)], runs[againstOf(state)]);
+  }
+}
+
+/** How two runs are compared: as was chosen; else by share where they have different numbers of ranks. */
+export function measureOf({ by }: State, one: Run, other: Run): Measure {
+  const [ranks, others] = [countRanks(one.model), countRanks(other.model)];
+  const differ = ranks > 0 && others > 0 && ranks !== others;
+  return (by ?? (differ ? "share" : "bytes")) === "share" ? SHARES : BYTES;
+}
+
+function countRanks({ rankJob }: Model): number {
+  let count = 0;
+  for (const job of rankJob) if (job >= 0) count++;
+  return count;
 }
 
 export function runOf(state: State): number {

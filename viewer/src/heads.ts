@@ -2,7 +2,7 @@
 // What stands above and below the picture: what is shown, what the numbers rest on, the colours of jobs.
 
 import { button, byId, element } from "./dom";
-import type { Page, Run } from "./page";
+import type { Compared, Page, Run } from "./page";
 import { THEMES } from "./pictures/colours";
 import { formatBytes, printable } from "./show";
 
@@ -13,18 +13,26 @@ export function showTitle({ model }: Run): void {
   document.title = `${title} - ibprof`;
 }
 
-/** What of the traffic is over links, and what the numbers of some runs rest on. */
-export function showCoverage(runs: readonly Run[]): void {
+/** What of the traffic is over links, and what the numbers of a run and of the one beside it rest on. */
+export function showCoverage(run: Run, compared: Compared | null): void {
+  const runs = compared ? [run, compared.run] : [run];
   const several = runs.length > 1;
-  byId("subtitle").textContent = runs.map((run) => sayTotals(run)).join(" | ");
-  const notes = runs.flatMap((run) => describeCoverage(run).map((note) => (several ? `${run.name}: ${note}` : note)));
+  byId("subtitle").textContent = runs.map((each) => sayTotals(each)).join(" | ");
+  const notes = runs.flatMap((each) =>
+    describeCoverage(each).map((note) => (several ? `${each.name}: ${note}` : note)),
+  );
   // What holds for all runs is said once.
   const common = several
-    ? describeCoverage(runs[0]).filter((note) => runs.every((run) => describeCoverage(run).includes(note)))
+    ? describeCoverage(runs[0]).filter((note) => runs.every((each) => describeCoverage(each).includes(note)))
     : [];
   const own = notes.filter((note) => !common.some((each) => note.endsWith(`: ${each}`)));
-  const shown = several ? [...own, ...common] : notes;
+  const shown = several ? [...sayMeasure(compared), ...own, ...common] : notes;
   byId("coverage").replaceChildren(...shown.map((note) => element("p", printable(note))));
+}
+
+function sayMeasure(compared: Compared | null): string[] {
+  if (!compared?.comparison.measure.isShare) return [];
+  return ["Note: amounts are compared by their share of all bytes that their own run has on links"];
 }
 
 function sayTotals({ model }: Run): string {

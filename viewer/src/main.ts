@@ -133,6 +133,7 @@ class View implements Page {
     find: (x: number, y: number): Hit => this.panes.first.find(x, y),
     redraw: (): void => this.panes.first.redraw(),
     pan: (x: number, y: number): void => this.panes.first.pan(x, y),
+    turn: (x: number, y: number): void => this.panes.first.steer(x, y, false),
     choose: (part: State): void => this.choose(part),
   };
 
@@ -177,7 +178,7 @@ class View implements Page {
       this.sights.forget();
       this.cursor = -1;
     }
-    const pair = ["run", "against", "compare"] as const;
+    const pair = ["run", "against", "compare", "by"] as const;
     const other = differ(before, state, [...SELECTION, ...FILTER, ...pair, "log", "theme", "used", "colour", "value"]);
     this.sight = other ? this.look() : keepSight(this.sight, state);
     if (runOf(before) !== runOf(state)) this.tabs = new Tabs(this);
@@ -216,7 +217,7 @@ class View implements Page {
     this.chosen.show(listed);
     this.hot.show(this.shownLook);
     this.tabs.show(listed);
-    showCoverage(compared ? [this.run, compared.run] : [this.run]);
+    showCoverage(this, compared);
     this.tip.hide();
   }
 

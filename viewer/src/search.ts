@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search by host, switch, GUID, LID, rank: a box with a list of what was found.
 
+import { SWITCH } from "./data/document";
 import { byId, element } from "./dom";
 import { railLetter } from "./names";
 import type { Page } from "./page";
 import type { State } from "./state";
 
 const MOST = 12;
-const SWITCH = 1;
 
 interface Found {
   text: string;
@@ -102,10 +102,13 @@ function find(page: Page, wanted: string): Found[] {
   return found.slice(0, MOST);
 }
 
+/** A rank by its number; of several jobs that of each. */
 function findRank({ model, names }: Page, text: string): Found[] {
-  const rank = model.header.rank_names.indexOf(text);
-  if (rank < 0) return [];
-  return [{ text: `rank ${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`, part: { ranks: [rank] } }];
+  if (!text) return [];
+  return model.header.rank_names.flatMap((name, rank) => {
+    if (name !== text && !name.endsWith(`:${text}`)) return [];
+    return [{ text: `rank ${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`, part: { ranks: [rank] } }];
+  });
 }
 
 function findLid(page: Page, text: string): Found[] {

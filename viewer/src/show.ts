@@ -18,14 +18,22 @@ export function formatChange(amount: number): string {
   return `${amount > 0 ? "+" : amount < 0 ? "−" : ""}${formatBytes(Math.abs(amount))}`;
 }
 
-/** What became of an amount, and what part of it that is. */
-export function sayChange(before: bigint, after: bigint): string {
-  const change = formatChange(Number(after - before));
-  if (before === after) return "the same";
-  if (!before) return `${change} (new)`;
+/** What became of an amount, as a part of what it was. */
+export function sayRelative(before: bigint, after: bigint): string {
+  if (!before) return "new";
   const percent = (Number(after - before) / Number(before)) * 100;
   const size = Math.abs(percent) < 999.5 ? Math.abs(percent).toFixed(1) : Math.abs(percent).toPrecision(3);
-  return `${change} (${percent < 0 ? "−" : "+"}${Number(size)} %)`;
+  return `${percent < 0 ? "−" : "+"}${Number(size)} %`;
+}
+
+/** A share of 0 to 1. */
+export function formatPercent(share: number): string {
+  return `${Number((share * 100).toPrecision(3))} %`;
+}
+
+/** A difference of shares, in points of a hundred. */
+export function formatPoints(share: number): string {
+  return `${share > 0 ? "+" : share < 0 ? "−" : ""}${Number((Math.abs(share) * 100).toPrecision(3))} points`;
 }
 
 export function formatSeconds(seconds: number): string {

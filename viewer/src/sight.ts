@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is to be seen of a state: of one run, of two side by side, of their difference.
 
-import { againstOf, runOf } from "./comparing";
+import { againstOf, measureOf, runOf } from "./comparing";
 import type { Amounts } from "./data/amounts";
 import { Comparison } from "./data/comparison";
+import type { Measure } from "./data/measure";
 import type { Compared, Run } from "./page";
 import type { Theme } from "./pictures/colours";
 import { findValue, type Look, makeChangeLook, makeLook, makeValueLook } from "./pictures/look";
@@ -50,23 +51,24 @@ export class Sights {
       return { listed, shown: [{ look: listed, name: "" }], compared: null };
     }
     const after = this.amountsOf(other, state);
-    const comparison = this.compare(run, other);
+    const measure = measureOf(state, run, other);
+    const comparison = this.compare(run, other, measure);
     const compared = { run: other, comparison, before, after };
-    const listed = makeLook(run, state, theme, before, [after]);
+    const listed = makeLook(run, state, theme, before, measure, [comparison.ofAfter(after)]);
     if (state.compare === "difference") {
       const change = comparison.ofEnds(before, after);
       const isUsed = (end: number): boolean =>
         comparison.knows(end) && (before.rough(end) !== 0 || after.rough(end) !== 0);
-      const look = makeChangeLook(run, state, theme, change, isUsed);
+      const look = makeChangeLook(run, state, theme, change, measure, isUsed);
       return { listed, shown: [{ look, name: `${nameOf(other, state)} less ${nameOf(run, state)}` }], compared };
     }
-    const beside = makeLook(other, state, theme, after, [before]);
+    const beside = makeLook(other, state, theme, after, measure, [comparison.ofBefore(before)]);
     return { listed, shown: [listed, beside].map((look) => ({ look, name: nameOf(look.run, state) })), compared };
   }
 
-  private compare(one: Run, other: Run): Comparison {
-    const key = `${this.runs.indexOf(one)} ${this.runs.indexOf(other)}`;
-    const made = this.comparisons.get(key) ?? new Comparison(one.table, other.table);
+  private compare(one: Run, other: Run, measure: Measure): Comparison {
+    const key = `${this.runs.indexOf(one)} ${this.runs.indexOf(other)} ${measure.isShare}`;
+    const made = this.comparisons.get(key) ?? new Comparison(one.table, other.table, measure);
     this.comparisons.set(key, made);
     return made;
   }

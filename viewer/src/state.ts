@@ -29,7 +29,7 @@ export interface Filter {
   rail?: number | undefined;
   /** The upper of a link's two levels. */
   level?: number | undefined;
-  /** Least and greatest bytes. */
+  /** Least and greatest bytes; where runs are compared by share, parts of 10^12 of a run, and below too. */
   load?: number[] | undefined;
   /** Least and greatest difference in bytes, where a difference is shown. */
   change?: number[] | undefined;
@@ -45,6 +45,8 @@ export interface Manner {
   against?: number | undefined;
   /** How two are compared: side by side unless told. */
   compare?: Compare | undefined;
+  /** What they are compared by: shares where they have different numbers of ranks, unless told. */
+  by?: "bytes" | "share" | undefined;
   /** Links without traffic are not drawn. */
   used?: boolean | undefined;
   panel?: string | undefined;
@@ -128,6 +130,7 @@ function readers(model: Model, runs: number): Record<keyof State, Read> {
     run: below(runs),
     against: below(runs),
     compare: oneOf("beside", "difference", "none"),
+    by: oneOf("bytes", "share"),
     log: flag,
     theme: oneOf("light", "dark"),
     picture: word,

@@ -32,12 +32,12 @@ class Compared:
     """Another run on the same fabric.
 
     Attributes:
-        traffic, placement: as the user named them.
+        traffics, placements: as the user named them, one a job.
         loaded: what they are.
     """
 
-    traffic: str
-    placement: str
+    traffics: tuple[str, ...]
+    placements: tuple[str, ...]
     loaded: Loaded
 
 
@@ -71,7 +71,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="where its ranks are, as for --placement: one for each --compare in their order; without --compare the "
-        "same TRAFFIC placed otherwise; several",
+        "same TRAFFIC placed otherwise (several jobs: one for each, in their order); several",
     )
 
 
@@ -88,28 +88,40 @@ def load_compared(
     Raises:
         IbprofError: of any kind.
     """
-    traffics, placements = list(arguments.compare), list(arguments.compare_placement)
+    compared = []
+    for traffics, placements in _list_compared(arguments):
+        inherited = not arguments.compare_placement
+        asked = argparse.Namespace(**{**vars(arguments), "placement": placements})
+        asked.counters = []
+        loaded = load_traffic(network, asked, traffics, (), progress, FLOW_LIMIT, inherited)
+        compared.append(Compared(tuple(traffics), tuple(placements or ()), loaded))
+    return tuple(compared)
+
+
+def _list_compared(arguments: argparse.Namespace) -> list[tuple[list[str], list[str] | None]]:
+    """Give the traffics and placements of each run that is asked for; of the jobs that there are, or another one each.
+
+    Raises:
+        UsageError: there are too few or too many placements.
+    """
+    placements: list[str] = arguments.compare_placement
     own = split_inputs(arguments.inputs)[1]
-    if placements and not traffics:
-        if len(own) > 1:
-            raise UsageError("--compare-placement: expected one job, or a --compare for it")
-        traffics = own * len(placements)
-    if placements and len(placements) != len(traffics):
-        raise UsageError(
-            f"--compare-placement: expected one for each of {len(traffics)} --compare, found {len(placements)}"
-        )
-    inherited = not placements
-    if inherited:
+    if not arguments.compare:
+        jobs = len(own)
+        if len(placements) % jobs:
+            raise UsageError(
+                f"--compare-placement: expected one for each of {jobs} jobs, once for each run, found {len(placements)}"
+            )
+        return [(own, placements[first : first + jobs]) for first in range(0, len(placements), jobs)]
+    if not placements:
         # The rule of the run itself holds for the others too.
         shared = arguments.placement or []
-        placements = (shared if len(shared) == 1 else [""]) * len(traffics)
-    compared = []
-    for traffic, placement in zip(traffics, placements, strict=True):
-        asked = argparse.Namespace(**{**vars(arguments), "placement": [placement] if placement else None})
-        asked.counters = []
-        loaded = load_traffic(network, asked, [traffic], (), progress, FLOW_LIMIT, inherited)
-        compared.append(Compared(traffic, placement, loaded))
-    return tuple(compared)
+        return [([traffic], shared if len(shared) == 1 else None) for traffic in arguments.compare]
+    if len(placements) != len(arguments.compare):
+        raise UsageError(
+            f"--compare-placement: expected one for each of {len(arguments.compare)} --compare, found {len(placements)}"
+        )
+    return [([traffic], [placement]) for traffic, placement in zip(arguments.compare, placements, strict=True)]
 
 
 def write_view(
@@ -197,12 +209,12 @@ def _name_runs(loaded: Loaded, arguments: argparse.Namespace | None, compared: S
     """Name runs by what tells them apart: the traffic, the placement, or both; by number where nothing does."""
     if not compared or arguments is None:
         return [_PREDICTED if loaded.agreement else ""]
-    own = (" + ".join(split_inputs(arguments.inputs)[1]), " + ".join(arguments.placement or ()))
-    told = [own, *((each.traffic, each.placement) for each in compared)]
-    traffics = [_shorten(traffic) for traffic, _ in told]
-    placements = [_shorten(placement) or _RECORDED for _, placement in told]
-    if len(set(traffics)) == 1 and len({traffic for traffic, _ in told}) > 1:
-        traffics = ["/".join(Path(traffic).parts[-2:]) for traffic, _ in told]
+    own = (tuple(split_inputs(arguments.inputs)[1]), tuple(arguments.placement or ()))
+    told = [own, *((each.traffics, each.placements) for each in compared)]
+    traffics = [" + ".join(map(_shorten, named)) for named, _ in told]
+    placements = [" + ".join(map(_shorten, named)) or _RECORDED for _, named in told]
+    if len(set(traffics)) == 1 and len({named for named, _ in told}) > 1:
+        traffics = [" + ".join("/".join(Path(name).parts[-2:]) for name in named) for named, _ in told]
     if len(set(traffics)) == 1:
         names = placements
     elif len(set(placements)) == 1:

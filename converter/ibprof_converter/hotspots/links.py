@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.sums import number_keys
 from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
 from ibprof_converter.layout.ends import lower_ends
@@ -278,7 +279,7 @@ def add_up(
     key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
     """Add up the bytes of each key; give keys and sums, the greatest sum first."""
-    keys, inverse = np.unique(key.astype(np.int64), return_inverse=True)
+    keys, inverse = number_keys(key)
     sums = np.zeros(len(keys), np.uint64)
     np.add.at(sums, inverse, counts)
     order = np.argsort(~sums, kind="stable")

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ibprof.sums import find_distinct
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.reports.matrix import (
     PairMatrix,
+    hosts_of_flows,
     matrix_of_hosts,
     matrix_of_lids,
     matrix_of_ranks,
@@ -32,7 +34,7 @@ from ibprof_converter.reports.recorded import (
     measure_regions,
 )
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
 
@@ -169,7 +171,7 @@ def report_on_job(
         timeline=follow_time(run.intervals) if run else (),
         ranks=matrix_of_ranks(demand) if demand is not None and len(demand.bytes) else None,
         hosts=hosts,
-        balance=tuple(_weigh(answer, demand, rails)),
+        balance=tuple(_weigh(answer, demand, rails, on_links)),
         beside=beside or {},
         beside_lines=tuple(beside_lines),
     )
@@ -190,7 +192,9 @@ def _list_fates(links: LinkReport) -> tuple[Fate, ...]:
     )
 
 
-def _weigh(answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum]) -> list[Balance]:
+def _weigh(
+    answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum], on_links: OnLinks | None
+) -> list[Balance]:
     weighed = []
     if demand is not None and demand.ranks:
         sent = np.zeros(demand.ranks, np.uint64)
@@ -199,9 +203,22 @@ def _weigh(answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum])
     if answer.run and len(answer.run.hosts) > 1:
         hosts = answer.run.hosts
         weighed.append(_balance("hosts", [host.name for host in hosts], [host.bytes_sent for host in hosts]))
+    elif on_links and isinstance(on_links.placed, Traffic):
+        weighed += _weigh_hosts(on_links, on_links.placed)
     if len(rails) > 1:
         weighed.append(_balance("rails", [f"rail {each.rail}" for each in rails], [each.bytes_sent for each in rails]))
     return weighed
+
+
+def _weigh_hosts(on_links: OnLinks, placed: Traffic) -> list[Balance]:
+    """Weigh what the fabric's hosts send over links, of those that send or receive; nothing where that is one alone."""
+    source, destination = hosts_of_flows(placed, on_links.subnets, on_links.hosts)
+    used = find_distinct(source[source != NO_HOST], destination[destination != NO_HOST])
+    if len(used) < 2:
+        return []
+    sent = np.zeros(len(on_links.hosts.name), np.uint64)
+    np.add.at(sent, source[source != NO_HOST], placed.bytes[source != NO_HOST])
+    return [_balance("hosts", [on_links.hosts.name[host] for host in used.tolist()], sent[used].tolist())]
 
 
 def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> Balance:

@@ -131,6 +131,8 @@ def _describe_sizes(report: JobReport) -> Section:
         Column("name", "size of a message"),
         Column("messages", "messages", Kind.COUNT),
         Column("share", "share", Kind.SHARE),
+        Column("least_bytes", "bytes, at least", Kind.BYTES),
+        Column("most_bytes", "at most", Kind.BYTES),
     )
     return Section("sizes", "Sizes of messages", tables=(tabulate("message_sizes", columns, report.sizes),))
 

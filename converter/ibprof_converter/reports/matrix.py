@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.sums import find_distinct
 from ibprof_converter.fabric.model import LIDS
 from ibprof_converter.hotspots.links import add_up
 from ibprof_converter.routing.subnet import Subnet
@@ -96,6 +97,14 @@ def matrix_of_lids(traffic: Traffic) -> PairMatrix | None:
 
 def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) -> PairMatrix | None:
     """Add up what hosts of the fabric send one another over links; None where there are none."""
+    source, destination = hosts_of_flows(placed, subnets, hosts)
+    return _build_known(hosts.name, source, destination, placed.bytes)
+
+
+def hosts_of_flows(
+    placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Give the hosts that flows leave and enter, `NO_HOST` for none: int32 [flow] each."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]
@@ -103,8 +112,7 @@ def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) ->
     rail = placed.rail if len(subnets) > 1 else np.zeros(len(placed.bytes), np.int32)
     # LID 0 is of no port.
     known = [np.where((lid > 0) & (lid < LIDS), lid, 0) for lid in (placed.source_lid, placed.destination_lid)]
-    source, destination = (of_lid[rail, lid] for lid in known)
-    return _build_known(hosts.name, source, destination, placed.bytes)
+    return of_lid[rail, known[0]], of_lid[rail, known[1]]
 
 
 def _build_known(
@@ -115,7 +123,7 @@ def _build_known(
 ) -> PairMatrix | None:
     """Build the matrix of those that are in use: a fabric may have thousands of hosts, and a job be on four."""
     both = (source != NO_HOST) & (destination != NO_HOST)
-    used = np.unique(np.concatenate([source[both], destination[both]]))
+    used = find_distinct(source[both], destination[both])
     if not len(used):
         return None
     row, column = np.searchsorted(used, source[both]), np.searchsorted(used, destination[both])

@@ -68,6 +68,7 @@ class SizeClass:
         name: the class in words.
         from_bytes, to_bytes: the smallest and largest message in it.
         messages: how many.
+        least_bytes, most_bytes: that so many messages of the class have at least and at most; sizes are not kept apart.
         share: of all messages.
     """
 
@@ -75,6 +76,8 @@ class SizeClass:
     from_bytes: int
     to_bytes: int
     messages: int
+    least_bytes: int
+    most_bytes: int
     share: float
 
 
@@ -135,11 +138,12 @@ def count_sizes(run: Profile) -> tuple[SizeClass, ...]:
     chosen = (sizes.kind == Kind.USER) & (sizes.direction != Direction.RECEIVED)
     messages = sizes.messages[chosen].sum(axis=0, dtype=np.uint64).tolist() if chosen.any() else [0] * SIZE_BINS
     total = sum(messages)
-    return tuple(
-        SizeClass(_name_class(number), *_limits(number), messages=count, share=count / total)
-        for number, count in enumerate(messages)
-        if count
-    )
+    return tuple(_describe_class(number, count, count / total) for number, count in enumerate(messages) if count)
+
+
+def _describe_class(number: int, messages: int, share: float) -> SizeClass:
+    first, last = _limits(number)
+    return SizeClass(_name_class(number), first, last, messages, messages * first, messages * last, share)
 
 
 def _limits(number: int) -> tuple[int, int]:

@@ -4,13 +4,17 @@
 import type { Selection } from "../state";
 import { Amounts, rank } from "./amounts";
 import type { Key, LoadTable } from "./loads";
+import type { Measure } from "./measure";
 import { numberPairs, type Pairs } from "./pairs";
 
 export type Kind = "region" | "operation" | "job" | "rankPair" | "hostPair";
 
+/** What became of something, by bytes and by the comparison's measure. */
 export interface Change {
   /** For pairs the number of the pair: see `Comparison.pairs`. */
   key: number;
+  bytesBefore: bigint;
+  bytesAfter: bigint;
   before: bigint;
   after: bigint;
 }
@@ -36,6 +40,7 @@ export class Comparison {
   constructor(
     readonly before: LoadTable,
     readonly after: LoadTable,
+    readonly measure: Measure,
   ) {}
 
   /** Whether both runs know who sends. */
@@ -54,14 +59,41 @@ export class Comparison {
 
   /** What link ends carry more, or less, than before; 0 where one of the two is not known. */
   ofEnds(before: Amounts, after: Amounts): Amounts {
-    return Amounts.difference(before, after, (end) => this.knows(end));
+    return Amounts.difference(this.ofBefore(before), this.ofAfter(after), (end) => this.knows(end));
   }
 
   /** What changed most, of what is on links. */
   find(selection: Selection, kind: Kind, limit: number): Changes {
     if (!this.hasFlows) return { first: [], count: 0 };
     const [one, other] = this.keys(kind);
-    return listChanges(this.before.sumBy(selection, one), this.after.sumBy(selection, other), limit);
+    return this.list(this.before.sumBy(selection, one), this.after.sumBy(selection, other), limit);
+  }
+
+  /** Lists the greatest changes of bytes; `among` leaves out the others. */
+  list(
+    bytesBefore: Amounts,
+    bytesAfter: Amounts,
+    limit: number,
+    among: (index: number) => boolean = () => true,
+  ): Changes {
+    const [before, after] = [this.ofBefore(bytesBefore), this.ofAfter(bytesAfter)];
+    const { first, used } = rank(Amounts.difference(before, after, among).magnitudes(), limit);
+    const describe = (key: number): Change => ({
+      key,
+      bytesBefore: bytesBefore.exact(key),
+      bytesAfter: bytesAfter.exact(key),
+      before: before.exact(key),
+      after: after.exact(key),
+    });
+    return { first: first.map(describe), count: used };
+  }
+
+  ofBefore(bytes: Amounts): Amounts {
+    return this.measure.of(bytes, this.before.model);
+  }
+
+  ofAfter(bytes: Amounts): Amounts {
+    return this.measure.of(bytes, this.after.model);
   }
 
   /** The two of each pair of a kind. */
@@ -91,17 +123,6 @@ export class Comparison {
     }
     return [this.before.by[kind](), this.after.by[kind]()];
   }
-}
-
-/** Lists the greatest changes; `among` leaves out the others. */
-export function listChanges(
-  before: Amounts,
-  after: Amounts,
-  limit: number,
-  among: (index: number) => boolean = () => true,
-): Changes {
-  const { first, used } = rank(Amounts.difference(before, after, among).magnitudes(), limit);
-  return { first: first.map((key) => ({ key, before: before.exact(key), after: after.exact(key) })), count: used };
 }
 
 function join(one: Int32Array, other: Int32Array): Int32Array {

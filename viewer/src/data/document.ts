@@ -5,6 +5,8 @@ import { type Attribute, makeGrid, type RankGrid } from "./attributes";
 import { findSimplex, type LinkValue } from "./link_values";
 
 export const NONE = -1;
+/** A kind of nodes, beside 0 for adapters and 2 for routers. */
+export const SWITCH = 1;
 const VERSION = 2;
 
 /** What is put on the fabric, once or several times. */

@@ -3,7 +3,7 @@
 
 import type { Selection } from "../state";
 import { Amounts, rank } from "./amounts";
-import type { Flows, Model } from "./document";
+import { type Flows, type Model, NONE } from "./document";
 import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 import { Router } from "./routes";
 import { Timeline } from "./timeline";
@@ -162,12 +162,42 @@ export class LoadTable {
     return this.once("ranked", (flows) => flows.sourceRank.some((rank) => rank >= 0)) ?? false;
   }
 
-  /** The link ends that packets of a pair of ranks take on a rail, whether any were sent or not; none without a way. */
-  wayOfRanks(source: number, destination: number, rail: number): number[] {
+  /**
+   * For each rail the link ends that packets of a chosen pair, of ranks or of hosts, take there, whether any were sent
+   * or not; none where there is no way. null where no pair is chosen.
+   */
+  ways({ source, destination, from, to }: Selection): number[][] | null {
+    const { router } = this;
     const { flows, header } = this.model;
-    if (!flows || !this.router) return [];
-    const address = (rank: number): number => flows.rankAddress[rank * header.rails.length + rail];
-    return this.router.way(address(source), address(destination));
+    if (!flows || !router) return null;
+    const pairs = (find: (rail: number) => [number, number]): number[][] =>
+      header.rails.map((_, rail) => router.way(...find(rail)));
+    if (source !== undefined && destination !== undefined) {
+      const address = (rank: number, rail: number): number => flows.rankAddress[rank * header.rails.length + rail];
+      return pairs((rail) => [address(source, rail), address(destination, rail)]);
+    }
+    if (from === undefined || to === undefined) return null;
+    const known = this.addressesOfHosts(flows, from, to);
+    return pairs((rail) => known[rail]);
+  }
+
+  /** On each rail the addresses that two hosts use between them; where they do not, any that they have there. */
+  private addressesOfHosts(flows: Flows, from: number, to: number): [number, number][] {
+    const { nodeHost, nodeRail, header } = this.model;
+    const { addressNode, addressColumn } = flows;
+    const found = header.rails.map((): [number, number] => [NONE, NONE]);
+    addressNode.forEach((node, address) => {
+      if (node < 0) return;
+      const addresses = found[nodeRail[node]];
+      if (nodeHost[node] === from) addresses[0] = address;
+      // To others no table leads.
+      if (nodeHost[node] === to && addressColumn[address] !== NONE) addresses[1] = address;
+    });
+    const { source, destination } = this.hosts(flows);
+    for (let flow = flows.count - 1; flow >= 0; flow--)
+      if (source[flow] === from && destination[flow] === to)
+        found[nodeRail[addressNode[flows.source[flow]]]] = [flows.source[flow], flows.destination[flow]];
+    return found;
   }
 
   /** Makes what the look-up of flows by link end needs; else it is made when first asked for. */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where packets go: hop by hop along the forwarding tables.
 
-import { type Flows, type Model, NONE } from "./document";
+import { type Flows, type Model, NONE, SWITCH } from "./document";
 
 const PORTS = 256;
-const SWITCH = 1;
 const SWITCH_ITSELF = 0;
 
 /** The link ends that flow i passes are `end[offset[i] .. offset[i + 1]]`; none where it does not arrive. */

@@ -2,24 +2,19 @@
 // What changed most from one run to the other: link ends, pairs, operations, regions. The difference picture in words.
 
 import { nameKey, tableOfChanges } from "../compared";
-import { type Changes, type Kind, listChanges } from "../data/comparison";
-import { button, element, replaceChildren, scroller } from "../dom";
+import type { Changes, Kind } from "../data/comparison";
+import { button, element, replaceChildren } from "../dom";
 import { knows } from "../names";
-import type { Compared, Page, Panel } from "../page";
+import type { Compared, Page } from "../page";
 import { HIDDEN, type Look } from "../pictures/look";
 import type { State } from "../state";
+import { ScrollingPanel } from "./scrolling";
 
 const LISTED = 20;
 
-export class ChangesPanel implements Panel {
-  readonly name = "changes";
-  readonly title = "Changes";
-  readonly element = element("section");
-  private readonly place = scroller("Changes");
-
-  constructor(private readonly page: Page) {
-    this.place.id = "changes";
-    this.element.append(this.place);
+export class ChangesPanel extends ScrollingPanel {
+  constructor(page: Page) {
+    super(page, "changes", "Changes");
   }
 
   show(look: Look): void {
@@ -43,7 +38,7 @@ export class ChangesPanel implements Panel {
   private showEnds(compared: Compared, { state, steps }: Look): HTMLElement[] {
     const { page } = this;
     const among = (end: number): boolean => steps[end] !== HIDDEN && compared.comparison.knows(end);
-    const changes = listChanges(compared.before, compared.after, LISTED, among);
+    const changes = compared.comparison.list(compared.before, compared.after, LISTED, among);
     const name = (end: number): Node =>
       this.press(page.names.end(end), state.end === end, { end: state.end === end ? undefined : end });
     return this.list(compared, "Link ends", "sends on the link", changes, name);

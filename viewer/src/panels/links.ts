@@ -2,20 +2,15 @@
 // Link ends by what they carry: the picture in words.
 
 import { sayValue } from "../data/link_values";
-import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
-import type { Page, Panel } from "../page";
+import { button, element, replaceChildren, rowOf, tableOf } from "../dom";
+import type { Page } from "../page";
 import type { Look } from "../pictures/look";
 import { formatBytes, formatCount, formatShare, printable } from "../show";
+import { ScrollingPanel } from "./scrolling";
 
-export class Links implements Panel {
-  readonly name = "links";
-  readonly title = "Links";
-  readonly element = element("section");
-  private readonly place = scroller("Links");
-
-  constructor(private readonly page: Page) {
-    this.place.id = "links";
-    this.element.append(this.place);
+export class Links extends ScrollingPanel {
+  constructor(page: Page) {
+    super(page, "links", "Links");
   }
 
   show(look: Look): void {

@@ -42,6 +42,8 @@ export interface Drawing {
 }
 
 export const FONT = '"DejaVu Sans", system-ui, sans-serif';
+/** Width of a letter of 11 pixels, about. */
+export const LETTER = 6.6;
 
 /** Room at the left for the names of rows. */
 export const MARGIN = { left: 64, right: 24, top: 28, bottom: 28 };
@@ -68,4 +70,10 @@ export function paintRows(
     ink.fillText(row.name, 8, y);
     last = y;
   }
+}
+
+/** Names as they fit beside a node: what tells nodes apart is mostly at the front. */
+export function shorten(name: string): string {
+  const shown = name.replace(/\p{C}/gu, "?");
+  return shown.length > 24 ? `${shown.slice(0, 23)}…` : shown;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where nodes and halves of links are, in the layout's own units with y downwards and rows drawn apart.
 
-import type { Model } from "../data/document";
+import { type Model, SWITCH } from "../data/document";
 import { railLetter } from "../names";
 
-const SWITCH = 1;
 /** Height of the picture over its width before it is fitted: rows of thousands of hosts would else be a thin line. */
 const ASPECT = 0.62;
 const BUNDLE_HEIGHT = 0.34;

@@ -2,14 +2,13 @@
 // What is to be seen of a state: loads or differences, which link ends are drawn, in which colours.
 
 import { type Amounts, type Ranking, rank } from "../data/amounts";
-import type { Model } from "../data/document";
+import { type Model, SWITCH } from "../data/document";
 import { formatValue, type LinkValue } from "../data/link_values";
+import { BYTES, type Measure } from "../data/measure";
 import type { Run } from "../page";
-import { formatBytes, formatChange } from "../show";
 import type { State } from "../state";
 import { ChangeScale, LoadScale, type Scale, type Theme } from "./colours";
 
-const SWITCH = 1;
 const RANKED = 200;
 
 /** Steps of link ends: not drawn, drawn without load, else 1 + the number of the colour. */
@@ -20,8 +19,10 @@ export interface Look {
   state: State;
   theme: Theme;
   run: Run;
-  /** Of each link end, by the selection: bytes, or where `isChange` what they are more than before. */
+  /** Of each link end, by the selection: bytes, or where `isChange` what they are more than before, by `measure`. */
   amounts: Amounts;
+  /** What colours, their scale and its range are by. */
+  measure: Measure;
   isChange: boolean;
   /** Of each link end: `HIDDEN`, `IDLE` or 1 + its colour. */
   steps: Uint8Array;
@@ -35,21 +36,30 @@ export interface Look {
   ways: number[];
 }
 
-/** The loads of a run; `others` are on the same scale. */
-export function makeLook(run: Run, state: State, theme: Theme, amounts: Amounts, others: Amounts[] = []): Look {
+/** The loads of a run; `others` are on the same scale, by the same measure. */
+export function makeLook(
+  run: Run,
+  state: State,
+  theme: Theme,
+  amounts: Amounts,
+  measure: Measure = BYTES,
+  others: Amounts[] = [],
+): Look {
   const { model } = run;
   const steps = hideOthers(model, state);
-  const scale = new LoadScale(...rangeOf([amounts, ...others], steps), state.log ?? false);
+  const measured = measure.of(amounts, model);
+  const scale = new LoadScale(...rangeOf([measured, ...others], steps), state.log ?? false);
   const [low, high] = state.load ?? [0, Number.POSITIVE_INFINITY];
   for (let end = 0; end < steps.length; end++) {
-    const amount = amounts.rough(end);
+    const amount = measured.rough(end);
     if (steps[end] === HIDDEN) continue;
-    if (amount && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    if (amounts.rough(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
     else if (state.used) steps[end] = HIDDEN;
   }
   const ranking = rankEnds(model, amounts, steps);
   const ways = findWays(run, state, amounts);
-  return { state, theme, run, amounts, isChange: false, value: null, steps, ramp: theme.ramp, scale, ranking, ways };
+  const { ramp } = theme;
+  return { state, theme, run, amounts, measure, isChange: false, value: null, steps, ramp, scale, ranking, ways };
 }
 
 /** What links are coloured by in place of loads, if anything: a network without traffic has nothing else. */
@@ -78,7 +88,8 @@ export function makeValueLook(run: Run, state: State, theme: Theme, amounts: Amo
   }
   const ranking = rankValues(value, steps);
   const ways = findWays(run, state, amounts);
-  return { state, theme, run, amounts, isChange: false, value, steps, ramp: theme.ramp, scale, ranking, ways };
+  const { ramp } = theme;
+  return { state, theme, run, amounts, measure: BYTES, isChange: false, value, steps, ramp, scale, ranking, ways };
 }
 
 /** Link ends by a value, the greatest first; of two ends that have the same the first one stands for the link. */
@@ -91,12 +102,13 @@ function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
   return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
 }
 
-/** What a run has more than another, `change`; link ends without either are as if unused. */
+/** What a run has more than another, `change` by a measure; link ends without either are as if unused. */
 export function makeChangeLook(
   run: Run,
   state: State,
   theme: Theme,
   change: Amounts,
+  measure: Measure,
   isKnown: (end: number) => boolean,
 ): Look {
   const { model } = run;
@@ -116,6 +128,7 @@ export function makeChangeLook(
     theme,
     run,
     amounts: change,
+    measure,
     isChange: true,
     value: null,
     steps,
@@ -127,9 +140,9 @@ export function makeChangeLook(
 }
 
 /** An amount of a look in words. */
-export function sayAmount({ isChange, value }: Look, amount: number): string {
+export function sayAmount({ isChange, value, measure }: Look, amount: number): string {
   if (value) return formatValue(value, amount);
-  return isChange ? formatChange(amount) : formatBytes(amount);
+  return isChange ? measure.sayChange(amount) : measure.say(amount);
 }
 
 /** The upper of the levels that a link joins. */
@@ -169,8 +182,24 @@ function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array): Ranking {
   return rank(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE);
 }
 
-function findWays({ model, table }: Run, { source, destination }: State, amounts: Amounts): number[] {
-  if (source === undefined || destination === undefined) return [];
-  const ways = model.header.rails.map((_, rail) => table.wayOfRanks(source, destination, rail));
-  return ways.flat().filter((end) => !amounts.rough(end));
+function findWays({ table }: Run, state: State, amounts: Amounts): number[] {
+  return (table.ways(state) ?? []).flat().filter((end) => !amounts.rough(end));
+}
+
+/** Whether a choice is of some senders or receivers, so that it matters which way bytes go. */
+export function isOfSome({ ranks, hosts, source, from, end, node }: State): boolean {
+  return [ranks, hosts, source, from, end, node].some((each) => each !== undefined);
+}
+
+export function showsNode({ run: { model }, state }: Look, node: number): boolean {
+  return state.rail === undefined || model.nodeRail[node] === state.rail;
+}
+
+/** The nodes that are chosen themselves, and those of hosts that are. */
+export function chosenNodes({ run: { model }, state }: Look): Set<number> {
+  const hosts = new Set([state.from, state.to, ...(state.hosts ?? [])]);
+  const chosen = new Set<number>();
+  for (let node = 0; node < model.nodes; node++)
+    if (state.node === node || (model.nodeHost[node] >= 0 && hosts.has(model.nodeHost[node]))) chosen.add(node);
+  return chosen;
 }

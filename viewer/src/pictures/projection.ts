@@ -13,6 +13,8 @@ export class Projection {
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly near: Float64Array;
+  readonly middleX: Float64Array;
+  readonly middleY: Float64Array;
   /** Of the picture, which is as wide as high. */
   readonly size: number;
   private readonly point: Float64Array;
@@ -39,6 +41,7 @@ export class Projection {
     this.radius = farthest || 1;
     this.size = 2 * ROOM * this.radius;
     [this.x, this.y, this.near] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+    [this.middleX, this.middleY] = [this.x.subarray(nodes), this.y.subarray(nodes)];
   }
 
   turn(turn: Turn): void {

@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network in space, where its nodes have places there: turned by the hand, near things over far ones.
 
-import type { Model } from "../data/document";
+import { type Model, SWITCH } from "../data/document";
 import { STEPS } from "./colours";
-import { type Drawing, FONT, type Hit, type Place, type Transform } from "./drawing";
+import { type Drawing, FONT, type Hit, LETTER, type Place, shorten, type Transform } from "./drawing";
+import { Halves, paintArrow } from "./halves";
 import type { Ink } from "./ink";
-import { distanceTo, shorten } from "./lines";
-import { HIDDEN, IDLE, type Look } from "./look";
+import { chosenNodes, HIDDEN, isOfSome, type Look, showsNode } from "./look";
 import { Projection } from "./projection";
 import { combine, normalise, rollBall, type Turn, UPRIGHT } from "./rotation";
 
-const SWITCH = 1;
 /** What is at about one depth is drawn together. */
 const SLICES = 8;
-const SEGMENTS = 400;
 /** Links that are drawn while the hand turns the picture; of more, some are left out until it rests. */
 const HURRIED = 12000;
 const ARROW = 7;
 const MOST_ARROWS = 4000;
 const MOST_NAMES = 120;
-const LETTER = 6.6;
 const SIDES = 8;
 
 export class Space implements Drawing {
   readonly name = "space";
   private readonly seen: Projection;
+  private readonly halves: Halves;
   private orientation: Turn = UPRIGHT;
   private hurried = false;
 
@@ -33,6 +31,7 @@ export class Space implements Drawing {
     private readonly nodeColour: (node: number, look: Look) => string | null,
   ) {
     this.seen = new Projection(model.space ?? new Float32Array(3 * model.nodes), model.nodes, model.endNode);
+    this.halves = new Halves(model, this.seen);
     this.seen.turn(this.orientation);
   }
 
@@ -66,33 +65,19 @@ export class Space implements Drawing {
   }
 
   placeOfEnd(end: number): Place {
-    const { x, y, nodes } = this.seen;
-    const [node, middle] = [this.model.endNode[end], nodes + (end >> 1)];
-    return [x[node], y[node], x[middle], y[middle]];
+    return this.halves.placeOf(end);
   }
 
   /** The nearest to the eye of the nodes there, else the nearest half of a link, one that has a colour before others. */
   find(look: Look, x: number, y: number, reach: number): Hit {
     const { model, seen } = this;
-    let hit: Hit = {};
+    let found: number | undefined;
     let best = Number.NEGATIVE_INFINITY;
     for (let node = 0; node < model.nodes; node++) {
       if (Math.hypot(seen.x[node] - x, seen.y[node] - y) > reach || seen.near[node] <= best) continue;
-      if (isShown(model, look, node)) [best, hit] = [seen.near[node], { node }];
+      if (showsNode(look, node)) [best, found] = [seen.near[node], node];
     }
-    if (hit.node !== undefined) return hit;
-    let nearest = reach;
-    for (let end = 0; end < 2 * model.links; end++) {
-      if (look.steps[end] === HIDDEN) continue;
-      const node = model.endNode[end];
-      const middle = seen.nodes + (end >> 1);
-      const [fromX, toX] = [seen.x[node], seen.x[middle]];
-      if (x < Math.min(fromX, toX) - reach || x > Math.max(fromX, toX) + reach) continue;
-      const idle = look.steps[end] === IDLE ? reach / 2 : 0;
-      const distance = distanceTo(x, y, fromX, seen.y[node], toX, seen.y[middle]) + idle;
-      if (distance < nearest) [nearest, hit] = [distance, { end }];
-    }
-    return hit;
+    return found === undefined ? { end: this.halves.find(look, x, y, reach) } : { node: found };
   }
 
   paint(ink: Ink, look: Look, view: Transform, width: number, height: number): void {
@@ -105,7 +90,7 @@ export class Space implements Drawing {
         if (!ends.length) return;
         ink.strokeStyle = step ? look.ramp[step - 1] : look.theme.idle;
         ink.lineWidth = thin * (0.6 + (0.8 * slice) / SLICES) * (step ? 1 : 0.6);
-        this.stroke(ink, ends, view);
+        this.halves.stroke(ink, ends, view);
       });
       this.paintNodes(ink, look, nodes[slice], view);
     }
@@ -115,9 +100,7 @@ export class Space implements Drawing {
   }
 
   mark(ink: Ink, end: number, view: Transform, colour: string): void {
-    ink.strokeStyle = colour;
-    ink.lineWidth = 4;
-    this.stroke(ink, [end], view);
+    this.halves.mark(ink, end, view, colour);
   }
 
   private sliceOf(at: number): number {
@@ -144,7 +127,7 @@ export class Space implements Drawing {
     const sorted = Array.from({ length: SLICES }, (): number[] => []);
     for (let node = 0; node < this.model.nodes; node++) {
       const [x, y] = this.at(node, view);
-      if (x < -12 || y < -12 || x > width + 12 || y > height + 12 || !isShown(this.model, look, node)) continue;
+      if (x < -12 || y < -12 || x > width + 12 || y > height + 12 || !showsNode(look, node)) continue;
       sorted[this.sliceOf(node)].push(node);
     }
     return sorted;
@@ -152,20 +135,6 @@ export class Space implements Drawing {
 
   private at(node: number, { scale, x, y }: Transform): [number, number] {
     return [x + this.seen.x[node] * scale, y + this.seen.y[node] * scale];
-  }
-
-  private stroke(ink: Ink, ends: number[], { scale, x: left, y: top }: Transform): void {
-    const { endNode } = this.model;
-    const { x, y, nodes } = this.seen;
-    for (let first = 0; first < ends.length; first += SEGMENTS) {
-      ink.beginPath();
-      for (let at = first; at < Math.min(first + SEGMENTS, ends.length); at++) {
-        const [node, middle] = [endNode[ends[at]], nodes + (ends[at] >> 1)];
-        ink.moveTo(left + x[node] * scale, top + y[node] * scale);
-        ink.lineTo(left + x[middle] * scale, top + y[middle] * scale);
-      }
-      ink.stroke();
-    }
   }
 
   /** Switches as squares, hosts round, both with a rim of the ground, so that what is behind them ends there. */
@@ -190,62 +159,45 @@ export class Space implements Drawing {
 
   /** Which way links lead that lead one way, and which way the traffic of a choice goes. */
   private paintArrows(ink: Ink, look: Look, links: number[][][], view: Transform): void {
-    const { ranks, hosts, source, from, end, node } = look.state;
-    const chosen = !look.value && [ranks, hosts, source, from, end, node].some((each) => each !== undefined);
+    const chosen = !look.value && isOfSome(look.state);
     const { simplex } = this.model;
     let count = 0;
+    ink.lineWidth = 1.5;
     links.forEach((steps) => {
       steps.forEach((ends, step) => {
         for (const each of ends) {
           if (!simplex[each] && !(chosen && step)) continue;
           if (count++ > MOST_ARROWS) return;
-          this.paintArrow(ink, each, step ? look.ramp[step - 1] : look.theme.node, look.theme.ground, view);
+          ink.strokeStyle = look.theme.ground;
+          ink.fillStyle = step ? look.ramp[step - 1] : look.theme.node;
+          this.paintArrow(ink, each, view);
         }
       });
     });
   }
 
-  private paintArrow(ink: Ink, end: number, colour: string, rim: string, view: Transform): void {
+  private paintArrow(ink: Ink, end: number, view: Transform): void {
     const { endNode } = this.model;
     const [fromX, fromY] = this.at(endNode[end], view);
     const [toX, toY] = this.at(endNode[end ^ 1], view);
     const length = Math.hypot(toX - fromX, toY - fromY);
     if (length < 3 * ARROW) return;
-    const [alongX, alongY] = [((toX - fromX) / length) * ARROW, ((toY - fromY) / length) * ARROW];
-    const [tipX, tipY] = [fromX + 0.62 * (toX - fromX), fromY + 0.62 * (toY - fromY)];
-    ink.beginPath();
-    ink.moveTo(tipX + alongX, tipY + alongY);
-    ink.lineTo(tipX - alongX - 0.6 * alongY, tipY - alongY + 0.6 * alongX);
-    ink.lineTo(tipX - alongX + 0.6 * alongY, tipY - alongY - 0.6 * alongX);
-    ink.closePath();
-    ink.strokeStyle = rim;
-    ink.lineWidth = 1.5;
-    ink.stroke();
-    ink.fillStyle = colour;
-    ink.fill();
+    const along: [number, number] = [((toX - fromX) / length) * ARROW, ((toY - fromY) / length) * ARROW];
+    paintArrow(ink, [fromX + 0.62 * (toX - fromX), fromY + 0.62 * (toY - fromY)], along, 0.6);
   }
 
   private paintChosen(ink: Ink, look: Look, view: Transform): void {
-    const { model } = this;
+    const { model, halves } = this;
     const { theme, state } = look;
-    if (look.ways.length) {
-      ink.strokeStyle = theme.chosen;
-      ink.lineWidth = 1.5;
-      ink.setLineDash([5, 4]);
-      this.stroke(ink, look.ways, view);
-      ink.setLineDash([]);
-    }
-    const chosen = new Set<number>();
-    const hosts = [state.from, state.to, ...(state.hosts ?? [])];
-    for (let node = 0; node < model.nodes; node++)
-      if (state.node === node || (model.nodeHost[node] >= 0 && hosts.includes(model.nodeHost[node]))) chosen.add(node);
+    halves.strokeWays(ink, look, view);
+    const chosen = chosenNodes(look);
     if (chosen.size && look.value) {
       // Without traffic, what is chosen of the network is its links.
       ink.strokeStyle = theme.chosen;
       ink.lineWidth = 1.5;
       const ends = Array.from({ length: 2 * model.links }, (_, end) => end);
       const own = ends.filter((end) => look.steps[end] !== HIDDEN && chosen.has(model.endNode[end]));
-      this.stroke(ink, [...own, ...own.map((end) => end ^ 1)], view);
+      halves.stroke(ink, [...own, ...own.map((end) => end ^ 1)], view);
     }
     ink.strokeStyle = theme.chosen;
     ink.lineWidth = 2;
@@ -285,10 +237,6 @@ export class Space implements Drawing {
       ink.fillText(name, x, y - 15);
     }
   }
-}
-
-function isShown(model: Model, { state }: Look, node: number): boolean {
-  return state.rail === undefined || model.nodeRail[node] === state.rail;
 }
 
 function fillRound(ink: Ink, x: number, y: number, radius: number): void {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.sums import find_distinct
 from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.hotspots.causes.situation import Situation
 
@@ -111,7 +112,7 @@ def _narrowest(
     worst = int(seconds.argmax())
     if seconds[worst] <= 0:
         return None
-    talking = np.unique(np.concatenate([source, destination]))
+    talking = find_distinct(source[source >= 0], destination[destination >= 0])
     hosts_of_part = np.bincount(part[is_host], minlength=parts)
     in_order = np.sort(hosts_of_part)[::-1]
     return Cut(

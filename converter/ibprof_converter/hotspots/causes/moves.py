@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.sums import find_distinct
 from ibprof_converter.hotspots.causes.cuts import narrowest_cut
 from ibprof_converter.hotspots.causes.situation import Flows, Situation
 from ibprof_converter.placement.orders import aware_orders, packed_order, random_order
@@ -57,7 +58,7 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> Move | None:
     """
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST) & (source != destination)
-    talking = np.unique(np.concatenate([source[known], destination[known]]))
+    talking = find_distinct(source[known], destination[known])
     if len(talking) < 2 or int(known.sum()) > PAIRS_LIMIT:
         return None
     rank_of = np.full(len(situation.hosts.name), -1, np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.show import format_bytes, format_seconds, printable
+from ibprof.sums import find_distinct, number_keys
 from ibprof_converter.hotspots.causes.finding import (
     FEW_TO_MANY,
     GAIN,
@@ -95,8 +96,8 @@ def find_concentration(situation: Situation) -> Iterator[Finding]:
         seconds = _own_seconds(situation, cause == MANY_TO_FEW)
         names = [printable(situation.hosts.name[host]) for host in few]
         worst = int(few[0])
-        partners = len(np.unique(other[known & (one == worst)]))
-        taking_part = np.unique(np.concatenate([source[known], destination[known]]))
+        partners = len(find_distinct(other[known & (one == worst)]))
+        taking_part = find_distinct(source[known], destination[known])
         verb, relation = ("receives", "from") if cause == MANY_TO_FEW else ("sends", "to")
         times = seconds[worst] / max(float(seconds[taking_part].mean()), 1e-300)
         yield make_finding(
@@ -139,14 +140,14 @@ def _concentrated(
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)
-    taking_part = len(np.unique(np.concatenate([one[known], other[known]])))
+    taking_part = len(find_distinct(one[known], other[known]))
     if not taking_part:
         return np.zeros(0, np.intp)
     is_few = total >= _CONCENTRATED * total.sum() / taking_part
     few = np.flatnonzero(is_few)
     few = few[np.argsort(-total[few], kind="stable")]
     # Many is more than one heavy partner.
-    pair, inverse = np.unique(one[known].astype(np.int64) * hosts + other[known], return_inverse=True)
+    pair, inverse = number_keys(one[known].astype(np.int64) * hosts + other[known])
     of_pair = np.bincount(inverse, weights=amount[known])
     squares = np.bincount(pair // hosts, weights=of_pair**2, minlength=hosts)
     partners = total[few] ** 2 / np.maximum(squares[few], 1e-300)

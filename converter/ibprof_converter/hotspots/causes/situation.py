@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.sums import number_keys
 from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.layout.levels import find_levels
 from ibprof_converter.routing.spread import spread
@@ -44,7 +45,7 @@ class Flows:
     ) -> Flows:
         """Add up rows of the same rail and LIDs."""
         key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
-        keys, inverse = np.unique(key, return_inverse=True)
+        keys, inverse = number_keys(key)
         total = np.zeros(len(keys), np.uint64)
         np.add.at(total, inverse, bytes)
         return cls(
