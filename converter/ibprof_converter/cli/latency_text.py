@@ -82,8 +82,10 @@ def _show_matrix(console: Console, matrix: Document) -> None:
 def show_features(console: Console, document: Document) -> None:
     """Print peaks, steps, clusters and odd processes."""
     looked = document["pairs_looked_at"]
-    console.print(f"{looked:,} of {document['pairs']:,} pairs have a value at all {len(document['lengths'])} lengths")
     found = document["features"]
+    if found is not None:
+        count = len(document["lengths"])
+        console.print(f"{looked:,} of {document['pairs']:,} pairs have a value at all {count} lengths")
     if found is None:
         console.print("peaks and steps: cannot be told; they need 4 message lengths and a pair measured at each")
     else:

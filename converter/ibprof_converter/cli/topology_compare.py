@@ -103,8 +103,9 @@ def _run(arguments: argparse.Namespace) -> int:
             raise UsageError(f"--length: {length} bytes were not measured")
         # Who is where is told by the shortest messages, whatever the length whose times are looked at.
         arguments.bootstrap, arguments.length = 0, None
-        found = apply_method(arguments, delays)[0].topology
-        beside = put_beside(found, reference, delays, length, *shares)
+        inferred, values = apply_method(arguments, delays)
+        statistic = values.statistic if values else "median"
+        beside = put_beside(inferred.topology, reference, delays, length, *shares, statistic=statistic)
     document = describe_beside(beside)
     for path in arguments.output:
         _write(path, beside, document)

@@ -14,7 +14,9 @@ from ibprof_converter.topology.compare import (
     are_linked_in_circles,
     compare,
     find_leaves,
+    find_nearer,
     match_hosts,
+    number_groups,
     reduce_graph,
 )
 from ibprof_converter.topology.differences import Apart, Comparison
@@ -27,6 +29,7 @@ from ibprof_converter.topology.ways import find_ways
 
 _MOST_PAIRS = 300_000
 _MOST_SWITCHES = 2048
+_MOST_ELSEWHERE = 0.5
 _LONG_MESSAGE = 4096
 
 
@@ -64,6 +67,7 @@ def put_beside(
     least_delay: float = LEAST_DELAY,
     least_speed: float = LEAST_SPEED,
     timed: bool = True,
+    statistic: str = "median",
 ) -> Beside:
     """Compare an inferred topology, and the delays it is of, with a reference.
 
@@ -75,12 +79,13 @@ def put_beside(
         least_delay: by which share longer than others a delay must be that a link is blamed for.
         least_speed: share of its speed that a link should reach.
         timed: whether the topology's latencies are of a measurement; else only cables are compared.
+        statistic: of the delays' samples.
 
     Raises:
         InconsistentError: they have no host in common.
     """
     matched = match_hosts(found.hosts, reference)
-    matrix = _take_matrix(found, matched, delays, length)
+    matrix = _take_matrix(found, matched, delays, length, statistic)
     pair = choose_pairs(matrix)
     if not len(pair) or not timed:
         return Beside(reference, matched, compare(found, reference, matched, matrix), None, length, ())
@@ -91,18 +96,21 @@ def put_beside(
     circles = are_linked_in_circles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
     if circles and reference.vertices <= LARGEST_WITH_CIRCLES:
         ways = keep_unique(reference, ways, matched.vertex[pair[:, 0]], LEAST_DELAY)
-    slow = find_slow_links(reference, ways, seconds, least_delay)
-    # Who is near to whom is not to be told by a slow link.
-    corrected = without_slow_links(matrix, reference, matched.vertex, slow, between=not circles)
-    comparison = compare(found, reference, matched, corrected)
+    # What is slow is not told by hosts whose ways are others than the reference's.
+    was = number_groups(leaf)
+    nearer = find_nearer(was, matrix)
+    elsewhere = nearer != was
+    slow = find_slow_links(reference, ways, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
+    # Nor who is near to whom by a slow link.
+    corrected = without_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+    comparison = compare(found, reference, matched, corrected, nearer)
     gone = _find_elsewhere(comparison)
-    elsewhere = np.array([name in gone for name in matched.names], bool)
-    if elsewhere.any():
-        # Nor what is slow by hosts whose ways are others than the reference's.
-        seconds = np.where(elsewhere[pair].any(axis=1), np.nan, seconds)
+    found_elsewhere = np.array([name in gone for name in matched.names], bool)
+    if (found_elsewhere != elsewhere).any() and found_elsewhere.mean() < _MOST_ELSEWHERE:
+        seconds = np.where(found_elsewhere[pair].any(axis=1), np.nan, seconds)
         slow = find_slow_links(reference, ways, seconds, least_delay)
-        corrected = without_slow_links(matrix, reference, matched.vertex, slow, between=not circles)
-        comparison = compare(found, reference, matched, corrected)
+        corrected = without_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+        comparison = compare(found, reference, matched, corrected, nearer)
     missing = {frozenset(pair) for pair in comparison.missing}
     slow = [
         each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
@@ -126,7 +134,7 @@ def without_slow_links(
     reference: Reference,
     vertex: npt.NDArray[np.int64],
     slow: list[SlowLink],
-    between: bool = True,
+    group: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.float64]:
     """Take what slow links add off the delays of all that pass them.
 
@@ -135,7 +143,7 @@ def without_slow_links(
         reference: whose links they are.
         vertex: int64 [host], of the reference.
         slow: the links.
-        between: also those between switches, not of hosts alone.
+        group: int64 [host], the number of the switch that each host is on; None: links between switches do not count.
     """
     excess = np.zeros(len(reference.link))
     for each in slow:
@@ -145,15 +153,15 @@ def without_slow_links(
     np.add.at(own, reference.link[of_hosts], np.repeat(excess, 2).reshape(-1, 2)[of_hosts])
     corrected = matrix - own[vertex][:, None] - own[vertex]
     excess[of_hosts.any(axis=1)] = 0.0
-    leaf = find_leaves(reference, vertex)
-    if between and excess.any() and len(np.unique(leaf)) <= _MOST_SWITCHES:
+    if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
         # The ways of all hosts of a switch have the same links between switches.
-        _, first, switch = np.unique(leaf, return_index=True, return_inverse=True)
+        was = number_groups(find_leaves(reference, vertex))
+        first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
         ways = find_ways(reference, *vertex[first[pair]].T)
         added = np.zeros((len(first), len(first)))
         added[tuple(pair.T)] = np.bincount(ways.pair, excess[ways.link], len(pair))
-        corrected -= added[np.ix_(switch.ravel(), switch.ravel())]
+        corrected -= added[np.ix_(group, group)]
     np.fill_diagonal(corrected, 0.0)
     return corrected
 
@@ -168,11 +176,11 @@ def _not_by_slow_links(
 
 
 def _take_matrix(
-    found: InferredTopology, matched: Matched, delays: Delays | None, length: int
+    found: InferredTopology, matched: Matched, delays: Delays | None, length: int, statistic: str
 ) -> npt.NDArray[np.float64]:
     if delays is None:
         return join_processes(found.explain_delays(), matched.of_inferred)
-    return join_processes(delays.matrix(length), _find_processes(delays, matched))
+    return join_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
 
 
 def _find_processes(delays: Delays, matched: Matched) -> list[list[int]]:

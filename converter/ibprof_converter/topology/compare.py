@@ -37,6 +37,7 @@ Integers = npt.NDArray[np.int64]
 _OF_PROCESS = re.compile(r"#\d+$")
 _ALIKE = 0.5
 _AS_NEAR = 0.1
+_AS_FAR = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,13 @@ def match_hosts(labels: Sequence[str], reference: Reference) -> Matched:
     )
 
 
-def compare(found: InferredTopology, reference: Reference, matched: Matched, delays: Floats) -> Comparison:
+def compare(
+    found: InferredTopology,
+    reference: Reference,
+    matched: Matched,
+    delays: Floats,
+    nearer: Integers | None = None,
+) -> Comparison:
     """Compare what was inferred with what should be there.
 
     Args:
@@ -96,6 +103,7 @@ def compare(found: InferredTopology, reference: Reference, matched: Matched, del
         reference: what should be there.
         matched: the hosts that both have.
         delays: float64 [host, host] between these, seconds, nan where there is none.
+        nearer: what `find_nearer` tells of the delays as they were measured.
 
     Raises:
         InconsistentError: the reference does not connect its hosts.
@@ -104,7 +112,7 @@ def compare(found: InferredTopology, reference: Reference, matched: Matched, del
     chosen = set(matched.vertex.tolist())
     if any(a in chosen and b in chosen for a, b in graph.edges):
         return _compare_links(found, matched, graph)
-    return _compare_switches(found, reference, matched, graph, delays)
+    return _compare_switches(found, reference, matched, graph, delays, nearer)
 
 
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
@@ -182,7 +190,12 @@ def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -
 
 
 def _compare_switches(
-    found: InferredTopology, reference: Reference, matched: Matched, graph: nx.Graph, delays: Floats
+    found: InferredTopology,
+    reference: Reference,
+    matched: Matched,
+    graph: nx.Graph,
+    delays: Floats,
+    nearer: Integers | None,
 ) -> Comparison:
     """Compare who is on a switch with whom, and which switches are near to one another, or linked."""
     hosts = Comparison(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
@@ -190,13 +203,14 @@ def _compare_switches(
         return replace(hosts, unknown=("fewer than three hosts tell nothing of switches",))
     own = [members[0] for members in matched.of_inferred]
     leaf = find_leaves(reference, matched.vertex)
-    was = np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
+    was = number_groups(leaf)
     names = np.array([reference.names[each] for each in leaf.tolist()])
     circles = are_linked_in_circles(graph, matched.vertex, leaf)
     if not found.switches and not circles:
         return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
     # Hosts of a torus of switches may have been taken for a torus of hosts.
-    now = _group(found, own) if found.switches else _group_by_delay(was, delays)
+    now = _group(found, own) if found.switches else was
+    now = _join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = _compare_groups(hosts, was, now, names, delays)
     between = look_between(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
     if circles:
@@ -263,16 +277,46 @@ def _group(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
     return np.unique(place[list(hosts)], return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def _group_by_delay(was: Integers, delays: Floats) -> Integers:
-    """Number the switch of each host: the one that it is expected on, unless the hosts of another one are nearer."""
+def number_groups(leaf: Integers) -> Integers:
+    """Number hosts' switches from 0 on, int64 [host]."""
+    return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
+    """Put each host that is clearly among those of another switch into their group, where they have one in common."""
+    joined = now.copy()
+    for host in np.flatnonzero(nearer != was).tolist():
+        groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
+        if len(groups) == 1:
+            joined[host] = groups[0]
+    return joined
+
+
+def find_nearer(was: Integers, delays: Floats) -> Integers:
+    """Number the switch of each host: the one that it is expected on, unless it is among the hosts of another one.
+
+    That is where it is nearer to them than to those that it is expected with, and as near as they are to one another.
+
+    Args:
+        was: int64 [host], the number of the switch that the reference has it on.
+        delays: float64 [host, host], seconds.
+    """
+    everyone = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]
     there = np.isfinite(delays) & (delays > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (np.where(there, delays, 0.0) @ member) / (there @ member)
-    own = mean[np.arange(len(was)), was]
+    own = mean[everyone, was]
     nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
-    is_nearer = mean[np.arange(len(was)), nearest] < (1 - _AS_NEAR) * own
-    return np.where(is_nearer, nearest, was).astype(np.int64)
+    among = mean[everyone, nearest]
+    inside = np.array([_median(own[was == each]) for each in range(was.max() + 1)])[nearest]
+    moved = (among < (1 - _AS_NEAR) * own) & (np.abs(among - inside) < _AS_FAR * inside)
+    return np.where(moved, nearest, was).astype(np.int64)
+
+
+def _median(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if len(there) else np.nan
 
 
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
