@@ -101,14 +101,16 @@ def _look_for_another(library: Path, environment: Mapping[str, str]) -> Finding:
 
 
 def _judge_limits() -> Iterator[Finding]:
-    said = []
+    said, bad = [], False
     for name, number, least in _LIMITS:
         limit = resource.getrlimit(number)[0]
         said.append(f"{name} {'unlimited' if limit == resource.RLIM_INFINITY else f'{limit:,}'}")
         if 0 <= limit < least:
+            bad = True
             text = f"{name} is limited to {limit:,}, too little to keep counters: raise it to {least:,} (ulimit)"
             yield Finding("limits", good=False, text=text)
-    yield Finding("limits", good=True, text=", ".join(said))
+    if not bad:
+        yield Finding("limits", good=True, text=", ".join(said))
 
 
 def _list_ports(environment: Mapping[str, str]) -> Iterator[Finding]:

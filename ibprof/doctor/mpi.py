@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ibprof.doctor.elf import read_elf
 from ibprof.doctor.finding import Finding
 from ibprof.doctor.probe import Trial, try_library, try_mpi4py
 from ibprof.doctor.program import Program, list_libraries
@@ -53,10 +54,13 @@ _ONE_HOST = (
     "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages of ranks on one host go over the network too)"
 )
 
+_PREFIX = "OPAL_PREFIX"
+
 _OF_THE_TRIAL = "a lone rank"
 """How a note begins on what is so because the trial is one process."""
 
-_LIBRARIES = ("libmpi.so", "libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi_abi.so")
+_LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
+"""Those whose name tells the ABI first; without a version it may be a few words to the linker."""
 
 
 def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -67,9 +71,10 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         library: libibprof.so.
         environment: that a job would be started in.
     """
-    launcher = (program.launcher_path if program else None) or shutil.which("mpirun") or shutil.which("mpiexec")
+    launchers = (program.launcher_path if program else None, *map(shutil.which, ("mpirun", "mpiexec", "srun")))
+    launcher = next(filter(None, launchers), None)
     kind = identify_launcher(launcher) if launcher else None
-    mpi = program.mpi if program else _beside(launcher)
+    mpi = program.mpi if program else _beside(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
             yield Finding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
@@ -82,9 +87,13 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     elif python:
         trial = try_mpi4py(python, library, environment)
     else:
-        where = f"no MPI library is found beside {launcher}" if launcher else "no mpirun is on the PATH"
+        where = f"no MPI library is found for {launcher}" if launcher else "no mpirun is on the PATH"
         yield Finding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
+    if mpi and not trial.started and _PREFIX not in environment:
+        # Where an Open MPI was moved to, as PyPI's is, its launcher tells its processes.
+        moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
+        trial = moved if moved.started else trial
     between_hosts = None
     if mpi and _NETWORK_UNUSED in trial.said:
         # Intel MPI opens it where there are several hosts, or it is told to.
@@ -167,8 +176,21 @@ def _beside(launcher: str | None) -> Path | None:
     for home in (Path(launcher).parent.parent, path.parent.parent):
         for folder in sorted([home / "lib", home / "lib64", home / "lib/release", *home.glob("lib/*-linux-gnu*")]):
             for name in _LIBRARIES:
-                if (folder / name).exists() and _belongs(folder / name, launcher):
+                if read_elf(folder / name) and _belongs(folder / name, launcher):
                     return folder / name
+    return None
+
+
+def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
+    """Find the MPI library that a batch system's launcher, which belongs to none, would start programs with."""
+    if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
+        return None
+    searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"
+    for folder in map(Path, filter(None, searched.split(":"))):
+        named = (folder / name for name in _LIBRARIES)
+        for path in (*named, *sorted(folder.glob("libmpi_cray.so*")), *sorted(folder.glob("libmpi_gnu*.so*"))):
+            if read_elf(path):
+                return path
     return None
 
 

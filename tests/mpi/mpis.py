@@ -210,6 +210,11 @@ def run_mpi(
 
 def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
     """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
+    if mpi.name == INTEL and name == "mpifort":
+        shown = subprocess.run(
+            [find_of_mpich_kin(MPICH_SYSTEM).program(name), "-show"], capture_output=True, text=True, check=True
+        )
+        return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
     if mpi.name == INTEL:
         return ["cc", f"-I{find_of_mpich_kin(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
     return [mpi.program("mpicc_abi" if mpi.name == STANDARD_ABI else name)]
@@ -217,7 +222,7 @@ def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
 
 def _linked_with(mpi: Mpi) -> list[str]:
     libraries = mpi.folder.parent / "lib"
-    return [f"-L{libraries}", "-lmpi", f"-Wl,-rpath,{libraries}"] if mpi.name == INTEL else []
+    return [f"-L{libraries}", "-lmpifort", "-lmpi", f"-Wl,-rpath,{libraries}"] if mpi.name == INTEL else []
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mpis import INTEL, SYSTEM, Build, environment, find_mpi, find_mpich, find_of_mpich_kin
+from mpis import FROM_PYPI, INTEL, MPICH_FROM_PYPI, SYSTEM, Build, environment, find_mpi, find_mpich, find_of_mpich_kin
 
 from ibprof.load import load_profile
 
@@ -23,7 +23,7 @@ def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.Complete
 
 def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
     """The status, and what is said by what it is about: (good, text)."""
-    done = start(folder, "doctor", "--json", "--", *command, **extra)
+    done = start(folder, "doctor", "--json", *(["--", *command] if command else []), **extra)
     assert done.stderr == "", done.stderr
     said: dict[str, list[Any]] = {}
     answer = json.loads(done.stdout)
@@ -144,3 +144,25 @@ def test_whether_rails_would_be_measured(
     _, said = examine(tmp_path, build(find_mpi(SYSTEM), "collectives.c"), **variables)
     assert said["ports"] == [(True, "odd0/1 LID 0x17")]
     assert said["rails"][0][1].startswith(rails)
+
+
+def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
+    """It belongs to no MPI: that which the linker would find is meant."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "srun").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "srun").chmod(0o755)
+    libraries = str(find_mpich().folder.parent / "lib")
+    status, said = examine(tmp_path, PATH=str(tmp_path / "bin"), LD_LIBRARY_PATH=libraries)
+    assert (status, said["launcher"][0][1]) == (0, str(tmp_path / "bin" / "srun"))
+    assert said["MPI"][0][1].startswith("MPICH")
+    status, said = examine(tmp_path, PATH=str(tmp_path / "bin"))
+    assert (status, said["MPI"][0][0]) == (5, False)
+
+
+@pytest.mark.parametrize("name", [*FROM_PYPI, *MPICH_FROM_PYPI])
+def test_an_environment_of_pypis_mpi_alone(name: str, tmp_path: Path) -> None:
+    """Nothing but its launcher is known: its library, which a text of the same name may lie beside, belongs to it."""
+    mpi = find_mpi(name) if name in FROM_PYPI else find_of_mpich_kin(name)
+    status, said = examine(tmp_path, PATH=f"{mpi.folder}:/usr/bin:/bin")
+    assert (status, said["launcher"][0][0]) == (0, True), said
+    assert name.rpartition("-")[2] in said["MPI"][0][1]
