@@ -52,7 +52,7 @@ def main() -> None:
     for name, setting in SETTINGS.items():
         network = index_network(read_subnet(setting.fabric), HARDWARE)
         jobs, clients = make_jobs(setting, network)
-        hops, seconds = run(partial(Simulation, network, jobs, clients), float("inf"))
+        hops, seconds = run(partial(Simulation, network, jobs, clients, adaptive=setting.adaptive), float("inf"))
         print(f"{name}: {hops / seconds / 1e6:.1f} million packet-hops a second; {hops} in {seconds:.3f} s", flush=True)
 
 

@@ -75,6 +75,14 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]}, 3, "nothing.otf2"),
         ({"hardware": {"lane_bytes": 100}}, 3, "at least packet_bytes"),
         ({"hardware": {"lane_bites": 100}}, 3, "lane_bites"),
+        ({"hardware": {"lane_bytes": 1 << 40}}, 3, "hardware.lane_bytes to be a number from 1 to"),
+        ({"hardware": {"gbps": 0}}, 3, "hardware.gbps to be a number from 0.001"),
+        ({"hardware": {"switch_ns": 1e12}}, 3, "hardware.switch_ns to be a number from 0"),
+        ({"hardware": {"gbps": 1e6, "switch_ns": 1e9}}, 5, "more ticks"),
+        ({"fabric": "xgft:1:4:1@0"}, 5, "the speed of 4 links is not known"),
+        ({"jobs": [{"name": "\x1b[31m", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be printable"),
+        ({"fabric": None}, 3, "fabric to be a text"),
+        ({"fabric": ["xgft:1:4:1"]}, 3, "fabric to be a text, found a list"),
         ({"extra": 1}, 3, "extra"),
     ],
 )
@@ -86,11 +94,51 @@ def test_bad_studies(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"jobs: [", b"\xff\xfe\x00", b"", b"- 1\n"])
+@pytest.mark.parametrize(
+    "content",
+    [b"jobs: [", b"\xff\xfe\x00", b"", b"- 1\n", b"servers: " + b"9" * 5000, b"seeds: 2001-99-99"],
+)
 def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "study.yaml").write_bytes(content)
     assert main(["run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out")]) == 3
     assert "study.yaml" in capsys.readouterr().err
+
+
+def test_a_file_that_grows_when_it_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten aliases of ten aliases, forty deep: no memory holds what the last of them stands for."""
+    lists = ["&a0 [x]", *(f"&a{n} [{', '.join(10 * [f'*a{n - 1}'])}]" for n in range(1, 40))]
+    job = f"jobs: [{{role: pairs, bytes: 1 B, name: [{', '.join(lists)}]}}]"
+    (tmp_path / "study.yaml").write_text(f"fabric: xgft:1:4:1\n{job}\n")
+    assert main(["run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out")]) == 3
+    assert "job 1's name to be a text, found a list" in capsys.readouterr().err
+
+
+def test_pairs_on_half_of_an_odd_number_of_hosts(tmp_path: Path) -> None:
+    """Of 15 hosts each half would be 8."""
+    jobs = [{"name": name, "role": "pairs", "bytes": "1 kB", "interval": "5 us", "share": 0.5} for name in ("a", "b")]
+    study = write_study(tmp_path, fabric="xgft:1:16:1@100", servers=1, jobs=jobs, measured="b")
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    with (tmp_path / "out" / "clients.csv").open(newline="") as file:
+        clients = [row["job"] for row in csv.DictReader(file)]
+    assert (clients.count("a"), clients.count("b")) == (8, 6)
+
+
+def test_a_run_whose_messages_all_take_the_same_is_drawn(tmp_path: Path) -> None:
+    """One client, one server; a name that is no formula, in letters that the font lacks."""
+    jobs = [{"name": "_$\\frac{ \u4e2d", "role": "io", "bytes": "4 KiB", "share": 1}]
+    study = write_study(tmp_path, fabric="xgft:1:2:1@100", servers=1, jobs=jobs, measured=jobs[0]["name"])
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert (tmp_path / "out" / "run.png").stat().st_size > 10_000
+
+
+def test_a_job_that_ends_before_it_is_measured_says_so(tmp_path: Path) -> None:
+    jobs = [
+        {"name": "io", "role": "io", "bytes": "1 MiB", "share": 0.5},
+        {"name": "mpi", "role": "pairs", "bytes": "1 B", "share": 0.5, "limit": 2},
+    ]
+    assert main(["run", str(write_study(tmp_path, jobs=jobs)), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    cells = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
+    assert cells[1]["note"] == "all messages were sent before the other jobs had made 5 requests of each client"
 
 
 def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.measure import Effort, find_warm_up, measure
+from ibprof_converter.simulation.measure import Effort, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import (
     JobPlacement,
@@ -107,14 +107,6 @@ def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], se
 
     with pytest.raises(InconsistentError, match=said):
         set_up()
-
-
-def test_a_warm_up_is_found() -> None:
-    random = np.random.default_rng(5)
-    level = random.normal(10, 0.5, 400)
-    assert find_warm_up(level) < 40
-    level[:60] += np.linspace(30, 0, 60)
-    assert 40 <= find_warm_up(level) <= 80
 
 
 def test_isolation_shows() -> None:

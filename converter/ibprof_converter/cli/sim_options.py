@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from ibprof_converter.simulation.network import RANGES
 from ibprof_converter.simulation.patterns import THESIS_FABRIC
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
 from ibprof_converter.simulation.study_file import UNITS_OF_SIZE, UNITS_OF_TIME
@@ -49,9 +50,9 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="hosts drawn one by one, or by whole leaves (default: random-node)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest ways")
-    parser.add_argument("--packet", metavar="B", type=count, default=4096, help="bytes of a packet (default: 4096)")
+    parser.add_argument("--packet", metavar="B", type=_packet, default=4096, help="bytes of a packet (default: 4096)")
     parser.add_argument(
-        "--lane", metavar="B", type=count, default=65536, help="room of a virtual lane (default: 65536)"
+        "--lane", metavar="B", type=_lane, default=65536, help="room of a virtual lane (default: 65536)"
     )
     parser.add_argument("--switch-ns", metavar="NS", type=_delay, default=90.0, help="delay of a switch (default: 90)")
     parser.add_argument("--gbps", metavar="G", type=_speed, help="speed of all links (default: as the fabric says)")
@@ -74,12 +75,20 @@ def _number(text: str, least: float, most: float) -> float:
     return value
 
 
+def _packet(text: str) -> int:
+    return int(_number(str(count(text)), *RANGES["packet_bytes"]))
+
+
+def _lane(text: str) -> int:
+    return int(_number(str(count(text)), *RANGES["lane_bytes"]))
+
+
 def _delay(text: str) -> float:
-    return _number(text, 0, 1e9)
+    return _number(text, *RANGES["switch_ns"])
 
 
 def _speed(text: str) -> float:
-    return _number(text, 0.001, 1e6)
+    return _number(text, *RANGES["gbps"])
 
 
 def share(text: str) -> float:

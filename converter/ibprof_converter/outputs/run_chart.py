@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +29,14 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     """
     figure = Figure(figsize=(15, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(title)
+    figure.suptitle(title).set_parse_math(False)
     latency, over_time, queues = figure.subplots(1, 3)
     _draw_latencies(latency, watch)
     _draw_over_time(over_time, watch)
     _draw_queues(queues, watch)
-    figure.savefig(path, dpi=_DOTS_PER_INCH)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
+        figure.savefig(path, dpi=_DOTS_PER_INCH)
 
 
 def _draw_latencies(axes: Axes, watch: Watch) -> None:
@@ -44,6 +47,8 @@ def _draw_latencies(axes: Axes, watch: Watch) -> None:
         if operations is not None:
             _draw_tail(axes, operations, f"{job.name}, whole operations", f"C{number}", "--")
     axes.set(xscale="log", yscale="log", xlabel="latency, us", ylabel="part of the messages that took longer")
+    most = max(int(watch.histogram(number).sum()) for number in range(len(watch.simulation.jobs)))
+    axes.set_ylim(0.5 / max(most, 1), 1.5)
     _finish(axes)
 
 
@@ -51,18 +56,25 @@ def _draw_tail(axes: Axes, counts: Counts, label: str, colour: str, style: str) 
     used = np.flatnonzero(counts)
     if not len(used):
         return
+    # A bin is a step; the last one is as high as the one before, for a logarithm has no 0.
     longer = 1 - np.cumsum(counts[used]) / counts.sum()
-    edges = bin_edges()[used + 1] / 1000
-    axes.plot(edges[:-1], longer[:-1], label=label, color=colour, linestyle=style, drawstyle="steps-post")
+    edges = bin_edges() / 1000
+    at = np.append(edges[used[0]], edges[used + 1])
+    height = np.concatenate([[1.0], longer[:-1], longer[-2:-1] if len(used) > 1 else [1.0]])
+    axes.plot(at, height, label=_label(label), color=colour, linestyle=style, drawstyle="steps-post")
 
 
 def _draw_over_time(axes: Axes, watch: Watch) -> None:
+    drawn = []
     for number, job in enumerate(watch.simulation.jobs):
         over = watch.over_time(number)
         seen = over.messages > 0
         middle = (over.begin_ns + over.width_ns / 2)[seen] / 1e6
-        axes.plot(middle, over.mean_ns[seen] / 1000, label=job.name, color=f"C{number}", linewidth=1)
+        axes.plot(middle, over.mean_ns[seen] / 1000, label=_label(job.name), color=f"C{number}", linewidth=1)
+        drawn.append(over.mean_ns[seen] / 1000)
     axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, us")
+    if len(means := np.concatenate(drawn)):
+        axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # what hardly differs is no axis of its own
     _finish(axes)
 
 
@@ -70,7 +82,7 @@ def _draw_queues(axes: Axes, watch: Watch) -> None:
     queues = watch.queues()
     for end in find_fullest(queues, _QUEUES):
         kibibytes = queues.bytes[:, end] / 1024
-        axes.plot(queues.time_ns / 1e6, kibibytes, label=name_end(watch.simulation, end), linewidth=0.8)
+        axes.plot(queues.time_ns / 1e6, kibibytes, label=_label(name_end(watch.simulation, end)), linewidth=0.8)
     axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest link ends")
     axes.set_ylim(bottom=0)
     _finish(axes)
@@ -79,4 +91,10 @@ def _draw_queues(axes: Axes, watch: Watch) -> None:
 def _finish(axes: Axes) -> None:
     axes.grid(visible=True, alpha=0.3)
     if axes.lines:
-        axes.legend(fontsize="small")
+        for text in axes.legend(fontsize="small").get_texts():
+            text.set_parse_math(False)
+
+
+def _label(name: str) -> str:
+    """Names that begin with _ are left out of a legend."""
+    return f" {name}" if name.startswith("_") else name

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ibprof_converter.simulation.deadlock import describe_deadlock
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.operations import Operations
+from ibprof_converter.simulation.stationary import Slice, find_drift, find_warm_up
 from ibprof_converter.simulation.watch import Watch, bin_values, list_bins
 
 _BATCHES = 20
@@ -24,6 +25,9 @@ _CHUNKS = 40
 
 _OPERATIONS = 10
 """Of a collective that are measured at least: 60 messages of a rank can be less than one."""
+
+_NO_END = 1 << 62
+"""Messages of a client without a limit."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99)
 
@@ -85,7 +89,7 @@ class Latency:
     note: str
     histogram: tuple[tuple[float, float, int], ...] = ()
     by_client: tuple[tuple[int, int, float], ...] = ()
-    over_time: tuple[tuple[float, float, int, float], ...] = ()
+    over_time: tuple[Slice, ...] = ()
     operations: int = 0
     operation_mean: float = math.nan
 
@@ -93,27 +97,12 @@ class Latency:
 NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")
 
 
-def find_warm_up(values: npt.NDArray[np.float64]) -> int:
-    """Give the number of leading values to leave out: MSER, the cut that makes the standard error of the rest least.
-
-    At most half of the values are left out; if the least lies there, the series is not stationary and all of that half
-    is left out.
-
-    Source: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6),
-    1997.
-    """
-    count = len(values)
-    if count < 4:
-        return count // 2
-    tail_sum = np.cumsum(values[::-1])[::-1]
-    tail_squares = np.cumsum(values[::-1] ** 2)[::-1]
-    left = count - np.arange(count)
-    error = (tail_squares - tail_sum**2 / left) / left.astype(float) ** 2
-    return int(np.argmin(error[: count // 2 + 1]))
-
-
 def measure(
-    simulation: Simulation, clients: npt.NDArray[np.bool_], effort: Effort, watch: Watch | None = None
+    simulation: Simulation,
+    clients: npt.NDArray[np.bool_],
+    effort: Effort,
+    watch: Watch | None = None,
+    whole: bool = False,
 ) -> Latency:
     """Run a simulation until what the clients of one job see is known well enough.
 
@@ -122,11 +111,12 @@ def measure(
         clients: bool [client], which are those of the job that is measured; its steps are sampled.
         effort: what is wanted.
         watch: of the simulation, where it is to keep what happens to all jobs.
+        whole: all messages of each client are taken, also where the mean looks settled before: for what changes slowly.
     """
     run = watch.run if watch else simulation.run
     taken: list[npt.NDArray[Any]] = []
     others = ~clients
-    limit = np.array([job.limit or effort.background for job in simulation.jobs])[simulation.job_of_client]
+    limit = np.array([job.limit or _NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
     passed = np.minimum(limit, effort.background)[others]
     background, first, begin = not others.any(), np.zeros(len(clients), np.uint64), 0.0
     chunk = max(simulation.network.ticks(50e3), 1)
@@ -141,13 +131,14 @@ def measure(
         else:
             background = bool((steps[others] >= passed).all())
             first, begin = steps, simulation.network.to_ns(state.now)
-        enough = background and sum(len(each) for each in taken) >= 4 * clients.sum()
+        enough = background and not whole and sum(len(each) for each in taken) >= 4 * clients.sum()
         ended = state.stop in {Stop.DONE, Stop.DEADLOCK}
-        all_of = background and (steps - first)[clients].min() >= effort.warm_up + effort.messages
-        if enough or ended or state.packet_hops > effort.hops:
+        wanted = np.minimum(limit, first + effort.warm_up + effort.messages)
+        all_of = background and bool((steps >= wanted)[clients].all())
+        if enough or all_of or ended or state.packet_hops > effort.hops:
             samples = np.concatenate(taken) if taken else samples[:0]
             latency = operations.add_to(_summarise(simulation, samples, int(clients.sum()), effort, begin))
-            settled = (latency.is_settled or all_of) and latency.operations >= operations.needed
+            settled = ((latency.is_settled and not whole) or all_of) and latency.operations >= operations.needed
             if ended or settled or state.packet_hops > effort.hops:
                 return _judge(latency, simulation, all_of, effort)
         if state.stop == Stop.TIME and state.now > _CHUNKS * chunk:
@@ -199,6 +190,7 @@ def _summarise(
     begin = float(end[kept][0]) if cut else begin
     half = _half_interval(values)
     by_client = _average_by_client(simulation, samples["client"][kept], values)
+    over_time = _average_over_time(end[kept], values, begin)
     mean = float(values.mean())
     return Latency(
         messages=len(values),
@@ -211,11 +203,13 @@ def _summarise(
         quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
         left_out_ns=begin,
         measured_ns=float(end[-1]) - begin,
-        is_settled=points - cut >= 2 and half <= effort.precision * mean,
+        is_settled=points - cut >= 2
+        and half <= effort.precision * mean
+        and not find_drift(over_time).exceeds(effort.precision),
         note="the interval is narrow enough",
         histogram=list_bins(bin_values(values)),
         by_client=by_client,
-        over_time=_average_over_time(end[kept], values, begin),
+        over_time=over_time,
     )
 
 
@@ -231,7 +225,7 @@ def _average_by_client(
 
 def _average_over_time(
     end: npt.NDArray[np.float64], values: npt.NDArray[np.float64], begin: float
-) -> tuple[tuple[float, float, int, float], ...]:
+) -> tuple[Slice, ...]:
     edges = np.linspace(begin, float(end[-1]), _SLICES + 1)
     which = np.clip(np.searchsorted(edges, end, side="left") - 1, 0, _SLICES - 1)
     messages, total = np.bincount(which, minlength=_SLICES), np.bincount(which, values, _SLICES)
@@ -257,8 +251,15 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
         return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a circle: {circle}")
     if latency.is_settled:
         return latency
-    if all_of:
-        return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client")
-    if simulation.state.stop == Stop.DONE:
-        return replace(latency, is_settled=latency.messages > 0, note="all messages were sent")
+    if all_of and latency.messages:
+        drift = find_drift(latency.over_time)
+        if effort.precision and drift.exceeds(effort.precision):
+            told = f"{100 * drift.change:+.0f} % ± {100 * drift.half:.0f} in the time that is measured"
+            return replace(latency, is_settled=False, note=f"no steady state: the mean still changes, {told}")
+        return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client, or all of them")
+    if all_of or simulation.state.stop == Stop.DONE:
+        early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
+        return replace(
+            latency, is_settled=latency.messages > 0, note="all messages were sent" if latency.messages else early
+        )
     return replace(latency, is_settled=False, note=f"given up after {effort.hops:g} packet hops")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,16 @@ _ADAPTIVE_PORTS = 64
 
 _BITS_A_TICK = 64
 """A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "packet_bytes": (1, 1 << 24),
+    "lane_bytes": (1, 1 << 26),
+    "switch_ns": (0, 1e9),
+    "wire_ns": (0, 1e9),
+    "gbps": (1e-3, 1e6),
+    "tick_ns": (1e-3, 1e3),
+}
+"""What `Hardware` can be: the least and the most of each; the engine counts bytes and ticks of a packet in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +111,14 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     """Number a fabric's hosts and switches.
 
     Raises:
-        InconsistentError: a link's speed is not known and none was given, or there are no hosts.
+        InconsistentError: a link's speed is not known and none was given, or there are no hosts, or the slowest and the
+            quickest of it are too far apart.
     """
     fabric = subnet.fabric
     network = Network.index(fabric, subnet.tables)
     gbps = np.repeat(fabric.link_gbps if hardware.gbps is None else np.full(fabric.links, hardware.gbps), 2)
-    if np.isnan(gbps).any():
-        raise InconsistentError(f"{fabric.name}: the speed of {int(np.isnan(gbps).sum() // 2)} links is not known")
+    if unknown := int((~(gbps > 0)).sum() // 2):
+        raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is not known")
     ports = np.arange(len(fabric.port_node))
     end = network.end_at[fabric.port_node, fabric.port_number]
     is_host = (fabric.node_kind[fabric.port_node] != NodeKind.SWITCH) & (end != NONE) & (fabric.port_lid > 0)
@@ -125,6 +137,11 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
     byte_ticks = np.rint(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
+    if delay.max() / tick_ns >= 2**32 or hardware.packet_bytes * float(byte_ticks.max()) >= 2**63:
+        raise InconsistentError(
+            f"{fabric.name}: a delay or a packet takes more ticks of {tick_ns:g} ns, 64 bits on its fastest link, than "
+            "are counted"
+        )
     tables = subnet.tables.port
     lid = fabric.port_lid[host_port]
     known = (network.row != NONE)[:, None] & (lid < tables.shape[1])[None, :]

@@ -163,7 +163,9 @@ def seat(
         order = random.permutation(np.concatenate(free))
     seats, begin = [], 0
     for workload in workloads:
-        count, needed = round(workload.share * len(order)), _NEEDED.get(workload.role, 1)
+        # Two halves of an odd number are rounded up to more than there are.
+        count = min(round(workload.share * len(order)), len(order) - begin)
+        needed = _NEEDED.get(workload.role, 1)
         if workload.role is Role.PAIRS:
             count -= count % 2
         elif workload.role is Role.PROFILE:

@@ -15,7 +15,7 @@ import yaml
 from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof_converter.simulation.cell import Cell, Setting, load_network
 from ibprof_converter.simulation.measure import Effort
-from ibprof_converter.simulation.network import Hardware
+from ibprof_converter.simulation.network import RANGES, Hardware
 from ibprof_converter.simulation.patterns import cells_of
 from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, seat
 
@@ -89,7 +89,11 @@ class _Reader:
     def fail(self, where: str, expected: str, found: object) -> InputError:
         # What is not there has no line: then that of what it should be in.
         line = self.lines.get(where) or self.lines.get(re.split(r"'s |\.", where)[0])
-        return InputError(self.path, line, f"{where} to be {expected}", quote_found(str(found)))
+        # Not all of what is nested: with aliases in it, a short file says more than memory holds.
+        said = (
+            "a list" if isinstance(found, list) else "a mapping" if isinstance(found, dict) else quote_found(str(found))
+        )
+        return InputError(self.path, line, f"{where} to be {expected}", said)
 
     def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> Mapping[str, Any]:
         if not isinstance(value, _Mapping):
@@ -114,12 +118,17 @@ class _Reader:
         return int(number)
 
     def quantity(self, where: str, value: object, units: Mapping[str, float], least: float) -> float:
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", str(value))
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
         if match and match[2] in units and least <= (amount := float(match[1]) * units[match[2]]) <= _LARGEST:
             return amount
         if value == 0 and least == 0:
             return 0.0
         raise self.fail(where, f"a quantity such as 4 {next(iter(units))} ({', '.join(units)})", value)
+
+    def text(self, where: str, value: object) -> str:
+        if value is None or isinstance(value, (list, dict)):
+            raise self.fail(where, "a text", value)
+        return str(value)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
         if value not in values:
@@ -133,7 +142,10 @@ class _Reader:
         for name, each in given.items():
             kind = next(one.type for one in fields(of) if one.name == name)
             what = f"{where}.{name}"
-            made[name] = self.whole(what, each, 1, _LARGEST) if kind == "int" else self.number(what, each, 0, _LARGEST)
+            least, most = RANGES.get(name, (1 if kind == "int" else 0, _LARGEST))
+            made[name] = (
+                self.whole(what, each, int(least), int(most)) if kind == "int" else self.number(what, each, least, most)
+            )
         return of(**made)
 
 
@@ -148,7 +160,7 @@ def read_study(path: Path) -> list[Cell]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(path, line, "YAML", str(error.problem)) from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, a date or number that cannot be
         raise InputError(path, None, "YAML", quote_found(str(error))) from error
     reader = _Reader(path)
     study = reader.mapping("the study", document, _KEYS)
@@ -157,7 +169,7 @@ def read_study(path: Path) -> list[Cell]:
             raise reader.fail("the study", "with fabric and jobs", f"no {key}")
     workloads = _read_jobs(reader, study["jobs"])
     setting = Setting(
-        fabric=str(study["fabric"]),
+        fabric=reader.text("fabric", study["fabric"]),
         hardware=reader.numbers("hardware", study.get("hardware", _Mapping()), Hardware),
         adaptive=reader.choice("routing", study.get("routing", "static"), ("static", "adaptive")) == "adaptive",
         servers=reader.whole("servers", study.get("servers", 0), 0, 1 << 16),
@@ -210,24 +222,31 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
     for number, value in enumerate(jobs, start=1):
         where = f"job {number}"
         job = reader.mapping(where, value, _JOB_KEYS, f"{where}'s {{}}")
-        needed = _NEEDS.get(str(job.get("role")), "bytes")
+        role = job.get("role")
+        needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
         for key in ("name", "role", needed):
             if key not in job:
                 raise reader.fail(where, f"with name, role and {needed}", f"no {key}")
-        name = str(job["name"])
+        name = reader.text(f"{where}'s name", job["name"])
+        if not name.isprintable() or not name.strip():
+            raise reader.fail(f"{where}'s name", "printable", name)
         if name in {each.name for each in made}:
             raise reader.fail(f"{where}'s name", "of its own", name)
         made.append(
             Workload(
                 name=name,
-                role=Role(reader.choice(f"{where}'s role", job["role"], tuple(each.value for each in Role))),
+                role=Role(reader.choice(f"{where}'s role", role, tuple(each.value for each in Role))),
                 bytes=int(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
                 interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
                 window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
-                profile=str(reader.path.parent / str(job["profile"])) if "profile" in job else "",
+                profile=(
+                    str(reader.path.parent / reader.text(f"{where}'s profile", job["profile"]))
+                    if "profile" in job
+                    else ""
+                ),
                 reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0)),
             )
         )

@@ -43,7 +43,7 @@ class Threshold:
         without_pause_ns: time of a request at no interval (C).
         below_ns, above_ns: the threshold lies between these intervals; None where there is none.
         bound_ns: where it would lie by the servers' links alone; 0 or less: they are no bottleneck.
-        tried: intervals and the times of requests at them, by interval.
+        tried: intervals and the times of requests at them, by interval; None where they have no settled mean.
     """
 
     alone_ns: float
@@ -51,7 +51,7 @@ class Threshold:
     below_ns: float | None
     above_ns: float | None
     bound_ns: float
-    tried: tuple[tuple[float, float], ...]
+    tried: tuple[tuple[float, float | None], ...]
 
 
 def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simulate: Simulate) -> Threshold:
@@ -66,25 +66,29 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     Raises:
         InconsistentError: a mean that is needed did not settle.
     """
-    tried: dict[float, float] = {}
+    tried: dict[float, float | None] = {}
+    notes: dict[float, str] = {}
 
     def measure(intervals: Sequence[float]) -> None:
         cells = {each: [_cell(setting, job, each, seed) for seed in seeds] for each in intervals if each not in tried}
         outcomes = simulate([cell for several in cells.values() for cell in several])
         for interval, several in cells.items():
             latencies = [outcomes[cell.key].latency for cell in several]
-            for latency in latencies:
-                if not latency.is_settled:
-                    raise InconsistentError(
-                        f"requests {interval / 1e3:g} us apart have no settled mean: {latency.note}"
-                    )
-            tried[interval] = fmean(latency.mean for latency in latencies)
+            settled = all(latency.is_settled for latency in latencies)
+            tried[interval] = fmean(latency.mean for latency in latencies) if settled else None
+            notes[interval] = next((latency.note for latency in latencies if not latency.is_settled), "")
+
+    def need(interval: float) -> float:
+        mean = tried[interval]
+        if mean is None:
+            raise InconsistentError(f"requests {interval / 1e3:g} us apart have no settled mean: {notes[interval]}")
+        return mean
 
     sample = _cell(setting, job, 0.0, seeds[0])
     transfer, bottleneck = find_transfer_ns(sample, job), find_bottleneck_ns(sample, job)
     long = round(20 * max(transfer, bottleneck))
     measure([0.0, long])
-    alone, cycle = tried[long], tried[0.0]
+    alone, cycle = need(long), need(0.0)
     below = above = None
     if cycle >= CONGESTED * alone:
         below, above = 0.0, 1.25 * cycle  # at which the throughput is at most 0.8 of the most
@@ -92,9 +96,10 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
             step = (above - below) / (_POINTS + 1)
             points = [float(round(below + step * (number + 1))) for number in range(_POINTS)]
             measure(points)
-            congested = [point for point in points if cycle >= NEAR * (point + tried[point])]
+            known = [(point, mean) for point in points if (mean := tried[point]) is not None]
+            congested = [point for point, mean in known if cycle >= NEAR * (point + mean)]
             below = max(congested, default=below)
-            above = min((point for point in points if point > below), default=above)
+            above = min((point for point, _ in known if point > below), default=above)
     return Threshold(alone, cycle, below, above, bottleneck - transfer, tuple(sorted(tried.items())))
 
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From where on a simulation is measured, and that what never becomes stationary is no result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.engine import Client, Job, Simulation, Step
+from ibprof_converter.simulation.measure import Effort, Latency, measure
+from ibprof_converter.simulation.network import Hardware, index_network
+from ibprof_converter.simulation.stationary import Slice, find_drift, find_warm_up
+
+
+def test_a_warm_up_is_found() -> None:
+    random = np.random.default_rng(5)
+    level = random.normal(10, 0.5, 400)
+    assert find_warm_up(level) < 40
+    level[:60] += np.linspace(30, 0, 60)
+    assert 40 <= find_warm_up(level) <= 80
+
+
+def slices_of(means: np.ndarray) -> list[Slice]:
+    return [(100.0 + 5 * number, 105.0 + 5 * number, 30, float(mean)) for number, mean in enumerate(means)]
+
+
+def test_a_drift_is_what_a_line_changes_by() -> None:
+    rises = find_drift(slices_of(np.linspace(90, 110, 41)[:-1] + 0.25))
+    assert (rises.change, rises.half) == (pytest.approx(0.2, rel=0.02), pytest.approx(0, abs=1e-3))
+    assert rises.exceeds(0.05)
+    assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
+    assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # surely, but by too little to matter
+    assert not find_drift([]).exceeds(0.05)
+    assert not find_drift(slices_of(np.array([1.0, 2.0, 4.0]))).exceeds(0.05)  # too few to tell
+
+
+def test_noise_is_no_drift() -> None:
+    """Slices that vary by a fifth, of what is stationary, and of what grows by two fifths."""
+    random = np.random.default_rng(11)
+    noise = random.normal(1, 0.2, (400, 40))
+    assert np.mean([find_drift(slices_of(each)).exceeds(0.05) for each in noise]) < 0.05
+    assert np.mean([find_drift(slices_of(each + np.linspace(0, 0.4, 40))).exceeds(0.05) for each in noise]) > 0.5
+
+
+def measure_messages(sizes: list[int]) -> Latency:
+    """One client that sends these, over and over."""
+    network = index_network(read_subnet("xgft:1:4:1@100"), Hardware(switch_ns=0))
+    steps = [Step(1, size) for size in sizes]
+    return measure(Simulation(network, [Job("one")], [Client(0, 0, steps)]), np.array([True]), Effort())
+
+
+def test_a_mean_that_grows_on_is_no_result() -> None:
+    latency = measure_messages([10_000 + 100 * number for number in range(400)])
+    assert not latency.is_settled
+    assert latency.note.startswith("no steady state: the mean still changes, +")
+
+
+def test_a_mean_that_grew_is_measured_after_that() -> None:
+    last = 10_000 + 100 * 49
+    latency = measure_messages([min(10_000 + 100 * number, last) for number in range(2000)])
+    assert latency.is_settled
+    assert latency.mean == pytest.approx((last + 4096) * 8 / 100, rel=0.03)
