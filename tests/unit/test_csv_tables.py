@@ -87,7 +87,7 @@ def test_rank_matrix(tmp_path: Path) -> None:
         ("src_lid,dst_lid,bytes\n1,2,\u0663\n", ":2: expected a number of bytes"),
         ("src_lid,dst_lid,bytes\n70000,2,3\n", ":2: expected a LID below 65536"),
         ("src_lid,dst_lid,bytes\n1,2,18446744073709551616\n", ":2: expected a number of bytes below"),
-        ("src_lid,dst_lid,bytes\n1,2,9223372036854775807\n1,3,1\n", ": expected bytes that add up to less than"),
+        ("src_lid,dst_lid,bytes\n1,2,18446744073709551615\n1,3,1\n", ": expected bytes that add up to less than"),
         ("src_lid,dst_lid,bytes,rail\n1,2,3,1\n", ":2: expected a rail, counted from 0"),
         ("guid,port,bytes\nswitch,1,2\n", ":2: expected a GUID, found 'switch'"),
         ("guid,port,bytes\n0x1,256,2\n", ":2: expected a port below 256"),

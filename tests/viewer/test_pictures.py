@@ -163,9 +163,7 @@ def test_a_hundred_thousand_links(open_view: Open) -> None:
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_one_link_and_one_rank(open_view: Open, tmp_path: Path, ranks: int) -> None:
     traffic = tmp_path / "traffic.csv"
-    traffic.write_text(
-        "src,dst,bytes,messages\n" + ("0,0,5,1\n" if ranks == 1 else f"0,1,{(1 << 63) - 1},1\n1,0,0,0\n")
-    )
+    traffic.write_text("src,dst,bytes,messages\n" + ("0,0,5,1\n" if ranks == 1 else f"0,1,{1 << 63},1\n1,0,0,0\n"))
     opened = open_view(["xgft:1:2:1", str(traffic), "--placement", "packed"])
     assert opened.loads() == opened.expected()
     for tab in opened.page.locator("#tabs button").all():

@@ -18,7 +18,7 @@ from ibprof_converter.traffic.model import ALL, NO_RANK, RANK_LIMIT, PortCounter
 _LINE_LIMIT = 1 << 16
 """Characters of a line; no row of ours comes near, and a file without line ends must not fill the memory."""
 
-_TOTAL_LIMIT = 1 << 63
+_TOTAL_LIMIT = 1 << 64
 """Bytes in all; below it no sum on any link can wrap around."""
 
 _FORMS = {
