@@ -219,7 +219,8 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
 
 def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
     def draw(means: Rows) -> Figure | None:
-        rows, size = pick(means), _SIZES[-1]
+        size, longest = _SIZES[-1], max(TABLE_5_1[int(_SIZES[-1])]) / US
+        rows = [row for row in pick(means) if (row.get(f"{job}_interval_us") or 0) <= longest]
         clusters = _cluster_by_interval(rows, job, size, size)
         if not clusters:
             return None

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results beside docs/thesis/interference.md, and what a claim is held against them with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ibprof_converter.simulation.results import read_means
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "thesis" / "interference.md"
+KB, MB = 1024.0, 1048576.0
+CLOSE = 0.2  # a figure of ours passes within a fifth of the print's
+NO_MORE = 1.1  # a slow-down up to here is none to speak of
+ALL_SEEDS = 5
+
+Row = Mapping[str, Any]
+Verdict = tuple[str, bool | None]
+OPEN: Verdict = ("not simulated yet", None)
+
+STUDIES = {path.stem: read_means([path]) for path in sorted(PAGE.parent.glob("*.csv"))}
+
+
+def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
+    """Give the row of a study that is as wanted, and else of the thesis's usual configuration, if it has figures."""
+    compared = run == "interference" and study != "throttle"  # where whole times matter, not slow-downs
+    column = "slowdown" if compared else "mean_us"
+    return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
+
+
+def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
+    """Give all rows that are as wanted, those without a mean among them."""
+    usual = {"server_placement": "isolated", "job_placement": "random-node", "routing": "static", "lane_bytes": 65536.0,
+             "packet_bytes": 4096.0, "switch_ns": 90.0, f"{measured}_share": 0.5}  # fmt: skip
+    each = {"measured": measured, "run": run, **usual, **wanted}
+    return [row for row in STUDIES.get(study, ()) if all(row.get(key) == value for key, value in each.items())]
+
+
+def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
+    """Give the survey's row of a pattern beside another: bytes and us between messages of each."""
+    beside = {"io": "mpi", "mpi": "io"}[measured]
+    wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
+              f"{beside}_bytes": other[0], f"{beside}_interval_us": other[1]}  # fmt: skip
+    return find("interference", measured, "interference", **wanted) or find(
+        "detail", measured, "interference", **wanted
+    )
+
+
+def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
+    """Give the survey's row of a pattern by itself."""
+    wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1]}
+    return find("interference", measured, "baseline", **wanted) or find("detail", measured, "baseline", **wanted)
+
+
+def show(row: Row, column: str = "slowdown") -> str:
+    half = row.get({"slowdown": "slowdown_half", "mean_us": "mean_half_us"}[column])
+    said = f"{row[column]:.2f}" + (f" ± {half:.2f}" if half is not None else "")
+    return said + tell_seeds(row)
+
+
+def tell_seeds(*rows: Row) -> str:
+    """Say of how many seeds figures are, where it is not the usual number."""
+    least, most = (int(pick(row["seeds"] for row in rows)) for pick in (min, max))
+    if least == ALL_SEEDS:
+        return ""
+    return f" ({least} seed{'s' * (least > 1)})" if least == most else f" ({least} to {most} seeds)"
+
+
+def show_range(rows: list[Row], column: str = "slowdown") -> str:
+    low, high = (pick(row[column] for row in rows) for pick in (min, max))
+    return f"{low:.2f} to {high:.2f}"
+
+
+def is_close(ours: float, printed: float) -> bool:
+    return abs(ours / printed - 1) <= CLOSE
+
+
+def all_there(*rows: Row | None) -> list[Row] | None:
+    """Give the rows if none is missing."""
+    there = [row for row in rows if row is not None]
+    return there if len(there) == len(rows) else None
