@@ -34,7 +34,7 @@ from lab.plans import PLANS, Plan
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 MPIRUN = "/usr/bin/mpirun"
 
-_ROUNDS = 3
+_ROUNDS = 5
 """How often doubtful pairs are measured again, at most."""
 
 _NOISY = 0.05

@@ -145,6 +145,8 @@ def without_slow_links(
         slow: the links.
         group: int64 [host], the number of the switch that each host is on; None: links between switches do not count.
     """
+    if not slow:
+        return matrix
     excess = np.zeros(len(reference.link))
     for each in slow:
         excess[each.link] = each.excess_seconds

@@ -38,6 +38,8 @@ _OF_PROCESS = re.compile(r"#\d+$")
 _ALIKE = 0.5
 _AS_NEAR = 0.1
 _AS_FAR = 0.2
+_ROWS = 512
+"""That are looked at at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +305,12 @@ def find_nearer(was: Integers, delays: Floats) -> Integers:
     """
     everyone = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]
-    there = np.isfinite(delays) & (delays > 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = (np.where(there, delays, 0.0) @ member) / (there @ member)
+    mean = np.empty_like(member)
+    for begin in range(0, len(was), _ROWS):
+        some = delays[begin : begin + _ROWS]
+        there = np.isfinite(some) & (some > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean[begin : begin + _ROWS] = (np.where(there, some, 0.0) @ member) / (there @ member)
     own = mean[everyone, was]
     nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
     among = mean[everyone, nearest]
