@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
+from ibprof.errors import InconsistentError
+
 PRELOAD = "LD_PRELOAD"
 
 CARRIED = (
@@ -98,7 +100,16 @@ def identify_launcher(program: str) -> Launcher | None:
 
 
 def preload(library: Path, present: str) -> str:
-    """Put the library before what is preloaded already, once."""
+    """Put the library before what is preloaded already, once.
+
+    Raises:
+        InconsistentError: the dynamic linker would take parts of the library's path for libraries.
+    """
+    if re.search("[: ]", str(library)):
+        raise InconsistentError(
+            f"{library}: blanks and colons separate the libraries in {PRELOAD}, so every process would complain of a "
+            "part of this path: install ibprof in a folder whose path has none"
+        )
     others = [item for item in re.split("[: ]+", present) if item and item != str(library)]
     return ":".join([str(library), *others])
 

@@ -36,6 +36,10 @@ built = platform.machine() == "x86_64" and sys.version_info < (3, 12)
 sys.exit(not built and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 }
 
+compiles_cpp() {
+    echo 'int main() { return 0; }' | c++ -include stdexcept -x c++ -o /dev/null -
+}
+
 compiles_verbs() {
     echo '#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
@@ -77,6 +81,7 @@ for group in "$@"; do
         # Beside Open MPI, which the names without a suffix go on meaning: Debian prefers it.
         need "mpich libmpich-dev" has mpicc.mpich
         need gfortran has gfortran
+        need g++ compiles_cpp
         need opensm has opensm
         need ibsim-utils has ibsim
         need infiniband-diags has ibtracert
@@ -89,6 +94,8 @@ for group in "$@"; do
         need ibverbs-providers has_soft_roce
         need qemu-system-x86 has qemu-system-x86_64
         need busybox-static has busybox
+        need quota has setquota
+        need e2fsprogs has mkfs.ext4
         need bindfs has bindfs
         need musl-tools has musl-gcc
         need "$(name_browser)" has_browser

@@ -62,7 +62,7 @@ static int describe_communicator(ibp_handle handle, struct ibp_communicator *int
     ibp_handle group = 0;
     int between = 0, failed;
 
-    if (ibp_mpi.comm_test_inter(handle, &between)) return -1;
+    if (ibp_mpi_is_null(handle) || ibp_mpi.comm_test_inter(handle, &between)) return -1;
     failed = between ? ibp_mpi.comm_remote_group(handle, &group) : ibp_mpi.comm_group(handle, &group);
     if (!failed) {
         failed = translate(group, into);
@@ -74,7 +74,7 @@ static int describe_communicator(ibp_handle handle, struct ibp_communicator *int
 static int describe_window(ibp_handle handle, struct ibp_communicator *into)
 {
     ibp_handle group = 0;
-    int failed = ibp_mpi.win_get_group(handle, &group);
+    int failed = ibp_mpi_is_null(handle) || ibp_mpi.win_get_group(handle, &group);
 
     if (!failed) {
         failed = translate(group, into);

@@ -7,6 +7,7 @@
 #define IBPROF_CURRENT_H
 
 #include "context.h"
+#include "left_calls.h"
 #include "libmpi.h"
 #include "operations.h"
 #include "system.h"
@@ -32,6 +33,7 @@ struct ibp_current {
     bool starts_request;     /* it is MPI_Start or MPI_Startall, which counts for itself */
     int tag;                 /* internal one that it is expected to take; 0 where none is */
     long communicator;       /* its argument, unread; 0 where it has none */
+    uintptr_t frame;         /* of the wrapper, where its stack ends */
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current ibp_current;
@@ -42,10 +44,19 @@ static inline ibp_handle ibp_current_communicator(void)
     return IBP_HANDLE(ibp_current.communicator);
 }
 
-static inline void ibp_enter(struct ibp_current call)
+/* Sets all but the frame, which is that of the function that this is in. */
+static inline __attribute__((always_inline)) void ibp_enter(struct ibp_current call)
 {
+    IBP_TELLS_UNWINDER;
+    call.frame = ibp_stack_end;
     ibp_current = call;
     ibp_set_here(&ibp_within[call.operation]);
+}
+
+/* Whether this thread is in a wrapped call. One whose frame is gone was left in a way that left_calls.c does not notice. */
+static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
+{
+    return ibp_current.operation && ibp_stack_end < ibp_current.frame;
 }
 
 static inline void ibp_leave(void)

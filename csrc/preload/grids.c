@@ -11,26 +11,8 @@
 
 #define GRIDS_MAX 8 /* of a process: a program may make one a time step */
 
-/* MPI_COMM_NULL of the ABIs whose handles are numbers. */
-#define MPICH_COMM_NULL 0x04000000
-#define STANDARD_COMM_NULL 0x100
-
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);
-
-static bool is_null(ibp_handle communicator)
-{
-    switch (ibp_mpi.abi) {
-    case IBP_ABI_OPENMPI:
-        return communicator == (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_null");
-    case IBP_ABI_MPICH:
-        return communicator == MPICH_COMM_NULL;
-    case IBP_ABI_STANDARD:
-        return communicator == STANDARD_COMM_NULL;
-    default:
-        return true;
-    }
-}
 
 static void record(const struct ibp_grid *grid)
 {
@@ -54,7 +36,7 @@ void ibp_grid_note(ibp_handle communicator)
     struct ibp_grid grid;
     int dimensions = 0, period[IBP_GRID_DIMENSIONS];
 
-    if (!find[0] || !find[1] || is_null(communicator)) return;
+    if (!find[0] || !find[1] || ibp_mpi_is_null(communicator)) return;
     memcpy(&cartdim_get, &find[0], sizeof cartdim_get);
     memcpy(&cart_get, &find[1], sizeof cart_get);
     memset(&grid, 0, sizeof grid);

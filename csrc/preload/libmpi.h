@@ -78,9 +78,14 @@ unsigned ibp_mpi_largest_tag(void);
 /* A function of a library that the MPI library is linked with. */
 void *ibp_mpi_dependency(const char *name);
 
+/* Whether a handle is a null one. MPI tells the program's error handlers of whoever asks about those, us too; and in MPICH a
+ * call of the program's that had one returns success when a handler returns. */
+bool ibp_mpi_is_null(ibp_handle handle);
+
 /* One of an array of requests, which are integers in MPICH's ABI. */
 static inline void *ibp_mpi_request(void *const *requests, size_t i)
 {
+    if (!requests) return NULL; /* for MPI to tell the program */
     return ibp_mpi.abi == IBP_ABI_MPICH ? (void *)(intptr_t)((const int *)requests)[i] : requests[i];
 }
 

@@ -12,6 +12,7 @@
 #include "current.h"
 #include "large_calls.h"
 #include "launch.h"
+#include "left_calls.h"
 #include "libmpi.h"
 #include "next.h"
 #include "operations.h"
@@ -48,7 +49,10 @@ static const char *environment(const char *name)
 
 static void set_contexts(void)
 {
-    if (ibp_is_active() && ibp_counting && !ibp_threads_multiple)
+    /* While ticking no call goes the short way; where sends are such calls, they need not look at more than at this. */
+    const bool is_detour = ibp_ticking && ibp_labels_sends;
+
+    if (ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour)
         ibp_contexts_open(ibp_mpi.world);
     else
         ibp_contexts_close();
@@ -172,6 +176,7 @@ void ibp_prepare(void)
     if (ibp_mpi_find()) return;
     ibp_sources_prepare();
     ibp_wrap_large_calls();
+    ibp_left_calls_open();
 }
 
 /* Whether a limit on memory leaves so little that the program could come to miss what we, and MPI on our behalf, take. */

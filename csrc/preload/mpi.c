@@ -60,8 +60,10 @@ static inline bool takes_tag(enum ibp_call_kind kind)
     return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
 }
 
+/* 0 where a program gives no address, which is for MPI to tell it. */
 static ibp_handle handle_at(long address)
 {
+    if (!address) return 0;
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
@@ -93,7 +95,8 @@ static __attribute__((noinline)) void leave_with_request(int result, enum ibp_ca
         ibp_request_keep_operation(ibp_mpi_request((void **)last_argument, 0), operation);
 }
 
-static inline void enter(unsigned operation, enum ibp_call_kind kind, long communicator, long first_argument)
+static inline __attribute__((always_inline)) void enter(unsigned operation, enum ibp_call_kind kind, long communicator,
+                                                        long first_argument)
 {
     ibp_enter((struct ibp_current){
         .operation = (uint16_t)operation,
@@ -159,7 +162,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     {                                                                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (ibp_get_here() != &ibp_outside && (!ibp_is_active() || ibp_current.operation))                             \
+        if (ibp_get_here() != &ibp_outside && (!ibp_is_active() || ibp_is_within_call()))                              \
             return next_##function(ARGUMENTS_##count);                                                                 \
         enter(IBP_OPERATION_##name, IBP_CALL_##call_kind, ARGUMENT(count, position), a0);                              \
         if (is_sendrecv(IBP_OPERATION_##name) && IBP_UNLIKELY(ibp_source_unproved))                                    \
@@ -191,7 +194,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     {                                                                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if (ibp_current.operation) return next_##function(ARGUMENTS_##count);                                          \
+        if (ibp_is_within_call()) return next_##function(ARGUMENTS_##count);                                           \
         enter(IBP_OPERATION_##name, IBP_CALL_SENDING, ARGUMENT(count, position), 0);                                   \
         if (IBP_UNLIKELY(ibp_source_unproved) && !(keeps_request)) expect(#function, a1, a2, a3, a4);                  \
         result = next_##function(ARGUMENTS_##count);                                                                   \
@@ -205,8 +208,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
     {                                                                                                                  \
         int result;                                                                                                    \
                                                                                                                        \
-        if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_ticking) ||            \
-            IBP_UNLIKELY(ibp_source_unproved))                                                                         \
+        if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_source_unproved))      \
             return slowly_##function(ARGUMENTS_##count);                                                               \
         ibp_enter((struct ibp_current){                                                                                \
             .operation = IBP_OPERATION_##name,                                                                         \

@@ -57,7 +57,7 @@ static int start_each(start_all_function *start_all, int count, void **requests)
 
 static bool is_to_be_seen(void)
 {
-    return ibp_is_active() && !ibp_current.operation && ibp_source->before_start;
+    return ibp_is_active() && !ibp_is_within_call() && ibp_source->before_start;
 }
 
 #define START(exported)                                                                                                \
@@ -70,7 +70,7 @@ static bool is_to_be_seen(void)
     IBP_DEFINE(exported, void **request)                                                                               \
     {                                                                                                                  \
         IBP_FIND_NEXT(next_##exported, #exported);                                                                     \
-        if (!is_to_be_seen()) return next_##exported(request);                                                         \
+        if (!request || !is_to_be_seen()) return next_##exported(request);                                             \
         return start_some(one_##exported, 1, request);                                                                 \
     }
 
@@ -83,7 +83,7 @@ START(PMPI_Start)
         static start_all_function *next;                                                                               \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (!is_to_be_seen() || count <= 0) return next(count, requests);                                              \
+        if (!requests || count <= 0 || !is_to_be_seen()) return next(count, requests);                                 \
         return start_each(next, count, requests);                                                                      \
     }
 

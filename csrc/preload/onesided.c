@@ -14,6 +14,8 @@
 #include "next.h"
 #include "operations.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 /* MPI_NO_OP sends nothing of the origin's. Its handle is an object's address in Open MPI. */
@@ -27,17 +29,22 @@ static bool is_no_op(ibp_handle operation)
     return no_op && IBP_HANDLE(operation) == no_op;
 }
 
-static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, uint64_t bytes)
+/* MPI_PROC_NULL moves nothing; nor does what is wrong, of which MPICH told the program's error handler. */
+static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
+                  ibp_handle type)
 {
     const struct ibp_communicator *group;
+    bool is_member;
     uint32_t peer;
 
-    if (target < 0 || !ibp_counting || !ibp_operation_wanted[operation]) return; /* MPI_PROC_NULL */
+    if (target < 0 || items < 0 || ibp_mpi_is_null(IBP_HANDLE(type)) || ibp_mpi_is_null(IBP_HANDLE(window))) return;
+    if (!ibp_counting || !ibp_operation_wanted[operation]) return;
     ibp_lock();
     group = ibp_window_find(IBP_HANDLE(window));
     peer = ibp_communicator_peer(group, target);
+    is_member = !group || !group->size || target < group->size;
     ibp_unlock();
-    ibp_count(operation, IBP_KIND_USER, direction, peer, bytes);
+    if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
 /* One wrapper: `counting` says what the arguments move. */
@@ -48,7 +55,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #function);                                                                                \
-        if (!ibp_is_active() || ibp_current.operation) return next arguments;                                          \
+        if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
         ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});                 \
         result = next arguments;                                                                                       \
         if (!result) {                                                                                                 \
@@ -59,10 +66,8 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     }
 #define UNPACK(...) __VA_ARGS__
 
-#define SENT(items, type)                                                                                              \
-    count(ibp_current.operation, IBP_DIRECTION_SENT, window, target, ibp_mpi_bytes((uint64_t)(items), type))
-#define FETCHED(items, type)                                                                                           \
-    count(ibp_current.operation, IBP_DIRECTION_FETCHED, window, target, ibp_mpi_bytes((uint64_t)(items), type))
+#define SENT(items, type) count(ibp_current.operation, IBP_DIRECTION_SENT, window, target, items, type)
+#define FETCHED(items, type) count(ibp_current.operation, IBP_DIRECTION_FETCHED, window, target, items, type)
 #define EXCHANGED                                                                                                      \
     do {                                                                                                               \
         if (!is_no_op(operation)) SENT(items, type);                                                                   \

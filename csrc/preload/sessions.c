@@ -75,7 +75,7 @@ SESSION_INIT(PMPI_Session_init)
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (ibp_mpi.abi == IBP_ABI_OPENMPI) begin_recording();                                                         \
-        if (ibp_is_active() && !ibp_current.operation) {                                                               \
+        if (ibp_is_active() && !ibp_is_within_call()) {                                                                \
             ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});             \
             result = next arguments;                                                                                   \
             ibp_leave();                                                                                               \

@@ -29,6 +29,9 @@ INTEL_VERSION = "2021.18.1"
 # On-node messages of MPICH and Intel MPI through the network's layer.
 THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL_INTRANODE": "pt2pt"}
 
+COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
+STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
+
 # More ranks than cores, and root in a container: each version has a name of its own for it.
 LAUNCH_ANYHOW = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -230,16 +233,19 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program
-    command: list[str | Path] = [*_compiler(mpi, "mpicc" if source.endswith(".c") else "mpifort"), "-O1"]
-    if source.endswith(".c"):
-        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items; MPICH its own such names.
+    suffix = Path(source).suffix
+    command: list[str | Path] = [*_compiler(mpi, COMPILERS[suffix]), "-O1"]
+    if suffix in STANDARDS:
+        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items, and casts functions;
+        # MPICH has names of its own of the former kind.
         command += [
-            "-std=gnu11",
+            STANDARDS[suffix],
             "-Wall",
             "-Wextra",
             "-Werror",
             "-Wno-stringop-overread",
             "-Wno-stringop-overflow",
+            "-Wno-cast-function-type",
             f"-I{header_folder()}",
         ]
     command += ["-o", program, PROGRAMS / source, *options, *_linked_with(mpi)]

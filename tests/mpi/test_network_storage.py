@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from lab import hosts as lab
 from matrices import load_complete, recorded
-from mpis import Build, Mpi, environment, library
-from unharmed import check_unharmed, need, said_by_us
+from mpis import THROUGH_NETWORK, Build, Mpi, environment, library
+from unharmed import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, need, said_by_us
 
 from ibprof.gaps import describe_gaps
 from ibprof.load import load_profile
@@ -61,7 +61,7 @@ def node(tmp_path: Path) -> Path:
 def run_copied(
     mpi: Mpi, build: Build, how: str, output: Path, node: Path, flush: str = "1"
 ) -> subprocess.CompletedProcess[str]:
-    variables = {"IBPROF_FLUSH": flush, "TMPDIR": str(node)}
+    variables = {"IBPROF_FLUSH": flush, "TMPDIR": str(node)} | THROUGH_NETWORK
     return check_unharmed(mpi, RANKS, [build(mpi, "copied.c"), how], output, variables=variables)
 
 
@@ -136,14 +136,16 @@ def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Buil
         assert sent(output) == dict.fromkeys(PAIRS, BEFORE)
 
 
-def test_a_network_file_system_that_is_full(system_mpi: Mpi, build: Build, tmp_path: Path, node: Path) -> None:
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: Path, node: Path) -> None:
     """There is room for a header, and none for what processes have: it stays on the node, and is read from there."""
+    mpi = find_any(name)
     behind = tmp_path / "small"
     behind.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", behind], check=True)
     try:
         with mount(tmp_path, behind) as network:
-            done = run_copied(system_mpi, build, "end", network / "rec", node)
+            done = run_copied(mpi, build, "end", network / "rec", node)
             assert "stays on its nodes" in "".join(said_by_us(done.stderr))
             assert sent(network / "rec") == dict.fromkeys(PAIRS, ALL)
     finally:

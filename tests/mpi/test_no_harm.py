@@ -12,6 +12,7 @@ import pytest
 from matrices import load_complete, recorded
 from mpis import SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
 from patterns import all_the_same
+from unharmed import FAMILIES, every_mpi_but_quick, find_any
 
 
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}], ids=["lazy", "bind-now"])
@@ -37,8 +38,10 @@ def test_programs_without_mpi(command: list[str], now: dict[str, str], tmp_path:
 
 
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}], ids=["lazy", "bind-now"])
-def test_launcher_and_its_ranks(mpi: Mpi, build: Build, now: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tmp_path: Path) -> None:
     """The launcher is preloaded as well, when the variable is set in front of it."""
+    mpi = find_any(name)
     line = [str(mpi.program("mpirun")), "-n", "2", str(build(mpi, "regions.c")), "nested"]
     env = environment(now | {"LD_PRELOAD": str(library())})
     done = subprocess.run(line, capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=60)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where there is little of everything, or nowhere to write, a program does what it would do without us.
 
-A disk quota is one more error of the call that reserves space. A full file system and a limit on the size of files
-return theirs in the same place and stand for it here, because quotas themselves need a kernel that has them.
+A disk quota needs a kernel that has them: tests/vm/test_quota.py.
 """
 
 from __future__ import annotations
@@ -142,17 +141,13 @@ def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("limit", ["-f 120", "-f 400"])
-def test_what_found_no_room_is_told(limit: str, system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+def test_what_found_no_room_is_told(limit: str, name: str, unruly: Build, tmp_path: Path) -> None:
     """The recording ends where files must end, and says by how much it is short."""
-    check_unharmed(
-        system_mpi,
-        RANKS,
-        [unruly(system_mpi), "regions"],
-        tmp_path,
-        variables=over_tcp(system_mpi),
-        within=shell(f"ulimit {limit}"),
-    )
+    mpi = find_any(name)
+    within = shell(f"ulimit {limit}")
+    check_unharmed(mpi, RANKS, [unruly(mpi), "regions"], tmp_path, variables=over_tcp(mpi), within=within)
     profile = load_profile(tmp_path)
     assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
     told = " ".join(note for rank in profile.ranks for note in rank.notes)

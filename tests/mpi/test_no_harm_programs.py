@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matrices import recorded
 from mpis import PROGRAMS, Build, Mpi, library
-from unharmed import EVERY_MPI, FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any, need
+from unharmed import EVERY_MPI, FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any, need
 
 from ibprof.load import load_profile
 
@@ -48,7 +48,7 @@ def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> 
         assert check_unharmed(mpi, RANKS + 1, [unruly(mpi), mode], tmp_path, variables=variables).returncode == 0
 
 
-@pytest.mark.parametrize("name", every_mpi_but_quick("5.0.11", MPICH))
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("how", ENDS)
 def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
     """One rank: with more it is chance which of them the launcher hears of first."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof.errors import InconsistentError
 from ibprof.intranode import intranode_settings
 from ibprof.launch import Launch, Launcher, carry, extend_list, identify_launcher, is_inside_job, list_variable, preload
 
@@ -20,6 +21,12 @@ def carried(launcher: Launcher, line: str, **environment: str) -> tuple[str, dic
 
 
 OURS = f"-x LD_PRELOAD={LIBRARY} -x IBPROF=BCAST,SEND -x IBPROF_RUN=r"
+
+
+@pytest.mark.parametrize("folder", ["/home/a user/env", "/scratch/a:b"])
+def test_a_path_that_cannot_be_preloaded_is_refused_before_the_job_begins(folder: str) -> None:
+    with pytest.raises(InconsistentError, match="separate the libraries in LD_PRELOAD"):
+        preload(Path(folder, "libibprof.so"), "")
 
 
 @pytest.mark.parametrize("launcher", [Launcher.OPENMPI_4, Launcher.OPENMPI_5])

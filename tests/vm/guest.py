@@ -121,13 +121,14 @@ class Done:
     seconds: float
 
 
-def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600) -> Done:
+def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, modules: Sequence[str] = ()) -> Done:
     """Run a command in a guest.
 
     Args:
         command: its working folder is `folder`.
         folder: that it may write to.
         seconds: after which the guest is ended.
+        modules: of the kernel that the command needs beyond those of every guest.
 
     Raises:
         GuestError: the guest could not be made, did not come up, or did not end in time.
@@ -135,7 +136,7 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600) -> 
     folder = folder.resolve()
     if "," in str(folder):
         raise GuestError(f"{folder}: a folder that is shared with a guest has no comma in its name")
-    kernel, modules = _find_kernel()
+    kernel, module_folder = _find_kernel()
     begun = time.monotonic()
     talk = folder / "guest"
     shutil.rmtree(talk, ignore_errors=True)
@@ -148,7 +149,7 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600) -> 
     )
     with tempfile.TemporaryDirectory(prefix="ibprof-guest-") as scratch:
         image = Path(scratch) / "initramfs"
-        image.write_bytes(_make_initramfs(folder, modules))
+        image.write_bytes(_make_initramfs(folder, module_folder, [*MODULES, *modules]))
         _run_machine(kernel, image, folder, seconds)
     status = talk / "status"
     if not status.exists():
@@ -226,7 +227,7 @@ def _need(program: str, package: str) -> str:
 # -- the first files of the guest: busybox, modules, and process 1 -----------------------------------------------------
 
 
-def _make_initramfs(folder: Path, modules: Path) -> bytes:
+def _make_initramfs(folder: Path, module_folder: Path, wanted: Sequence[str]) -> bytes:
     order = []
     files: list[tuple[str, int, bytes]] = [(name, 0o40755, b"") for name in _FOLDERS]
     busybox = Path(_need("busybox", "busybox-static")).read_bytes()
@@ -235,7 +236,7 @@ def _make_initramfs(folder: Path, modules: Path) -> bytes:
         ("init", 0o100755, _INIT.encode()),
         ("where", 0o100644, str(folder).encode()),
     ]
-    for name, content in _load_order(modules):
+    for name, content in _load_order(module_folder, wanted):
         order.append(f"{name}.ko")
         files.append((f"modules/{name}.ko", 0o100644, content))
     files.append(("modules/order", 0o100644, "\n".join(order).encode()))
@@ -245,7 +246,7 @@ def _make_initramfs(folder: Path, modules: Path) -> bytes:
 _FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
 
 
-def _load_order(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Give the modules that are needed, each behind those that it needs itself."""
     paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
     placed: set[str] = set()
@@ -260,7 +261,7 @@ def _load_order(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield from place(other.replace("-", "_"))
         yield name, content
 
-    for name in MODULES:
+    for name in wanted:
         yield from place(name.replace("-", "_"))
 
 

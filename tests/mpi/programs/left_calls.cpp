@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The same in C++, where an exception is the way out.
+ */
+#include "left_calls.c"
