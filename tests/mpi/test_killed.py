@@ -37,7 +37,9 @@ def test_counters_outlive_the_processes(mpi: Mpi, build: Build, how: str, tmp_pa
     without = run_mpi(mpi, RANKS, command, check=False)
     within = run_mpi(mpi, RANKS, command, recording=tmp_path, check=False)
     assert without.returncode != 0
-    assert (within.returncode, within.stdout) == (without.returncode, without.stdout)
+    assert within.returncode == without.returncode
+    # Open MPI 5's launcher may lose what killed ranks wrote last.
+    assert {within.stdout, without.stdout} <= ({"sent\n", ""} if mpi.name.startswith("5.") else {without.stdout})
     check_recording(tmp_path)
 
 

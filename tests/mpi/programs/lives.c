@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "raised")) raise_limit(least);
     if (is_early || !strcmp(how, "forked-first")) tell(how, exchange(how));
     if (!is_early) MPI_Finalize();
-    return 3 * is_early;
+    return 0;
 }
 
 #endif
