@@ -103,46 +103,28 @@ START_ALL(PMPI_Startall)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts: in which order and how they leave does not show. */
-#define PSEND_INIT(exported)                                                                                           \
-    IBP_DEFINE(exported, const void *buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
+/* The bytes of all partitions are counted when the send starts: in which order and how they leave does not show. A receive
+ * receives nothing by itself; but Open MPI posts one of its own for what the sender says about the parts. */
+#define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
+    IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \
     {                                                                                                                  \
-        static int (*next)(const void *, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);         \
+        static int (*next)(buffer_type, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);          \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (!is_to_be_seen())                                                                                          \
             return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
-        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_Psend_init, .kind = IBP_CALL_BLOCKING});             \
+        ibp_enter((struct ibp_current){.operation = of_operation, .kind = IBP_CALL_BLOCKING});                         \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
-        if (!result && peer >= 0)                                                                                      \
+        if (is_send && !result && peer >= 0)                                                                           \
             ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
-                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype),                     \
-                                  IBP_OPERATION_Psend_init);                                                           \
+                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), of_operation);      \
         return result;                                                                                                 \
     }
 
-PSEND_INIT(MPI_Psend_init)
-PSEND_INIT(PMPI_Psend_init)
-
-/* Receives nothing by itself; but Open MPI posts a receive of its own for what the sender says about the parts. */
-#define PRECV_INIT(exported)                                                                                           \
-    IBP_DEFINE(exported, void *buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,          \
-               ibp_handle communicator, ibp_handle info, void **request)                                               \
-    {                                                                                                                  \
-        static int (*next)(void *, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);               \
-        int result;                                                                                                    \
-                                                                                                                       \
-        IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (!is_to_be_seen())                                                                                          \
-            return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
-        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_Precv_init, .kind = IBP_CALL_BLOCKING});             \
-        result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
-        ibp_leave();                                                                                                   \
-        return result;                                                                                                 \
-    }
-
-PRECV_INIT(MPI_Precv_init)
-PRECV_INIT(PMPI_Precv_init)
+PARTITIONED_INIT(MPI_Psend_init, IBP_OPERATION_Psend_init, const void *, true)
+PARTITIONED_INIT(PMPI_Psend_init, IBP_OPERATION_Psend_init, const void *, true)
+PARTITIONED_INIT(MPI_Precv_init, IBP_OPERATION_Precv_init, void *, false)
+PARTITIONED_INIT(PMPI_Precv_init, IBP_OPERATION_Precv_init, void *, false)

@@ -24,8 +24,8 @@ from ibprof_converter.cli.topology_methods import read_processes
 from ibprof_converter.latency.output import write_whole
 from ibprof_converter.outputs.inferred import describe_topology
 from ibprof_converter.topology.beside import choose_pairs
-from ibprof_converter.topology.compare import match_hosts
 from ibprof_converter.topology.graph_files import READERS, read_graph
+from ibprof_converter.topology.matching import match_hosts
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import join_processes
 from ibprof_converter.topology.reference import Reference, read_reference, take_topology

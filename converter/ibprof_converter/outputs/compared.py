@@ -14,8 +14,8 @@ from matplotlib.colors import to_hex, to_rgb
 
 from ibprof_converter.outputs.graph import quote_dot, quote_line
 from ibprof_converter.topology.beside import Beside
-from ibprof_converter.topology.compare import find_leaves
 from ibprof_converter.topology.differences import REGULAR
+from ibprof_converter.topology.host_groups import find_leaves
 from ibprof_converter.topology.path_times import NOT_PASSED
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"

@@ -9,17 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.compare import (
-    Matched,
-    are_linked_in_circles,
-    compare,
-    find_leaves,
-    find_nearer,
-    match_hosts,
-    number_groups,
-    reduce_graph,
-)
+from ibprof_converter.topology.compare import are_linked_in_circles, compare, reduce_graph
 from ibprof_converter.topology.differences import Apart, Comparison
+from ibprof_converter.topology.host_groups import find_leaves, find_nearer, number_groups
+from ibprof_converter.topology.matching import Matched, match_hosts
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.path_times import PathTimes, join_processes, spread_delays
 from ibprof_converter.topology.reference import Reference

@@ -6,27 +6,32 @@ Source of the similarity: P. S. Bannikov, A. N. Salnikov (see `bannikov_salnikov
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.topology.between_switches import find_other_links, find_rehung, look_between
 from ibprof_converter.topology.differences import (
     HIERARCHICAL,
     REGULAR,
-    Apart,
     Comparison,
-    Misplaced,
     Names,
     Regrouped,
 )
+from ibprof_converter.topology.host_groups import (
+    compare_groups,
+    find_leaves,
+    find_nearer,
+    group_by_switch,
+    join_moved,
+    number_groups,
+)
 from ibprof_converter.topology.infer import Effort, infer
+from ibprof_converter.topology.matching import Matched
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.reference import Reference
 from ibprof_converter.topology.values import Values
@@ -34,61 +39,7 @@ from ibprof_converter.topology.values import Values
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_OF_PROCESS = re.compile(r"#\d+$")
 _ALIKE = 0.5
-_AS_NEAR = 0.1
-_AS_FAR = 0.2
-_ROWS = 512
-"""That are looked at at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """The hosts that an inferred topology and a reference have both.
-
-    Attributes:
-        names: of the hosts.
-        of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
-        vertex: int64 [host], of the reference.
-        not_in_reference, not_measured: as of `Comparison`.
-    """
-
-    names: Names
-    of_inferred: tuple[tuple[int, ...], ...]
-    vertex: Integers
-    not_in_reference: Names
-    not_measured: Names
-
-
-def match_hosts(labels: Sequence[str], reference: Reference) -> Matched:
-    """Find measured hosts in a reference; where no process is there by its own name, by its host's.
-
-    Raises:
-        InconsistentError: the reference has none of them, or two of them are one vertex.
-    """
-    vertex = reference.find_hosts(labels)
-    members: dict[str, list[int]] = {name: [place] for place, name in enumerate(labels)}
-    if (vertex < 0).all():
-        members = {}
-        for place, label in enumerate(labels):
-            members.setdefault(_OF_PROCESS.sub("", label), []).append(place)
-        vertex = reference.find_hosts(tuple(members))
-    if (vertex < 0).all():
-        known = ", ".join([reference.names[host] for host in np.flatnonzero(reference.may_be_host)[:5].tolist()])
-        raise InconsistentError(
-            f"{reference.origin}: none of the {len(labels)} hosts ({', '.join(labels[:5])}) is there, but {known}"
-        )
-    there = vertex >= 0
-    left = reference.is_end.copy()
-    left[vertex[there]] = False
-    names = tuple(members)
-    return Matched(
-        names=tuple(name for name, known in zip(names, there, strict=True) if known),
-        of_inferred=tuple(tuple(each) for each, known in zip(members.values(), there, strict=True) if known),
-        vertex=vertex[there],
-        not_in_reference=tuple(name for name, known in zip(names, there, strict=True) if not known),
-        not_measured=tuple(reference.names[host] for host in np.flatnonzero(left).tolist()),
-    )
 
 
 def compare(
@@ -211,9 +162,9 @@ def _compare_switches(
     if not found.switches and not circles:
         return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
     # Hosts of a torus of switches may have been taken for a torus of hosts.
-    now = _group(found, own) if found.switches else was
-    now = _join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
-    hosts, moved = _compare_groups(hosts, was, now, names, delays)
+    now = group_by_switch(found, own) if found.switches else was
+    now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
+    hosts, moved = compare_groups(hosts, was, now, names, delays)
     between = look_between(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
     if circles:
         links = find_other_links(between, graph)
@@ -266,122 +217,6 @@ def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> Inferred
     if not np.isfinite(hops).all():
         raise InconsistentError(f"{reference.origin}: its links do not connect all hosts that were measured")
     return infer(Values(matched.names, hops * 1e-6, "hops", 0, ()), Effort(replicates=0)).topology
-
-
-def _group(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Number the switch of each host, or the host itself where it has none or several."""
-    degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
-    place = np.arange(topology.vertices)
-    for a, b in topology.edge.tolist():
-        for host, other in ((a, b), (b, a)):
-            if host < len(topology.hosts) <= other and degree[host] == 1:
-                place[host] = other
-    return np.unique(place[list(hosts)], return_inverse=True)[1].ravel().astype(np.int64)
-
-
-def number_groups(leaf: Integers) -> Integers:
-    """Number hosts' switches from 0 on, int64 [host]."""
-    return np.unique(leaf, return_inverse=True)[1].ravel().astype(np.int64)
-
-
-def _join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Put each host that is clearly among those of another switch into their group, where they have one in common."""
-    joined = now.copy()
-    for host in np.flatnonzero(nearer != was).tolist():
-        groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
-        if len(groups) == 1:
-            joined[host] = groups[0]
-    return joined
-
-
-def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Number the switch of each host: the one that it is expected on, unless it is among the hosts of another one.
-
-    That is where it is nearer to them than to those that it is expected with, and as near as they are to one another.
-
-    Args:
-        was: int64 [host], the number of the switch that the reference has it on.
-        delays: float64 [host, host], seconds.
-    """
-    everyone = np.arange(len(was))
-    member = np.eye(was.max() + 1)[was]
-    mean = np.empty_like(member)
-    for begin in range(0, len(was), _ROWS):
-        some = delays[begin : begin + _ROWS]
-        there = np.isfinite(some) & (some > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean[begin : begin + _ROWS] = (np.where(there, some, 0.0) @ member) / (there @ member)
-    own = mean[everyone, was]
-    nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
-    among = mean[everyone, nearest]
-    inside = np.array([_median(own[was == each]) for each in range(was.max() + 1)])[nearest]
-    moved = (among < (1 - _AS_NEAR) * own) & (np.abs(among - inside) < _AS_FAR * inside)
-    return np.where(moved, nearest, was).astype(np.int64)
-
-
-def _median(values: Floats) -> float:
-    there = values[np.isfinite(values)]
-    return float(np.median(there)) if len(there) else np.nan
-
-
-def find_leaves(reference: Reference, hosts: Integers) -> Integers:
-    """Give the switch of each host in the reference, int64 [host], vertices; one with several links is its own."""
-    graph = reference.adjacency()
-    leaf = hosts.copy()
-    for place, vertex in enumerate(hosts.tolist()):
-        near = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
-        if len(near) == 1:
-            leaf[place] = near[0]
-    return leaf
-
-
-def _compare_groups(
-    hosts: Comparison, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
-) -> tuple[Comparison, npt.NDArray[np.bool_]]:
-    """Tell hosts that are with others than expected; give which they are, too.
-
-    A host that is alone on its switch is with nobody; it is only told where it is with several of another one.
-    """
-    names = np.array(hosts.hosts, dtype=object)
-    overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
-    np.add.at(overlap, (now, was), 1)
-    taken = dict(zip(*(each.tolist() for each in linear_sum_assignment(overlap, maximize=True)), strict=True))
-    size = overlap.sum(axis=0)
-    misplaced, apart = [], []
-    merged: dict[int, set[str]] = {}
-    moved = np.zeros(len(names), bool)
-    unsure = []
-    for there, expected in np.argwhere(overlap).tolist():
-        if taken.get(there) == expected:
-            continue
-        members = np.flatnonzero((now == there) & (was == expected))
-        switch, others = str(leaf[members[0]]), np.flatnonzero((was == expected) & (now != there))
-        home = taken.get(there)
-        if home is None or not overlap[there, home]:
-            if len(others):
-                moved[members] = True
-                apart.append(Apart(tuple(names[members]), switch, tuple(names[others])))
-            continue
-        beside = np.flatnonzero((now == there) & (was == home))
-        if len(members) == size[expected] > 1 and size[home] > 1:
-            merged.setdefault(there, {str(leaf[beside[0]])}).add(switch)
-            continue
-        for host in members.tolist() if len(beside) > 1 else ():
-            moved[host] = True
-            if len(others) and not _is_nearer(delays[host], beside, others):
-                unsure.append(str(names[host]))
-                continue
-            found = str(leaf[beside[0]])
-            misplaced.append(Misplaced(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
-    unknown = (f"which switch {len(unsure)} hosts are on ({', '.join(unsure[:5])})",) if unsure else ()
-    together = tuple(tuple(sorted(each)) for each in merged.values())
-    return replace(hosts, misplaced=tuple(misplaced), apart=tuple(apart), merged=together, unknown=unknown), moved
-
-
-def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
-    """Whether a host's delays themselves say that it is nearer to some hosts than to others."""
-    near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
-    return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
