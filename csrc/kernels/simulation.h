@@ -24,12 +24,14 @@ enum {
         << IBP_SIM_WHEEL_BITS /* ticks ahead of now that the wheel reaches; what is farther lies in the heap */
 };
 
+/* Two to a cache line. */
 struct ibp_sim_packet {
-    uint32_t next; /* in a bucket of the wheel, in a queue of those that wait, or free */
+    _Alignas(32) uint32_t next; /* in a bucket of the wheel, in a queue of those that wait, or free */
     uint32_t client;
     uint32_t queue; /* whose room it takes, and from which it comes */
     uint32_t host; /* that it is for */
     uint32_t node; /* that it comes to next */
+    uint32_t ahead; /* queue that it wants there by the tables, or IBP_SIM_NOTHING */
     uint32_t bytes;
     uint8_t lane;
     uint16_t job;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t ticks_of(const struct ibp_sim_queue *end, uint32_t bytes)
 {
@@ -29,6 +30,22 @@ static void note_most(struct ibp_sim_queue *queue)
     if (queue->taken + queue->waiting > queue->most) queue->most = queue->taken + queue->waiting;
 }
 
+static uint32_t queue_of_port(const struct ibp_sim *sim, uint32_t at, uint32_t port, unsigned lane)
+{
+    return ibp_sim_place_of_port(sim, at, port) * sim->network.lanes + lane;
+}
+
+/* The queue that tables have for a packet at a node. Looked up when it sets out, where nothing waits for the answer yet. */
+static uint32_t look_up(const struct ibp_sim *sim, uint32_t node, const struct ibp_sim_packet *packet)
+{
+    const struct ibp_sim_network *network = &sim->network;
+
+    if (node < network->hosts) return IBP_SIM_NOTHING;
+    const uint32_t at = node - network->hosts;
+    const uint32_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
+    return port < network->width ? queue_of_port(sim, at, port, packet->lane) : IBP_SIM_NOTHING;
+}
+
 /* Take room in a queue and a turn on its link; the packet arrives when it is through. */
 static void admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
 {
@@ -46,6 +63,7 @@ static void admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
     carried->ticks += ticks;
     packet->queue = into;
     packet->node = end->to;
+    packet->ahead = look_up(sim, end->to, packet);
     ibp_sim_schedule_packet(sim, end->free_at + end->delay, number);
 }
 
@@ -121,11 +139,6 @@ static void free_room(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
 
 /* -- the way of a packet ---------------------------------------------------------------------------------------------- */
 
-static uint32_t queue_of_port(const struct ibp_sim *sim, uint32_t at, uint32_t port, unsigned lane)
-{
-    return ibp_sim_place_of_port(sim, at, port) * sim->network.lanes + lane;
-}
-
 /* The least occupied of the ports on shortest ways, any of them at a tie. */
 static uint32_t choose_queue(struct ibp_sim *sim, uint32_t at, uint64_t ports, unsigned lane)
 {
@@ -147,16 +160,12 @@ static uint32_t choose_queue(struct ibp_sim *sim, uint32_t at, uint64_t ports, u
 static uint32_t next_queue(struct ibp_sim *sim, uint32_t at, const struct ibp_sim_packet *packet)
 {
     const struct ibp_sim_network *network = &sim->network;
-    const uint8_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
+    const uint32_t leaf = network->host_leaf[packet->host];
 
-    if (network->minimal && at != network->host_leaf[packet->host]) {
-        const uint64_t leaf = network->host_leaf[packet->host];
-
+    if (network->minimal && at != leaf)
         return choose_queue(sim, at, network->minimal[at * (uint64_t)network->switches + leaf], packet->lane);
-    }
-    if (port >= network->width) return IBP_SIM_NOTHING;
-    const uint32_t queue = queue_of_port(sim, at, port, packet->lane);
-    return end_of(sim, queue, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : queue;
+    if (packet->ahead == IBP_SIM_NOTHING) return IBP_SIM_NOTHING;
+    return end_of(sim, packet->ahead, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : packet->ahead;
 }
 
 static void free_packet(struct ibp_sim *sim, uint32_t number)
@@ -169,16 +178,10 @@ static void free_packet(struct ibp_sim *sim, uint32_t number)
 void ibp_sim_prefetch_queues(const struct ibp_sim *sim, uint32_t number)
 {
     const struct ibp_sim_packet *packet = &sim->packet[number];
-    const struct ibp_sim_network *network = &sim->network;
 
     __builtin_prefetch(&sim->queue[packet->queue], 1);
-    if (packet->node < network->hosts) {
-        __builtin_prefetch(&sim->process[packet->client], 1);
-        return;
-    }
-    const uint32_t at = packet->node - network->hosts;
-    const uint32_t port = network->egress[(uint64_t)at * network->hosts + packet->host];
-    if (port < network->width) __builtin_prefetch(&sim->queue[queue_of_port(sim, at, port, packet->lane)], 1);
+    if (packet->ahead != IBP_SIM_NOTHING) __builtin_prefetch(&sim->queue[packet->ahead], 1);
+    if (packet->node < sim->network.hosts) __builtin_prefetch(&sim->process[packet->client], 1);
 }
 
 void ibp_sim_prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
@@ -223,6 +226,22 @@ void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
 
 /* -- hosts ------------------------------------------------------------------------------------------------------------ */
 
+static bool grow_packets(struct ibp_sim *sim)
+{
+    const uint32_t room = sim->packet_room ? 2 * sim->packet_room : 1 << 16;
+    struct ibp_sim_packet *larger = aligned_alloc(64, (size_t)room * sizeof *larger); /* which realloc would not keep */
+
+    if (!larger) {
+        sim->failed = -ENOMEM;
+        return false;
+    }
+    if (sim->packets) memcpy(larger, sim->packet, sim->packets * sizeof *larger);
+    free(sim->packet);
+    sim->packet = larger;
+    sim->packet_room = room;
+    return true;
+}
+
 static uint32_t take_packet(struct ibp_sim *sim)
 {
     uint32_t number = sim->free_packet;
@@ -231,17 +250,7 @@ static uint32_t take_packet(struct ibp_sim *sim)
         sim->free_packet = sim->packet[number].next;
         return number;
     }
-    if (sim->packets == sim->packet_room) {
-        const uint32_t room = sim->packet_room ? 2 * sim->packet_room : 1 << 16;
-        struct ibp_sim_packet *larger = realloc(sim->packet, (size_t)room * sizeof *larger);
-
-        if (!larger) {
-            sim->failed = -ENOMEM;
-            return IBP_SIM_NOTHING;
-        }
-        sim->packet = larger;
-        sim->packet_room = room;
-    }
+    if (sim->packets == sim->packet_room && !grow_packets(sim)) return IBP_SIM_NOTHING;
     return sim->packets++;
 }
 
