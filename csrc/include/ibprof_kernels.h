@@ -264,7 +264,7 @@ struct ibp_sim_network {
     const uint32_t *end_to;                /* [end], the node it leads to */
     const uint64_t *end_byte_ticks;        /* [end], ticks for a byte, times 2^32 */
     const uint32_t *end_delay; /* [end], ticks from the last bit's leaving until the next node acts on it; > 0 */
-    const uint32_t *end_capacity; /* [end], bytes that each of its virtual lanes holds; at least a packet */
+    const uint32_t *end_capacity; /* [end], bytes of each virtual lane: a packet to UINT32_MAX / (width + 1) */
     const int32_t *host_end; /* [host], the end it sends on, or IBP_NONE */
     const int32_t *port_end; /* [switch][width], or IBP_NONE */
     const uint8_t *egress; /* [switch][host], the port towards a host, 255 for none */
@@ -343,7 +343,7 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
 void ibp_sim_look(const struct ibp_sim *sim, struct ibp_sim_state *state);
 
 /* Per link end, since the beginning: bytes[end][job] that it admitted and busy[end][job], the ticks that sending them takes;
- * bytes that lie in its queues now, and the most that did. */
+ * bytes that lie in its queues or wait for room there now, those of all lanes, and the most that did of one lane. */
 void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, uint64_t *queued, uint64_t *most_queued);
 
 /* Per client: steps completed, their bytes, the tick at which the last one was, and whether one is under way. */

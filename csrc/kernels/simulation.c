@@ -20,6 +20,8 @@ static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim
     if (!network->lanes || network->lanes > LANES_MAX) return false;
     for (uint32_t end = 0; end < network->ends; end++)
         if (network->end_capacity[end] < network->packet_bytes || !network->end_delay[end] ||
+            /* what lies there, and what waits for it at the ends of all ports */
+            network->end_capacity[end] > UINT32_MAX / (network->width + 1) ||
             network->end_to[end] >= network->hosts + network->switches)
             return false;
     for (uint32_t i = 0; i < clients; i++) {

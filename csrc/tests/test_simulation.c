@@ -327,6 +327,7 @@ static void test_unsound(void)
     REFUSED(job.jitter = 65537);
     REFUSED(net.host_end[1] = IBP_NONE);
     REFUSED(net.end_capacity[3] = 255);
+    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* a lane and all that waits for it would not be counted */
     REFUSED(net.end_delay[1] = 0);
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);

@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import math
 from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,18 @@ def test_slow_links_take_their_time() -> None:
     network = make("xgft:1:2:1@10", Hardware(switch_ns=96, wire_ns=6.4, tick_ns=0.64))
     (sample,) = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, 1000)])]).run()
     assert network.to_ns(int(sample["ticks"])) == pytest.approx(2 * (800 + 6.4) + 96)
+
+
+@pytest.mark.parametrize(("fastest", "gbps"), [("100", "56.25"), ("400", "56"), ("56", "2.5"), ("100", "25")])
+def test_a_packet_takes_whole_ticks_of_which_the_last_has_begun(fastest: str, gbps: str) -> None:
+    """Of each size: its time in ticks of 64 bits on the fastest link, in exact numbers, rounded up."""
+    subnet = read_subnet("xgft:1:2:1@100")
+    subnet = replace(subnet, fabric=replace(subnet.fabric, link_gbps=np.array([float(fastest), float(gbps)])))
+    network = index_network(subnet, Hardware(switch_ns=0))
+    for size in (*range(1, 4097, 31), *range(504, 4097, 504)):  # 504: whole ticks at some of these speeds
+        sample = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, size)])]).run()
+        on_links = [math.ceil(Fraction(8 * size, 64) * Fraction(fastest) / Fraction(each)) for each in (fastest, gbps)]
+        assert int(sample["ticks"][0]) == sum(on_links) + 2
 
 
 def test_poisson_arrivals_wait_as_in_m_d_1() -> None:

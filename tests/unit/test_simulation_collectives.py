@@ -19,7 +19,7 @@ from ibprof_converter.simulation.collectives import (
     barrier,
     broadcast,
 )
-from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
 from ibprof_converter.simulation.network import Hardware, index_network
 from ibprof_converter.simulation.operations import Operations
 from ibprof_converter.simulation.roles import SCHEDULES, Role, Seats, Workload, make_clients
@@ -116,6 +116,19 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
             if turn_of_round and turn % len(client.steps) == 0:
                 ended = max((arrived[slot][turn_of_round - 1] for slot in range(client.arrivals)), default=0)
                 assert start >= ended + network.ticks(2000)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int) -> None:
+    """It takes as long as its deepest branch, whatever the interval, though no message ever goes back to the root."""
+    network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
+    workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=0)
+    jobs, clients = make_clients(network, [workload], Seats(np.zeros(0, np.int64), (np.arange(8),)), ["job"], seed)
+    simulation = Simulation(network, jobs, clients)
+    _, ticks = Operations(simulation, 0).note(simulation.run(network.ticks(10_000_000)))
+    alone = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, 10_000)])]).run()["ticks"]
+    assert len(ticks) >= 17
+    assert set(ticks.tolist()) == {3 * int(alone[0]) + 2}
 
 
 @pytest.mark.parametrize("at_a_time", [1_000, 33_333, 10_000_000])

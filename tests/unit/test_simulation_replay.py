@@ -138,6 +138,23 @@ def test_a_profile_runs_by_its_time_line(network: SimulatedNetwork, tmp_path: Pa
     assert start_ms[samples["bytes"] == 1_000_000] == pytest.approx(1 + (np.arange(7) + 0.5) / 7, abs=1e-3)
 
 
+def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_path: Path) -> None:
+    """In its tenth round each message begins where it began in the first, jitter or not."""
+    apart = [Count(rank, 3 - rank, 4000, messages=4) for rank in range(4)]
+    line = make_line([(rank, 1_000_000, 9_000_000, 0, 3, 4000, 4) for rank in range(4)])
+    ranks = [make_rank(rank, rank) for rank in range(4)]
+    run = replace(make_profile(apart, ranks, [make_host(name) for name in "abcd"]), intervals=line)
+    write_archive(run, tmp_path / "profile.otf2")
+    workload = Workload("run", Role.PROFILE, 0, jitter=0.5, share=1, profile=str(tmp_path / "profile.otf2"))
+    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1))
+    simulation = Simulation(network, *make_clients(network, [workload], seats, ["run"], seed=1))
+    samples = simulation.run(network.ticks(80_000_000))
+    for client in range(4):
+        start = samples["start"][samples["client"] == client].reshape(-1, 4).astype(np.int64)
+        assert len(start) == 10
+        assert (np.diff(start, axis=0) == network.ticks(8_000_000)).all()
+
+
 def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path) -> None:
     write_archive(make_run(), tmp_path / "profile.otf2")
     samples = simulate(network, tmp_path / "profile.otf2", 100_000)

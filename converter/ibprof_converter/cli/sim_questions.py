@@ -118,7 +118,7 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
 def tell_of_one_host(workloads: Iterable[Workload]) -> None:
     """Say on stderr which recorded runs are given more hosts than they had."""
     for each in workloads:
-        if each.profile and load_messages(Path(each.profile), with_times=not each.interval_ns).was_on_one_host:
+        if each.profile and load_messages(Path(each.profile), with_times=each.follows_time_line).was_on_one_host:
             told = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
             print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
 

@@ -21,6 +21,7 @@ from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.measure import Effort, Latency, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import (
+    SCHEDULES,
     JobPlacement,
     Seats,
     ServerPlacement,
@@ -113,6 +114,11 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     described = asdict(workload)
     if workload.profile:
         described["profile"] = digest_messages(workload)  # as with the fabric, what is there counts
+    # What differs from earlier versions for these roles alone has its place here: a new `MODEL` would be for all.
+    if workload.follows_time_line:
+        described["jitter"] = 0.0
+    if workload.role in SCHEDULES:
+        described["starts"] = "together"
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile")}
 
 

@@ -149,7 +149,8 @@ class Ends:
     Attributes:
         bytes: uint64 [link end, job].
         busy: uint64 [link end, job], ticks.
-        queued, most_queued: uint64 [link end], bytes now and at most.
+        queued: uint64 [link end], bytes that lie there or wait for room there now.
+        most_queued: uint64 [link end], the most of them that there were of one virtual lane.
     """
 
     bytes: npt.NDArray[np.uint64]

@@ -21,14 +21,15 @@ _BITS_A_TICK = 64
 """A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
 
 RANGES: Mapping[str, tuple[float, float]] = {
-    "packet_bytes": (1, 1 << 24),
-    "lane_bytes": (1, 1 << 26),
+    "packet_bytes": (1, 1 << 23),
+    "lane_bytes": (1, 1 << 23),
     "switch_ns": (0, 1e9),
     "wire_ns": (0, 1e9),
     "gbps": (1e-3, 1e6),
     "tick_ns": (1e-3, 1e3),
 }
-"""What `Hardware` can be: the least and the most of each; the engine counts bytes and ticks of a packet in words."""
+"""What `Hardware` can be: the least and the most of each; what lies at a link end and waits for it, from all ports of a
+switch, is counted in 32 bits, and a packet's ticks in 64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class SimulatedNetwork:
         host_end: int32 [host], the link end that it sends on.
         host_leaf: uint32 [host], the switch at its link.
         end_to: uint32 [link end], a host, or hosts + a switch.
-        end_byte_ticks: uint64 [link end], ticks a byte takes, times 2**32.
+        end_byte_ticks: uint64 [link end], ticks a byte takes, times 2**32, rounded down.
         end_delay: uint32 [link end], ticks.
         port_end: int32 [switch, port], the link end by which the port sends.
         egress: uint8 [switch, host], port towards it, 255 for none.
@@ -135,7 +136,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     # An end that leads to neither (a port without a LID) is never taken; any node will do.
     end_to = np.where(switch != NONE, hosts + switch, np.maximum(host, 0))
     tick_ns = hardware.tick_ns or _BITS_A_TICK / float(gbps.max())
-    byte_ticks = np.rint(8 / gbps / tick_ns * 2**32).astype(np.uint64)
+    # Down: a packet's ticks are rounded up, and what takes whole ticks must not take one more.
+    byte_ticks = np.floor(8 / gbps / tick_ns * 2**32).astype(np.uint64)
     delay = np.where(switch != NONE, hardware.switch_ns, 0.0) + hardware.wire_ns
     if delay.max() / tick_ns >= 2**32 or hardware.packet_bytes * float(byte_ticks.max()) >= 2**63:
         raise InconsistentError(

@@ -82,7 +82,7 @@ class Workload:
         interval_ns: from completion to the next start; of a collective from its end to the next. A profile without one
             goes by its time line.
         window_ns: from start to start at least (a throttle); 0 for none.
-        jitter: part by which both vary, evenly.
+        jitter: part by which both vary, evenly; times of a time line do not.
         share: of the compute hosts.
         limit: messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
@@ -99,6 +99,11 @@ class Workload:
     limit: int = 0
     reads: int = 0
     profile: str = ""
+
+    @property
+    def follows_time_line(self) -> bool:
+        """Whether messages begin when they began in a recorded run."""
+        return self.role is Role.PROFILE and not self.interval_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +213,8 @@ def make_clients(
 ) -> tuple[list[Job], list[Client]]:
     """Turn workloads into what the engine runs; starts are drawn within one interval and one message's time.
 
+    Ranks of a collective start together. Where one only receives from those before it, a lag at the start would stay.
+
     What is drawn for a job depends on the seed and its name alone, so that it does the same with and without others.
 
     Raises:
@@ -221,7 +228,8 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                jitter=workload.jitter,
+                # Ranks that sent together would drift apart, a little more with each message.
+                jitter=0.0 if workload.follows_time_line else workload.jitter,
                 limit=workload.limit,
                 sampled=workload.name in sampled,
                 reads=workload.reads,
@@ -265,11 +273,11 @@ def _clients_of(
         ]
     if workload.role is Role.PROFILE:
         return _replay(network, workload, job, hosts, starts)
-    return _clients_of_collective(workload, job, hosts, starts, first, network.ticks(workload.interval_ns))
+    return _clients_of_collective(workload, job, hosts, int(starts[0]), first, network.ticks(workload.interval_ns))
 
 
 def _clients_of_collective(
-    workload: Workload, job: int, hosts: Ints, starts: Ints, first: int, interval: int
+    workload: Workload, job: int, hosts: Ints, start: int, first: int, interval: int
 ) -> list[Client]:
     count = len(hosts)
     parts = [SCHEDULES[workload.role](rank, count, workload.bytes) for rank in range(count)]
@@ -282,14 +290,14 @@ def _clients_of_collective(
         to = steps["client"]
         steps["host"], steps["client"] = hosts[to], client[to]
         steps["pause"][0] = interval
-        clients.append(Client(int(hosts[rank]), job, steps, arrivals=parts[rank].arrivals, start=int(starts[rank])))
+        clients.append(Client(int(hosts[rank]), job, steps, arrivals=parts[rank].arrivals, start=start))
     return clients
 
 
 def _load_messages(workload: Workload) -> Recorded:
     if not workload.profile:
         raise InconsistentError(f"job {workload.name}: a profile is needed")
-    return load_messages(Path(workload.profile), with_times=not workload.interval_ns)
+    return load_messages(Path(workload.profile), with_times=workload.follows_time_line)
 
 
 def digest_messages(workload: Workload) -> str:

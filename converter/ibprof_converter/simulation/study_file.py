@@ -46,6 +46,13 @@ _JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "
 _NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
 """What a job of a role must have, where it is not bytes."""
 
+_ROLES_WITH: dict[str, tuple[Role, ...]] = {
+    "window": (Role.PAIRS, Role.IO),
+    "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
+    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE}),
+}
+"""Whose jobs may have what; ranks of the two that have no limit send unequal numbers of messages."""
+
 Made = TypeVar("Made", Hardware, Effort)
 
 
@@ -250,4 +257,19 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
                 reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0)),
             )
         )
+        _check_role(reader, where, job, made[-1])
     return made
+
+
+def _check_role(reader: _Reader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        InputError: the job has what its role has not.
+    """
+    for key, roles in _ROLES_WITH.items():
+        if job.get(key) and workload.role not in roles:
+            allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
+            raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
+    if job.get("jitter") and workload.follows_time_line:
+        raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])
