@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
+from fabric_samples import find_sample
 
 from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import TABLE_5_1
+from ibprof_converter.simulation.roles import Role
 from ibprof_converter.simulation.runs import STORE
 from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.study_file import EXAMPLE
+from ibprof_converter.simulation.study_file import EXAMPLE, JOB_KEYS, KEYS
 
 SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
 
@@ -33,6 +42,7 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     summary = json.loads((output / "summary.json").read_text())
     assert [cell["run"] for cell in summary["cells"]] == ["baseline", "interference"]
     assert all(cell["is_settled"] and cell["mean_us"] > 1 for cell in summary["cells"])
+    assert "cpu_seconds" not in summary["cells"][0]  # which no two runs have alike
     with (output / "links.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["job"] for row in rows if row["a_bytes"] != "0"} == {"io", "mpi"}
@@ -42,6 +52,41 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["run", str(study), "-o", str(output)]) == 0
     assert (output / STORE).read_text().startswith(stored)
     assert json.loads((output / "summary.json").read_text()) == summary
+    # What is still JSON and is no result is simulated anew.
+    (output / STORE).write_text(stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1))
+    assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+    assert json.loads((output / "summary.json").read_text()) == summary
+
+
+def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
+    study = write_study(tmp_path, fabric="xgft:1:4:1@100", servers=0, jobs=jobs)
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    # Two links of 12.5 GB/s and a switch's 90 ns.
+    assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
+
+
+def test_files_are_looked_for_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else beside the user; a folder of two rails is no fabric of one."""
+    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
+        for place in ("one", "two/1", "two/2"):
+            (tmp_path / place).mkdir(parents=True, exist_ok=True)
+            (tmp_path / place / name).write_bytes(find_sample("testbed44", name).read_bytes())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    common = {"servers": 4, "seeds": 1, "effort": {"messages": 2, "background": 1, "hops": 1e5}}
+    for study in (write_study(tmp_path / "one", fabric="ibdiagnet.lst", **common),
+                  write_study(tmp_path / "elsewhere", fabric="one/ibdiagnet.lst", **common)):  # fmt: skip
+        assert main(["run", str(study), "-o", str(study.parent / "out"), "--workers", "1"]) == 0
+    assert main(["run", str(write_study(tmp_path, fabric="two", **common)), "-o", str(tmp_path / "out")]) == 3
+
+
+def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    told = capsys.readouterr().out
+    names = [*(each.value for each in Role), *(each.name for kind in (Hardware, Effort) for each in fields(kind))]
+    assert [name for name in (*names, *KEYS, *JOB_KEYS) if name not in told] == []
 
 
 def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +102,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
     ("changes", "status", "said"),
     [
         ({"fabric": "no-such-file.lst"}, 3, "no-such-file.lst"),
-        ({"fabric": "xgft:9"}, 2, "xgft:9"),
+        ({"fabric": "xgft:9"}, 3, "xgft:9"),
         ({"servers": 0}, 3, "servers to be a number above 0"),
         ({"servers": 32}, 3, "fewer than the fabric's 32 hosts"),
         ({"servers": 1.5}, 3, "whole number"),
@@ -87,6 +132,10 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"jobs": [{"name": "\x1b[31m", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be printable"),
         ({"fabric": None}, 3, "fabric to be a text"),
         ({"fabric": ["xgft:1:4:1"]}, 3, "fabric to be a text, found a list"),
+        ({"fabric": "xgft:2:4,4"}, 3, ": expected fabric to be one that can be"),
+        ({"fabric": "xgft:1:60000:1"}, 3, "60000 hosts are more than"),
+        ({"fabric": "zero\0"}, 3, "fabric to be printable"),
+        ({"jobs": []}, 3, "jobs to be a list of jobs, found an empty one"),
         ({"extra": 1}, 3, "extra"),
     ],
 )
@@ -167,3 +216,19 @@ def test_the_survey_is_that_of_the_thesis() -> None:
     alone = {cell.key for cell in cells if len(cell.running) == 1}
     together = {cell.key for cell in cells if len(cell.running) == 2}
     assert (len(alone), len(together)) == (36, 648)
+
+
+def test_two_interrupts_end_it_as_one_does(tmp_path: Path) -> None:
+    """As `timeout -s INT` sends them: to the process, and to all of its group."""
+    study = write_study(tmp_path, jobs=[{"name": "a", "role": "pairs", "bytes": "1 TB"}], measured="a", seeds=4)
+    code = "import sys; from ibprof_converter.cli.sim import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "out" / STORE).exists():  # opened when the pool is there
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=120)[1] == "ibprof-sim: interrupted\n"
+    assert process.returncode == 130

@@ -17,7 +17,7 @@ from ibprof_converter.simulation.cell import Outcome, Setting, run_cell
 from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
 from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Effort, Latency
 from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
+from ibprof_converter.simulation.patterns import FULL, IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
 from ibprof_converter.simulation.results import average_seeds, list_results, read_means, write_table
 from ibprof_converter.simulation.studies import STUDIES
 
@@ -81,6 +81,9 @@ def test_estimates_by_hand() -> None:
     # A cell that was run took about as much.
     short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
     assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
+    # All messages that are asked for, where the interval does not end it: 50 and 1,000 for 8.
+    full = [replace(each, setting=replace(SMALL, effort=FULL)) for each in cells_of(SMALL, [mpi()], MPI, [1])]
+    assert estimate_hops(full[0]) == pytest.approx(1050 / 8 * estimate_hops(cells_of(SMALL, [mpi()], MPI, [1])[0]))
 
 
 def test_a_checkpoint_is_timed_whole() -> None:
@@ -214,6 +217,14 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert now["io_bytes_per_s"] <= 8 * 12.5e9
     assert found["links_of_both"] > 0
     assert all(0 < sum(link["busy"].values()) <= 1.01 for link in found["busiest_links_of_both"])
+
+
+def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", "torus:4x4:2@100", "--servers", "4", "--workers", "1", "--quick"]
+    assert main(["advise", *machine, "--mpi", "4KiB@50us", "--io", "64KiB"]) == 0
+    told = capsys.readouterr()
+    assert "adaptive routing is not tried" in told.err
+    assert "adaptive" not in told.out
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
@@ -28,6 +29,7 @@ from ibprof_converter.cli.sim_outputs import FILES, write_run
 from ibprof_converter.cli.sim_questions import (
     advise,
     find_own_threshold,
+    tell_of_fabric,
     tell_of_one_host,
 )
 from ibprof_converter.outputs.charts import draw_figures, merge_means
@@ -39,6 +41,7 @@ from ibprof_converter.simulation.results import (
     MEANS,
     RESULTS,
     WHOLE,
+    Mean,
     Row,
     average_seeds,
     is_means,
@@ -50,7 +53,7 @@ from ibprof_converter.simulation.results import (
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
 from ibprof_converter.simulation.runs import find_stored, open_pool, run_cells
 from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.study_file import EXAMPLE, read_study
+from ibprof_converter.simulation.study_file import EXAMPLE, WORDS, read_study
 
 NAME = "ibprof-sim"
 
@@ -143,14 +146,20 @@ def _run_own(arguments: argparse.Namespace) -> None:
         cells = read_study(arguments.study)
         tell_of_one_host(cells[0].workloads)
         results, means = _run(cells, pool, arguments)
-        measured = cells[0].measured
-        slowdown = {
-            f"{measured}_{name}": mean[name]
-            for mean in means
-            for name in ("slowdown", "operation_slowdown")
-            if mean["run"] == "interference" and (mean[name] or name == "slowdown")
-        }
-        _report(arguments.output, arguments.study.stem, cells[0].setting, results, slowdown)
+        _report(arguments.output, arguments.study.stem, cells[0].setting, results, _conclude(means))
+
+
+def _conclude(means: Sequence[Mean]) -> dict[str, Any]:
+    """Give what the measured job's messages took alone and beside the others, and the slow-down."""
+    concluded: dict[str, Any] = {}
+    for mean in means:
+        job, is_alone = mean["measured"], mean["run"] == "baseline"
+        concluded[f"{job}_{'alone' if is_alone else 'beside'}_us"] = mean["mean_us"]
+        if not is_alone:
+            concluded[f"{job}_slowdown"] = mean["slowdown"]
+            if mean["operation_slowdown"]:
+                concluded[f"{job}_operation_slowdown"] = mean["operation_slowdown"]
+    return concluded
 
 
 def _print_estimate(cells: Sequence[Cell], workers: int) -> None:
@@ -163,6 +172,7 @@ def _print_estimate(cells: Sequence[Cell], workers: int) -> None:
 def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -> tuple[list[Row], list[Row]]:
     folder: Path = arguments.output
     folder.mkdir(parents=True, exist_ok=True)
+    tell_of_fabric(cells[0].setting.fabric)
     # What cannot be is to be known before anything was simulated, and from the process that can say so.
     for cell in {cell.setting: cell for cell in cells}.values():
         set_up(cell)
@@ -196,8 +206,8 @@ def _report(folder: Path, name: str, setting: Setting, results: Sequence[Row], c
     print(json.dumps(concluded, indent=2))
     files = ", ".join((RESULTS, MEANS, "summary.json", *(name for name in FILES if (folder / name).exists())))
     print(f"{NAME}: {len(results)} simulations in {folder}: {files}", file=sys.stderr)
-    if open_ones := sum(not row["is_settled"] for row in results):
-        print(f"{NAME}: {open_ones} of them have no mean that is settled; their cells are empty", file=sys.stderr)
+    for note, rows in Counter(row["note"] for row in results if not row["is_settled"]).most_common():
+        print(f"{NAME}: {rows} of them have no mean that is settled, and empty cells: {note}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -220,7 +230,7 @@ def _parser() -> argparse.ArgumentParser:
     add_machine(study)
     own = _add_command(
         commands, "run", "a study of your own", "Simulate the jobs of a file.",
-        f"  ibprof-sim run study.yaml -o mine\n\nstudy.yaml:\n{EXAMPLE}",
+        f"  ibprof-sim run study.yaml -o mine\n\nstudy.yaml:\n{EXAMPLE}\n{WORDS}",
     )  # fmt: skip
     own.set_defaults(run=_run_own)
     own.add_argument("study", metavar="STUDY.yaml", type=Path)

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ibprof.cli.progress import show_progress
+from ibprof.show import printable
 from ibprof_converter.simulation.advise import (
     SharedLink,
     Way,
@@ -22,7 +23,8 @@ from ibprof_converter.simulation.advise import (
     list_cells,
     recommend,
 )
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, set_up
+from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, load_network, set_up
+from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
 from ibprof_converter.simulation.roles import Role, Workload
@@ -36,6 +38,7 @@ def find_own_threshold(arguments: argparse.Namespace, setting: Setting) -> None:
     with open_pool(arguments.workers) as pool:
         if pool is None:
             return
+        tell_of_fabric(setting.fabric)
         found = _in_folder(
             arguments,
             lambda folder: find_threshold(
@@ -102,6 +105,9 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
         if pool is None:
             return
         tell_of_one_host([mpi])
+        tell_of_fabric(setting.fabric)
+        if not can_route_adaptively(setting.fabric):
+            print("ibprof-sim: adaptive routing is not tried: it can deadlock on this fabric", file=sys.stderr)
         cells = list_cells(setting, io, mpi, seeds)
         for cell in {cell.setting: cell for cell in cells}.values():
             set_up(cell)
@@ -121,6 +127,12 @@ def tell_of_one_host(workloads: Iterable[Workload]) -> None:
         if each.profile and load_messages(Path(each.profile), with_times=each.follows_time_line).was_on_one_host:
             told = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
             print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
+
+
+def tell_of_fabric(fabric: str) -> None:
+    """Say on stderr what is odd about a fabric and its tables."""
+    for warning in load_network(fabric, Hardware(gbps=1.0))[0].warnings:
+        print(f"ibprof-sim: {printable(warning)}", file=sys.stderr)
 
 
 def _simulate(cells: Sequence[Cell], folder: Path, pool: Executor) -> dict[str, Outcome]:

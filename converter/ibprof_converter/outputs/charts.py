@@ -80,6 +80,7 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
             continue
         path = folder / f"figure-{name}.{suffix}"
         FigureCanvasAgg(figure)
+        figure.supxlabel("bar: 25th to 75th percentile    line: median    dot: mean", fontsize=8)
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
         written.append(path)
     return written, missing
@@ -115,7 +116,8 @@ def _shades(count: int) -> list[str]:
     return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
 
 
-def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], scale: str = "linear") -> None:
+def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, scale: str = "linear") -> None:
+    axes.set_xlabel(by, fontsize=8)
     axes.set_yscale(scale)
     for place, bars in enumerate(clusters.values()):
         width = 0.84 / max(len(bars), 1)
@@ -145,7 +147,22 @@ def _intervals(rows: Rows, column: str) -> list[float]:
     return sorted({row[column] for row in rows if row.get(column) is not None}, reverse=True)
 
 
-def _cluster_by_interval(rows: Rows, job: str, size: float, other_size: float) -> dict[str, list[Bar]]:
+def _colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> dict[float, str]:
+    """Give the intervals of the other job beside which a job was measured, the longest first, and their colours."""
+    other = _OTHER[job]
+    beside = [
+        row
+        for row in rows
+        if row["measured"] == job and row["run"] == "interference" and row.get(f"{job}_bytes") == size
+        and row.get(f"{other}_bytes") == other_size and row[f"{job}_share"] == 0.5 and not row.get("io_window_us")
+    ]  # fmt: skip
+    others = _intervals(beside, f"{other}_interval_us")
+    return dict(zip(others, _shades(len(others)), strict=True))
+
+
+def _cluster_by_interval(
+    rows: Rows, job: str, size: float, other_size: float, colours: Mapping[float, str]
+) -> dict[str, list[Bar]]:
     """Clusters by the measured job's interval, a bar without the other job and one for each of its intervals."""
     other, share = _OTHER[job], {f"{job}_share": 0.5}
     own = [
@@ -153,8 +170,6 @@ def _cluster_by_interval(rows: Rows, job: str, size: float, other_size: float) -
     ]
     own = [row for row in own if not row.get(f"{job}_window_us") and not row.get("io_window_us")]
     beside = [row for row in own if row["run"] == "interference" and row.get(f"{other}_bytes") == other_size]
-    others = _intervals(beside, f"{other}_interval_us")
-    colours = dict(zip(others, _shades(len(others)), strict=True))
     clusters = {}
     for interval in _intervals(beside, f"{job}_interval_us"):
         mine = {f"{job}_interval_us": interval, **share}
@@ -164,28 +179,18 @@ def _cluster_by_interval(rows: Rows, job: str, size: float, other_size: float) -
                 _ALONE,
             )
         ]
-        for each in others:
+        for each, colour in colours.items():
             found = [row for row in beside if all(row[column] == value for column, value in mine.items())]
             row = next((row for row in found if row[f"{other}_interval_us"] == each), None)
-            bars.append(Bar(row, colours[each]))
+            bars.append(Bar(row, colour))
         clusters[format_interval(interval)] = bars
     return clusters
 
 
-def _legend(axes: Axes, rows: Rows, job: str, size: float, other_size: float) -> None:
+def _legend(axes: Axes, job: str, colours: Mapping[float, str]) -> None:
     other = _OTHER[job]
-    beside = [
-        row
-        for row in rows
-        if row["measured"] == job and row["run"] == "interference" and row.get(f"{job}_bytes") == size
-        and row.get(f"{other}_bytes") == other_size and row[f"{job}_share"] == 0.5 and not row.get("io_window_us")
-    ]  # fmt: skip
-    others = _intervals(beside, f"{other}_interval_us")
     patches = [Patch(color=_ALONE, label=f"no {other.upper().replace('IO', 'I/O')}")]
-    patches += [
-        Patch(color=colour, label=format_interval(each))
-        for each, colour in zip(others, _shades(len(others)), strict=True)
-    ]
+    patches += [Patch(color=colour, label=format_interval(each)) for each, colour in colours.items()]
     axes.legend(handles=patches, fontsize=6, title=f"{_JOBS[other]} interval", title_fontsize=6, frameon=False)
 
 
@@ -208,10 +213,12 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
             for column, other_size in enumerate(_SIZES):
                 axes = figure.add_subplot(3, 3, 3 * row_number + column + 1)
                 letter = "ABCDEFGHI"[3 * row_number + column]
-                _draw_clusters(axes, _cluster_by_interval(rows, job, size, other_size))
+                colours = _colour_intervals(rows, job, size, other_size)
+                clusters = _cluster_by_interval(rows, job, size, other_size, colours)
+                _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
                 axes.set_title(f"{letter}: {format_size(size)} {_JOBS[job]}s beside {format_size(other_size)} "
                                f"{_JOBS[other]}s", fontsize=8)  # fmt: skip
-                _legend(axes, rows, job, size, other_size)
+                _legend(axes, job, colours)
         return figure
 
     return draw
@@ -221,15 +228,15 @@ def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
     def draw(means: Rows) -> Figure | None:
         size, longest = _SIZES[-1], max(TABLE_5_1[int(_SIZES[-1])]) / US
         rows = [row for row in pick(means) if (row.get(f"{job}_interval_us") or 0) <= longest]
-        clusters = _cluster_by_interval(rows, job, size, size)
+        colours = _colour_intervals(rows, job, size, size)
+        clusters = _cluster_by_interval(rows, job, size, size, colours)
         if not clusters:
             return None
         figure = Figure(figsize=(11, 5), layout="constrained")
         axes = figure.add_subplot()
-        _draw_clusters(axes, clusters)
-        _legend(axes, rows, job, size, size)
+        _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
+        _legend(axes, job, colours)
         axes.set_title(f"4 MB {_JOBS[job]}s beside 4 MB {_JOBS[_OTHER[job]]}s", fontsize=10)
-        axes.set_xlabel(f"{_JOBS[job]} interval", fontsize=8)
         return figure
 
     return draw
@@ -238,18 +245,19 @@ def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
 def _draw_routing(job: str) -> Callable[[Rows], Figure | None]:
     def draw(means: Rows) -> Figure | None:
         size = _SIZES[1]
-        sides = {name: pick(means, routing=name) for name in ("static", "adaptive")}
-        if not all(_cluster_by_interval(rows, job, size, size) for rows in sides.values()):
+        rows_of = {name: pick(means, routing=name) for name in ("static", "adaptive")}
+        colours = _colour_intervals([row for rows in rows_of.values() for row in rows], job, size, size)
+        sides = {name: _cluster_by_interval(rows, job, size, size, colours) for name, rows in rows_of.items()}
+        if not all(sides.values()):
             return None
         figure = Figure(figsize=(14, 5), layout="constrained")
         first: Axes | None = None
-        for number, (name, rows) in enumerate(sides.items()):
+        for number, (name, clusters) in enumerate(sides.items()):
             axes = figure.add_subplot(1, 2, number + 1, sharey=first)
             first = first or axes
-            _draw_clusters(axes, _cluster_by_interval(rows, job, size, size))
-            _legend(axes, rows, job, size, size)
+            _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
+            _legend(axes, job, colours)
             axes.set_title(f"{'AB'[number]}: {name} routing, 512 KB {_JOBS[job]}s", fontsize=9)
-            axes.set_xlabel(f"{_JOBS[job]} interval", fontsize=8)
         return figure
 
     return draw
@@ -288,9 +296,14 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
                 ratios.append(with_other["slowdown"] if with_other else None)
             shown = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
             right.plot(*zip(*shown, strict=True), "o-", label=label, color=_shades(3)[list(_SHARES).index(share)])
-        _draw_clusters(left, clusters, "log" if job == "mpi" else "linear")
-        left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside the other job", fontsize=9)
-        right.set_title("B: slow-down", fontsize=9)
+        what = f"{_JOBS[job]} interval" if job == "io" else f"bytes of an {_JOBS[job]}"
+        beside_what = "4 MB MPI messages every 500 us" if job == "io" else "a checkpoint of 4 MB I/O requests"
+        _draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
+        left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside {beside_what}", fontsize=9)
+        right.set_title("B: slow-down by it", fontsize=9)
+        right.set_xlabel(what, fontsize=8)
+        right.set_ylabel("times as long as alone", fontsize=8)
+        right.tick_params(labelsize=7)
         right.set_xticks(range(len(places)), [name(place) for place in places], fontsize=7)
         right.grid(linewidth=0.3)
         right.legend(fontsize=7, frameon=False)
@@ -308,6 +321,10 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
     beside = {
         "io": {"mpi_bytes": _SIZES[-1], "mpi_interval_us": 500.0},
         "mpi": {"io_interval_us": 0.0, "io_window_us": 0.0},
+    }
+    titles = {
+        "io": "4 MB I/O requests every 128 ms,\nalone (black) and beside 4 MB MPI messages every 500 us",
+        "mpi": "4 KB MPI messages every 500 us,\nalone (black) and beside a checkpoint of 4 MB I/O requests",
     }
 
     def draw(means: Rows) -> Figure | None:
@@ -327,10 +344,10 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
                     at = list(values).index(value)
                     axes.annotate(f"{both['slowdown']:.2f}x", (at + 0.21, both["mean_us"]), (0, 7), fontsize=8,
                                   textcoords="offset points", ha="center")  # fmt: skip
-            _draw_clusters(axes, clusters)
+            _draw_clusters(axes, clusters, column.replace("_", " "))
             axes.margins(y=0.15)
             axes.set_ylim(bottom=0, auto=None)
-            axes.set_title(f"{'AB'[number]}: {_JOBS[job]}s, alone (black) and beside the other job", fontsize=9)
+            axes.set_title(f"{'AB'[number]}: {titles[job]}", fontsize=9)
         return figure
 
     return draw
@@ -354,15 +371,16 @@ def _draw_throttle(means: Rows) -> Figure | None:
             left.annotate(f"{100 * (each / whole[0] - 1):+.1f} %", (at, each), (0, 3), fontsize=8,
                           textcoords="offset points", ha="center")  # fmt: skip
     left.set_xticks(range(len(windows)), names, fontsize=8)
-    left.set_title("A: time of an I/O client for all that it writes (ms)", fontsize=9)
+    left.set_title("A: time of an I/O client for all that it writes", fontsize=9)
+    left.set_ylabel("ms", fontsize=8)
+    left.set_xlabel("throttle window", fontsize=8)
+    left.tick_params(labelsize=7)
     alone = next((row for row in pick(means) if row["measured"] == "mpi" and row["run"] == "baseline"
                   and row.get("mpi_bytes") == _SIZES[0] and row.get("mpi_interval_us") == 500.0), None)  # fmt: skip
     bars = {"no I/O": [Bar(alone, _ALONE)]}
     bars |= {name: [Bar(mpi[window], "#d94a6a")] for name, window in zip(names, windows, strict=True)}
-    _draw_clusters(right, bars)
-    right.set_title("B: 4 KB MPI messages beside it", fontsize=9)
-    for axes in (left, right):
-        axes.set_xlabel("throttle window", fontsize=8)
+    _draw_clusters(right, bars, "throttle window")
+    right.set_title("B: time of 4 KB MPI messages every 500 us beside it", fontsize=9)
     return figure
 
 

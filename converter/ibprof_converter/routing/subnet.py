@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from os import PathLike
+from os import PathLike, fspath
 
 import numpy as np
 import numpy.typing as npt
@@ -59,11 +59,14 @@ def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | 
     """Read a fabric and its tables; without `fdbs_path` those beside the fabric's list of links.
 
     Raises:
-        InputError: a file is not what it should be, or there are no tables.
+        InputError: a file is not what it should be, or there are no tables, or it is a folder of several rails.
         InconsistentError: the two files are not of one fabric.
     """
-    (rail,) = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
-    return read_rail(rail)
+    rails = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
+    if len(rails) != 1:
+        found = f"{len(rails)}: {show_some([str(rail.links) for rail in rails])}"
+        raise InputError(fspath(lst_path), None, "the dumps of one rail", found)
+    return read_rail(rails[0])
 
 
 def read_rail(files: RailFiles, number: int = 0) -> Subnet:

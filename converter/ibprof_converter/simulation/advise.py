@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, set_up
+from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_converter.simulation.cost import find_cycle_ns
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
 
@@ -70,7 +70,7 @@ class SharedLink:
 def list_ways(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Give the ways that are compared, the present one first."""
+    """Give the ways that are compared, the present one first; none that could deadlock."""
     yield "as it is", setting, (io, mpi)
     if setting.job_placement is not JobPlacement.RANDOM_SWITCH:
         yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), (io, mpi)
@@ -78,7 +78,7 @@ def list_ways(
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_placement is not placement:
             yield name, replace(setting, server_placement=placement), (io, mpi)
-    if not setting.adaptive:
+    if not setting.adaptive and can_route_adaptively(setting.fabric):
         yield "adaptive routing", replace(setting, adaptive=True), (io, mpi)
     cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)
     for factor in _WINDOWS:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine import Simulation, Stop
@@ -175,6 +176,15 @@ def load_network(fabric: str, hardware: Hardware) -> tuple[Subnet, SimulatedNetw
 @lru_cache(maxsize=4)
 def _refuse_adaptive_deadlock(fabric: str) -> None:
     refuse_adaptive_deadlock(load_network(fabric, Hardware(gbps=1.0))[1])
+
+
+def can_route_adaptively(fabric: str) -> bool:
+    """Whether packets of a fabric may choose among its shortest ways and cannot block each other in a circle."""
+    try:
+        _refuse_adaptive_deadlock(fabric)
+    except InconsistentError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ibprof_converter.simulation.network import Hardware, SimulatedNetwork
 from ibprof_converter.simulation.roles import Role, Workload
 
 _MESSAGES = 8
-"""Of a client, after which most means are settled."""
+"""Of a client, after which most means are settled, where they are what ends a simulation."""
 
 
 @lru_cache(maxsize=8)
@@ -80,8 +80,10 @@ def estimate_hops(cell: Cell) -> float:
     mean_hops = find_mean_hops(setting.fabric, setting.hardware)
     running = [each for each in cell.workloads if each.name in cell.running]
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
+    ends_early = effort.precision and not setting.adaptive
+    measured = _MESSAGES if ends_early else effort.warm_up + effort.messages
     simulated = max(
-        cycle[each.name] * max(each.limit, _MESSAGES if each.name == cell.measured else effort.background)
+        cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
         for each in running
     )
     hops = 0.0

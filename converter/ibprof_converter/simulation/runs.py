@@ -10,10 +10,10 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from multiprocessing import active_children, connection, get_context, parent_process
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any, cast
 
 from ibprof.errors import InconsistentError, MissingToolError
@@ -52,15 +52,34 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
         if workers > 1
         else ThreadPoolExecutor(1)  # which need not read the fabric once more
     )
+    with _interrupted_once():
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.terminate()
+            raise
+        finally:
+            pool.shutdown()
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Take the first interrupt alone: a second one, as `timeout` sends, would break into what the first one ends."""
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in active_children():
-            child.terminate()
-        raise
+        yield
     finally:
-        pool.shutdown()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -82,9 +101,18 @@ def _open_ranks() -> Iterator[Executor | None]:
             raise
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold interrupts back: for a while here, for good in processes that begin meanwhile, which their parent ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_with_parent() -> None:
-    """Leave interrupts to the parent, and do not outlive it, whatever ended it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Do not outlive the parent, whatever ended it."""
     parent = parent_process()
     if parent is not None:
         Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
@@ -116,7 +144,8 @@ def run_cells(
     tell(done, all_of)
     with store.open("a", encoding="ascii") as file:
         _end_line(store, file.write)
-        futures = [pool.submit(run_cell, cell) for cell in missing.values()]
+        with _interrupts_held():
+            futures = [pool.submit(run_cell, cell) for cell in missing.values()]
         try:
             for future in as_completed(futures):
                 outcome = future.result()
@@ -162,10 +191,17 @@ def _read_store(store: Path) -> Iterator[Outcome]:
         try:
             document: dict[str, Any] = json.loads(line)
             document.pop("cell")
-            latency: dict[str, Any] = {name: _restore(value) for name, value in document["latency"].items()}
-            yield Outcome(**{**document, "latency": Latency(**latency)})
+            latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
+            if _has_types(latency) and isinstance(document["packet_hops"], int):
+                yield Outcome(**{**document, "latency": latency})
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # cut when its writer was killed, or of another version: simulated anew
+
+
+def _has_types(latency: Latency) -> bool:
+    """Whether each property is what `Latency` says: a line may have been damaged and still be JSON."""
+    types: dict[str, Any] = {"int": int, "float": (int, float), "bool": bool, "str": str}
+    return all(isinstance(getattr(latency, each.name), types.get(str(each.type), tuple)) for each in fields(latency))
 
 
 def _restore(value: Any) -> Any:

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import yaml
 
-from ibprof.errors import InconsistentError, InputError, quote_found
+from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
+from ibprof_converter.routing.generated.spec import is_generated
 from ibprof_converter.simulation.cell import Cell, Setting, load_network
 from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import RANGES, Hardware
@@ -34,14 +35,31 @@ jobs:
   - {name: mpi, role: pairs, bytes: 4 KiB, interval: 500 us, share: 0.5}
 """
 
+WORDS = """\
+roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
+
+what a job may say besides:
+  interval: 500 us       from a message's arrival, or a collective's end, to the next one's start (default: none)
+  window: 2 ms           from start to start at least: a throttle
+  jitter: 0.05           both vary by up to this part of them (default: 0.05)
+  limit: 1000            messages of each client, after which it ends
+  reads: 256 B           the other host is asked in so many bytes, and answers with those of bytes
+  profile: profile.otf2  of the role profile: a recorded run, by its time line, or with an interval
+
+hardware besides: wire_ns, gbps (of all links; default: as the fabric says), tick_ns
+effort besides: precision (0.05), warm_up (50), hops (2e9)
+sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
+files: beside this one, or else where the command is given
+"""
+
 _LARGEST = 1 << 50
 UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
 
-_KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
+KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
          "jobs")  # fmt: skip
-_JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile")
+JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile")
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
 """What a job of a role must have, where it is not bytes."""
@@ -98,7 +116,11 @@ class _Reader:
         line = self.lines.get(where) or self.lines.get(re.split(r"'s |\.", where)[0])
         # Not all of what is nested: with aliases in it, a short file says more than memory holds.
         said = (
-            "a list" if isinstance(found, list) else "a mapping" if isinstance(found, dict) else quote_found(str(found))
+            ("a list" if found else "an empty one")
+            if isinstance(found, list)
+            else "a mapping"
+            if isinstance(found, dict)
+            else quote_found(str(found))
         )
         return InputError(self.path, line, f"{where} to be {expected}", said)
 
@@ -130,12 +152,22 @@ class _Reader:
             return amount
         if value == 0 and least == 0:
             return 0.0
+        if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST:
+            return float(value)  # of bytes, as the keys say
         raise self.fail(where, f"a quantity such as 4 {next(iter(units))} ({', '.join(units)})", value)
 
     def text(self, where: str, value: object) -> str:
         if value is None or isinstance(value, (list, dict)):
             raise self.fail(where, "a text", value)
         return str(value)
+
+    def file(self, where: str, value: object) -> str:
+        """Find a file beside the study, or else where the command is given; names of made-up fabrics stay."""
+        name = self.text(where, value)
+        if not name.isprintable():  # a zero, say, that no file's name can have
+            raise self.fail(where, "printable", name)
+        beside = self.path.parent / name
+        return name if is_generated(name) or (Path(name).exists() and not beside.exists()) else str(beside)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
         if value not in values:
@@ -166,17 +198,17 @@ def read_study(path: Path) -> list[Cell]:
         document = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise InputError(path, line, "YAML", str(error.problem)) from error
+        raise InputError(path, line, "YAML", str(error.problem).removeprefix("found ")) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # not UTF-8, a date or number that cannot be
         raise InputError(path, None, "YAML", quote_found(str(error))) from error
     reader = _Reader(path)
-    study = reader.mapping("the study", document, _KEYS)
+    study = reader.mapping("the study", document, KEYS)
     for key in ("fabric", "jobs"):
         if key not in study:
             raise reader.fail("the study", "with fabric and jobs", f"no {key}")
     workloads = _read_jobs(reader, study["jobs"])
     setting = Setting(
-        fabric=reader.text("fabric", study["fabric"]),
+        fabric=reader.file("fabric", study["fabric"]),
         hardware=reader.numbers("hardware", study.get("hardware", _Mapping()), Hardware),
         adaptive=reader.choice("routing", study.get("routing", "static"), ("static", "adaptive")) == "adaptive",
         servers=reader.whole("servers", study.get("servers", 0), 0, 1 << 16),
@@ -212,7 +244,10 @@ def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload
         raise reader.fail(f"job {len(workloads)}'s share", "such that all shares add up to 1 at most", total)
     if not setting.servers and any(each.role is Role.IO for each in workloads):
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
-    _, network, _ = load_network(setting.fabric, setting.hardware)
+    try:
+        _, network, _ = load_network(setting.fabric, setting.hardware)
+    except UsageError as error:  # of the name of a fabric that is made up
+        raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
     random = np.random.default_rng(1)
@@ -228,7 +263,7 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
     made: list[Workload] = []
     for number, value in enumerate(jobs, start=1):
         where = f"job {number}"
-        job = reader.mapping(where, value, _JOB_KEYS, f"{where}'s {{}}")
+        job = reader.mapping(where, value, JOB_KEYS, f"{where}'s {{}}")
         role = job.get("role")
         needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
         for key in ("name", "role", needed):
@@ -249,11 +284,7 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
-                profile=(
-                    str(reader.path.parent / reader.text(f"{where}'s profile", job["profile"]))
-                    if "profile" in job
-                    else ""
-                ),
+                profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
                 reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0)),
             )
         )
