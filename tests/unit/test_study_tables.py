@@ -18,7 +18,13 @@ from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, 
 from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Effort, Latency
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
-from ibprof_converter.simulation.results import average_seeds, list_results, read_means, write_table
+from ibprof_converter.simulation.results import (
+    average_seeds,
+    describe_latency,
+    list_results,
+    read_means,
+    write_table,
+)
 from ibprof_converter.simulation.studies import STUDIES
 
 # 4 leaves of 8 hosts, full bisection.
@@ -42,6 +48,16 @@ def test_a_slowdown_is_the_mean_of_each_seeds_own() -> None:
     assert beside["slowdown"] == 5.0
     assert beside["slowdown_half"] == pytest.approx(4.3027 * 3.6056 / 3**0.5, abs=1e-3)
     assert alone["io_bytes"] is None
+
+
+def test_an_interval_by_clients() -> None:
+    """Student's t of the clients' means, whatever the batches of time say; none of one client."""
+    clients = tuple((host, 50, mean) for host, mean in enumerate((1000.0, 1200.0, 1400.0, 1200.0)))
+    latency = replace(NOTHING, messages=200, mean=1200.0, node_mean=1200.0, is_settled=True, by_client=clients)
+    row = describe_latency(latency)
+    assert row["node_half_us"] == pytest.approx(3.182 * 0.1633 / 2, rel=1e-3)
+    assert describe_latency(replace(latency, by_client=clients[:1]))["node_half_us"] is None
+    assert describe_latency(replace(latency, is_settled=False))["node_half_us"] is None
 
 
 def test_what_is_not_settled_is_empty_and_says_why() -> None:

@@ -90,10 +90,12 @@ def describe_latency(latency: Latency) -> Row:
     def us(value: float) -> float | None:
         return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None
 
+    by_clients = _half_interval([mean for _, _, mean in latency.by_client])
     return {
         "mean_us": us(latency.mean),
         "half_interval_us": us(latency.half),
         "node_mean_us": us(latency.node_mean),
+        "node_half_us": us(math.nan if by_clients is None else by_clients),
         "deviation_us": us(latency.deviation),
         "least_us": us(latency.least),
         **{name: us(value) for name, value in zip(_QUANTILES, latency.quantiles, strict=True)},
