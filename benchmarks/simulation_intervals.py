@@ -2,8 +2,8 @@
 """Whether 95 % intervals of simulated means hold the mean of many seeds as often as they say.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
-Each seed draws hosts, partners and starts anew. A row a setting: how many of its seeds have an interval that holds the mean
-of all, by batches in time and by clients, and how many groups of five seeds one by Student's t.
+Each seed draws hosts, partners and starts anew. A row a setting: how many of its seeds have an interval that holds the
+mean of all, by batches in time and by clients, and how many groups of five seeds one by Student's t.
 """
 
 from __future__ import annotations
