@@ -17,11 +17,15 @@ from ibprof_converter.simulation.rows import (
     TIME_COLUMNS,
     add_busy,
     client_rows,
+    describe_links,
     latency_rows,
+    list_flows,
+    load_ends,
     queue_rows,
     time_rows,
 )
 from ibprof_converter.simulation.watch import Watch, bin_edges, bin_values, find_quantile
+from ibprof_converter.traffic.loads import load_links
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +122,23 @@ def test_rows_say_what_happened(network: SimulatedNetwork) -> None:
     # A link sends 12.5 bytes in a ns, and packets take whole ticks.
     for end, column in enumerate(BUSY_COLUMNS):
         assert row[column] == pytest.approx(float(ends.bytes[end, 1]) / 12.5 / 1000, rel=2e-3)
+
+
+@pytest.mark.parametrize("reads", [0, 256])
+def test_flows_put_on_links_by_the_tables_are_what_was_simulated(network: SimulatedNetwork, reads: int) -> None:
+    jobs = [Job("short", interval=3000, limit=50), Job("long", limit=30, reads=reads)]
+    clients = [Client(host, 0, [Step((host + 5) % 16, 700), Step((host + 9) % 16, 5000)]) for host in range(16)]
+    clients += [Client(host, 1, [Step((host + 3) % 16, 60_000)]) for host in range(0, 16, 2)]
+    watch = Watch(Simulation(network, jobs, clients), every_ns=50)
+    for until in (100_000, 1 << 60):  # part of the flows are known when others come
+        watch.run(until)
+    assert watch.simulation.state.stop == Stop.DONE
+    flows = list_flows(watch)
+    found, simulated = load_links(flows, [network.subnet]), load_ends(watch.simulation)
+    assert (found.by_rail[0] == simulated.by_rail[0]).all()
+    assert found.bytes_routed == simulated.bytes_total == watch.simulation.state.bytes_arrived
+    assert set(flows.unplaced.values()) == {0}
+    busy, waits, lies = (value for _, value in describe_links(watch))
+    assert 0 < busy.max() <= 1
+    assert waits.max() > 0
+    assert lies.max() <= network.hardware.lane_bytes / 1024

@@ -3,14 +3,23 @@
 
 from __future__ import annotations
 
+import json
+import struct
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from ibprof.profile import UNKNOWN_PEER, Intervals
+from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL, NO_RANK, Traffic, no_counters
+from ibprof_converter.viewer.document import LinkValue, encode_document
 from ibprof_converter.viewer.runs import Run, share_names, spread_ranks
 from ibprof_converter.viewer.timeline import merge_intervals
 
@@ -89,3 +98,25 @@ def test_peers_that_are_no_ranks_stay_none() -> None:
     assert merged is not None
     assert_array_equal(merged.first_peer, [UNKNOWN_PEER])
     assert merge_intervals([None, None], (0, 3)) is None
+
+
+def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "traffic.csv").write_text("src_lid,dst_lid,bytes\n1,2,5\n3,9,7\n")
+    assert main(["xgft:2:4,4:1,4", str(tmp_path / "traffic.csv"), "-o", str(tmp_path / "view.html")]) == 0
+    subnets = [read_subnet("xgft:2:4,4:1,4"), read_subnet("torus:3x3:1")]
+    fabrics = [subnet.fabric for subnet in subnets]
+    sender = np.concatenate([fabrics[0].link_node.ravel(), fabrics[1].link_node.ravel() + fabrics[0].nodes])
+    run = make_run(0, (ALL,))
+    loads = Loads(tuple(np.zeros((each.links, 2, 1), np.uint64) for each in fabrics), ((ALL, ALL),), 0, 0, 0, {})
+    counted = Run("", no_counters("made"), loads, run.coverage)
+    value = LinkValue("sender", "", sender.astype(float))
+    made = encode_document("", subnets, lay_out(fabrics), find_hosts(fabrics), [counted], link_values=[value])
+    # Whatever order the page has its link ends in, each has its own value.
+    (length,) = struct.unpack_from("<I", made)
+    arrays = {each["name"]: each for each in json.loads(made[4 : 4 + length])["arrays"]}
+    begin = -(-(4 + length) // 8) * 8
+    node, said = (
+        np.frombuffer(made, kind, arrays[name]["length"], begin + arrays[name]["offset"])
+        for name, kind in (("end_node", "<u4"), ("link_value_0", "<f8"))
+    )
+    assert_array_equal(node, said)

@@ -113,6 +113,22 @@ def _parse(text: str, units: Mapping[str, float], what: str, least: float) -> fl
     return float(amount)
 
 
+def format_size(size: int) -> str:
+    """Say a size as it may be written."""
+    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
+
+
+def format_time(nanoseconds: float) -> str:
+    """Say a time as it may be written, to four digits."""
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if nanoseconds >= unit:
+            return f"{nanoseconds / unit:.4g} {name}"
+    return f"{nanoseconds:.4g} ns"
+
+
 def parse_pattern(text: str) -> tuple[int, float]:
     """Read `SIZE@INTERVAL`, for argparse; no interval is a checkpoint."""
     size, _, interval = text.partition("@")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ibprof_converter.cli.sim_options import format_size, format_time
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
@@ -16,10 +17,12 @@ from ibprof_converter.outputs.run_chart import draw_run
 from ibprof_converter.simulation import rows
 from ibprof_converter.simulation.cell import Cell, load_network, set_up
 from ibprof_converter.simulation.measure import measure
+from ibprof_converter.simulation.roles import Role, Workload
 from ibprof_converter.simulation.watch import Watch
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.loads import load_links
 from ibprof_converter.traffic.model import no_counters
-from ibprof_converter.viewer.document import encode_document
+from ibprof_converter.viewer.document import LinkValue, encode_document
 from ibprof_converter.viewer.page import write_page
 from ibprof_converter.viewer.runs import Run
 
@@ -58,7 +61,8 @@ def write_run(folder: Path, cell: Cell) -> None:
     if simulation.is_collective.any():
         _write(folder / "operations.csv", rows.OPERATION_COLUMNS, rows.operation_rows(watch))
     _write(folder / "queues.csv", rows.QUEUE_COLUMNS, rows.queue_rows(watch))
-    told = f"{', '.join(cell.running)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
+    jobs = "; ".join(_describe_job(each) for each in cell.workloads if each.name in cell.running)
+    told = f"{jobs}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
     title = f"Simulated jobs on {subnet.fabric.name}"
     draw_run(folder / "run.png", f"{title}: {told}", watch)
     write_picture(folder / "links.png", title, told, [subnet.fabric], layouts, loads, panels="job")
@@ -72,10 +76,22 @@ def write_run(folder: Path, cell: Cell) -> None:
         modelled=(f"all traffic is simulated, of {told}",),
         notes=(),
     )
-    nothing = no_counters("simulated")
+    if cell.setting.adaptive:  # the page cannot put flows on links by tables
+        run = Run("", no_counters("simulated"), loads, coverage)
+    else:
+        flows = rows.list_flows(watch)
+        run = Run("", flows, load_links(flows, [subnet]), coverage)
+    values = [LinkValue(name, "", value) for name, value in rows.describe_links(watch)]
     hosts = find_hosts([subnet.fabric])
-    run = Run("", nothing, loads, coverage)
-    write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run]))
+    write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run], link_values=values))
+
+
+def _describe_job(job: Workload) -> str:
+    """Say in short what a job does."""
+    size = "" if job.role is Role.PROFILE else f" {format_size(job.bytes)}"
+    every = f" every {format_time(job.interval_ns)}" if job.interval_ns else ""
+    apart = f" {format_time(job.window_ns)} apart" if job.window_ns else ""
+    return f"{job.name} ({job.role.value}{size}{every}{apart})"
 
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:

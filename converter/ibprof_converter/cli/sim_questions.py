@@ -15,6 +15,7 @@ from typing import Any
 
 from ibprof.cli.progress import show_progress
 from ibprof.show import printable
+from ibprof_converter.cli.sim_options import format_size, format_time
 from ibprof_converter.simulation.advise import (
     SharedLink,
     Way,
@@ -80,7 +81,7 @@ def _describe_threshold(found: Threshold) -> dict[str, Any]:
 
 def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int) -> str:
     lines = [
-        f"Requests of {_size(job.bytes)} from {clients} clients to {servers} servers:",
+        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} servers:",
         f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
     ]
     if found.below_ns is None or found.above_ns is None:
@@ -218,20 +219,8 @@ def _read_mpi(traffic: tuple[int | Path, float], share: float) -> Workload:
     return Workload(MPI, Role.PAIRS, what, interval_ns=interval, share=share)
 
 
-def _size(size: int) -> str:
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size} B"
-
-
 def _time(nanoseconds: float | None) -> str:
-    if nanoseconds is None:
-        return "?"
-    for unit, name in ((1e6, "ms"), (1e3, "us")):
-        if nanoseconds >= unit:
-            return f"{nanoseconds / unit:.4g} {name}"
-    return f"{nanoseconds:.4g} ns"
+    return "?" if nanoseconds is None else format_time(nanoseconds)
 
 
 def _times(ratio: float | None) -> str:

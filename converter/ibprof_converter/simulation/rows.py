@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof_converter.simulation.engine import Simulation
 from ibprof_converter.simulation.watch import Queues, Watch, list_bins
 from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL
+from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, Traffic
 
 Row = dict[str, Any]
 
@@ -42,6 +43,52 @@ def load_ends(simulation: Simulation) -> Loads:
         bytes_unrouted={"still on the way": state.bytes_sent - state.bytes_arrived},
         jobs=jobs,
     )
+
+
+def list_flows(watch: Watch) -> Traffic:
+    """Give the bytes of complete messages from LID to LID, job by job; those of the others are unplaced."""
+    simulation, flows = watch.simulation, watch.flows()
+    network, state = simulation.network, simulation.state
+    job = simulation.job_of_client[flows.client]
+    lid = network.subnet.fabric.port_lid[network.host_port].astype(np.int32)
+    client, host = lid[simulation.host_of_client[flows.client]], lid[flows.host]
+    reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
+    asks = reads > 0  # then it is the host that sends the bytes, and the client sent its requests
+    source = np.concatenate([np.where(asks, host, client), client[asks]])
+    size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
+    nothing, no_rank = np.zeros(len(source), np.int32), np.full(len(source), NO_RANK, np.int32)
+    return Traffic(
+        rail=nothing,
+        source_lid=source,
+        destination_lid=np.concatenate([np.where(asks, client, host), host[asks]]),
+        bytes=size,
+        region=nothing,
+        operation=nothing,
+        source_rank=no_rank,
+        destination_rank=no_rank,
+        regions=(ALL,),
+        operations=(ALL,),
+        on_host_bytes=0,
+        unplaced={"of messages that had not arrived yet": state.bytes_sent - int(size.sum())},
+        rail_source="single rail",
+        origin="packet simulation",
+        rank_lid=np.full((0, 1), NO_LID, np.int32),
+        job=np.concatenate([job, job[asks]]).astype(np.int32),
+        jobs=tuple(each.name for each in simulation.jobs),
+    )
+
+
+def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
+    """Give what is to be known of link ends beside bytes: a name, and float64 [link end]."""
+    simulation = watch.simulation
+    ends, queues = simulation.look_at_ends(), watch.queues()
+    busy = ends.busy.sum(axis=1) / max(simulation.state.now, 1)
+    mean = queues.bytes.mean(axis=0) if len(queues.time_ns) else np.zeros(len(busy))
+    return [
+        ("busy, part of the time", busy),
+        ("KiB that lie or wait, mean", mean / 1024),
+        ("KiB that lie, at most", ends.most_queued / 1024),
+    ]
 
 
 def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:

@@ -77,6 +77,22 @@ class OverTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Flows:
+    """What clients and other hosts exchanged; arrays of one length.
+
+    Attributes:
+        client, host: int64, of the simulation, by number.
+        messages: int64, complete ones.
+        bytes: uint64, of them.
+    """
+
+    client: Counts
+    host: Counts
+    messages: Counts
+    bytes: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
 class Queues:
     """Bytes that lie at link ends, looked at again and again.
 
@@ -106,6 +122,8 @@ class Watch:
         self._slice_sum, self._slice_count = np.zeros((jobs, _MOMENTS)), np.zeros((jobs, _MOMENTS), np.int64)
         self._client_sum = np.zeros(simulation.clients)
         self._client_count = np.zeros(simulation.clients, np.int64)
+        self._flow, self._flow_messages = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._flow_bytes = np.zeros(0, np.uint64)
         self._looks: list[npt.NDArray[np.uint32]] = []
         collectives = np.flatnonzero(simulation.is_collective).tolist()
         self._operations = {job: Operations(simulation, job) for job in collectives}
@@ -150,6 +168,11 @@ class Watch:
             self._client_sum, self._client_count, out=none, where=self._client_count > 0
         )
 
+    def flows(self) -> Flows:
+        """Give what each client and each other host exchanged, by the messages that are complete."""
+        client, host = np.divmod(self._flow, self.simulation.network.hosts)
+        return Flows(client, host, self._flow_messages, self._flow_bytes)
+
     def queues(self) -> Queues:
         """Give the bytes at all link ends over time."""
         width = self.simulation.network.to_ns(self._width)
@@ -171,12 +194,22 @@ class Watch:
             self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
         self._client_sum += np.bincount(client, ns, len(self._client_sum))
         self._client_count += np.bincount(client, minlength=len(self._client_count))
+        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], samples["bytes"])
         end = (samples["start"] + samples["ticks"]).astype(np.int64)
         while int(end[-1]) >= self._width * _MOMENTS:
             self._merge()
         at = end // self._width
         np.add.at(self._slice_sum, (job, at), ns)
         np.add.at(self._slice_count, (job, at), 1)
+
+    def _add_flows(self, flow: npt.NDArray[np.int64], size: npt.NDArray[np.uint64]) -> None:
+        known = len(self._flow)
+        self._flow, place = np.unique(np.concatenate([self._flow, flow]), return_inverse=True)
+        messages, total = np.zeros(len(self._flow), np.int64), np.zeros(len(self._flow), np.uint64)
+        messages[place[:known]], total[place[:known]] = self._flow_messages, self._flow_bytes
+        np.add.at(messages, place[known:], 1)
+        np.add.at(total, place[known:], size)
+        self._flow_messages, self._flow_bytes = messages, total
 
     def _look(self) -> None:
         self._looks.append(self.simulation.look_at_ends().queued.astype(np.uint32))

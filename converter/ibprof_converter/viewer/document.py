@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,9 @@ class LinkValue:
     Attributes:
         name: of it.
         unit: `s`, `Gb/s`, or nothing.
-        value: float64 [2 * link], from each end to the other; NaN where nothing is known or nothing leads there.
+        value: float64 [2 * link], from each end to the other; NaN where nothing is known or nothing leads there. As
+            `describe_link_values` takes them by the page's numbers of link ends, as `encode_document` does by those of
+            the fabrics, one rail after the other.
     """
 
     name: str
@@ -61,6 +63,7 @@ def encode_document(
     runs: Sequence[Run],
     attributes: Sequence[Attribute] = (),
     grid: RankGrid | None = None,
+    link_values: Sequence[LinkValue] = (),
 ) -> bytes:
     """Write all that the page shows as one block of bytes.
 
@@ -71,6 +74,7 @@ def encode_document(
         runs: what is put on them, at least one; of several any two are compared, at first the second with the first.
         attributes: what is known beside, of nodes and of the ranks of the first run.
         grid: where the ranks of the first run are on the problem's own grid.
+        link_values: what is known of links beside the bytes on them.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -108,9 +112,14 @@ def encode_document(
         "grid": grid.title if grid else None,
         "runs": told,
     }
+    first_end = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
+    ends = np.concatenate([each + first for each, first in zip(order, first_end, strict=False)])
+    values = [replace(each, value=each.value[ends]) for each in link_values]
     if space is not None:
         arrays["node_space"] = space.astype(np.float32).ravel()
-        describe_link_values(header, arrays, _find_speeds(arrays["link_gbps"]))
+        values += _find_speeds(arrays["link_gbps"])
+    if values or space is not None:
+        describe_link_values(header, arrays, values)
     return pack_document(header, arrays)
 
 

@@ -160,7 +160,7 @@ def _describe_ranks(
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
     """Number the ranks, regions, operations and jobs of flows and intervals as all runs do."""
     rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # the last is what `NO_RANK` finds
-    addresses = own["rank_address"].reshape(len(placed.rank_lid), -1)
+    addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
         _number(mine, shared).astype(np.uint16)
         for mine, shared in (
