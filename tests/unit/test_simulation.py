@@ -121,14 +121,16 @@ def test_a_link_that_is_asked_for_more_carries_what_it_can() -> None:
     assert ends.most_queued[network.host_end[1:]].max() <= EXACT.lane_bytes
 
 
-def test_all_to_all_loads_links_as_the_tables_say(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["testbed44", "hypercube-4"])
+def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> None:
     """Every link end carries what `ibprof-layout` says, which gets there by in-trees."""
-    sample = str(find_sample("testbed44", OPENSM))
+    sample = str(find_sample(name, OPENSM))
     assert layout.main([sample, "pattern:all-to-all:5000", "-o", str(tmp_path / "links.csv")]) == 0
     network = index_network(read_subnet(sample), EXACT)
     everyone = range(network.hosts)
     clients = [Client(host, 0, [Step(to, 5000) for to in everyone if to != host]) for host in everyone]
-    simulation = Simulation(network, [Job("all-to-all", limit=network.hosts - 1)], clients)
+    jobs = [Job("all-to-all", limit=network.hosts - 1)]
+    simulation = Simulation(network, jobs, clients, lanes=assign_lanes(network))
     simulation.run()
     assert simulation.state.stop == Stop.DONE
     fabric, carried = network.subnet.fabric, simulation.look_at_ends().bytes[:, 0]
@@ -142,6 +144,21 @@ def test_all_to_all_loads_links_as_the_tables_say(tmp_path: Path) -> None:
     for row in rows:
         for side in "ab":
             assert int(row[f"{side}_bytes"]) == carried[end_of[int(row[f"{side}_guid"], 16), int(row[f"{side}_port"])]]
+
+
+def test_only_machines_are_hosts() -> None:
+    """No job is put on a router, or on what reduces data inside a switch."""
+    names = index_network(read_subnet(str(find_sample("quirks-small", OPENSM))), EXACT).host_names
+    assert len(names) == 14
+    assert not [name for name in names if "router" in name]
+    subnet = read_subnet(str(find_sample("testbed44", OPENSM)))
+    first = next(name for name in subnet.fabric.node_name if name.startswith("host"))
+    renamed = tuple(
+        "Mellanox Technologies Aggregation Node" if name == first else name for name in subnet.fabric.node_name
+    )
+    assert index_network(subnet, EXACT).host_names[0] == first
+    inside = replace(subnet, fabric=replace(subnet.fabric, node_name=renamed))
+    assert index_network(inside, EXACT).host_names == index_network(subnet, EXACT).host_names[1:]
 
 
 @pytest.mark.parametrize("adaptive", [False, True])

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.routing.network import NONE, Network
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import runs_programs
 
 _ADAPTIVE_PORTS = 64
 """Ports of a switch that adaptive routing can choose among: a bit each."""
@@ -55,7 +55,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedNetwork:
-    """Hosts are CA ports with a LID and a link, in the order of the fabric's ports; switches as in `Network`.
+    """Hosts are machines' ports with a LID and a link, in the order of the fabric's ports; switches as in `Network`.
 
     Attributes:
         subnet: what it is made of.
@@ -122,7 +122,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
         raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is not known")
     ports = np.arange(len(fabric.port_node))
     end = network.end_at[fabric.port_node, fabric.port_number]
-    is_host = (fabric.node_kind[fabric.port_node] != NodeKind.SWITCH) & (end != NONE) & (fabric.port_lid > 0)
+    is_machine = np.array([runs_programs(fabric, node) for node in range(fabric.nodes)])
+    is_host = is_machine[fabric.port_node] & (end != NONE) & (fabric.port_lid > 0)
     leaf = network.switch_of[network.next_node[end]]
     host_port = ports[is_host & (leaf != NONE)]
     if not len(host_port):

@@ -138,7 +138,7 @@ def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
     for port in np.lexsort((fabric.port_number, fabric.port_node)).tolist():
         node = int(fabric.port_node[port])
         leaf = neighbour.get((node, int(fabric.port_number[port])))
-        if leaf is not None and _runs_programs(fabric, node):
+        if leaf is not None and runs_programs(fabric, node):
             yield port, leaf
 
 
@@ -150,7 +150,8 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
     return {name: known[host] for name, host in found.items() if claims[host] == 1 or name == known[host]}
 
 
-def _runs_programs(fabric: Fabric, node: int) -> bool:
+def runs_programs(fabric: Fabric, node: int) -> bool:
+    """Whether a node is an adapter of a machine: no switch, no router, and not what reduces data inside a switch."""
     return fabric.node_kind[node] == NodeKind.CA and _AGGREGATION not in fabric.node_name[node].casefold()
 
 
