@@ -136,6 +136,11 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"fabric": "xgft:1:60000:1"}, 3, "60000 hosts are more than"),
         ({"fabric": "zero\0"}, 3, "fabric to be printable"),
         ({"jobs": []}, 3, "jobs to be a list of jobs, found an empty one"),
+        (
+            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.03}]},
+            3,
+            "too small for its role: 0 of 2",
+        ),
         ({"extra": 1}, 3, "extra"),
     ],
 )

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -12,7 +15,7 @@ from ibprof_converter.simulation.cell import Cell, Setting, run_cell, set_up
 from ibprof_converter.simulation.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
 from ibprof_converter.simulation.measure import Effort, measure
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.network import NONE, Hardware, SimulatedNetwork, find_minimal_ports, index_network
 from ibprof_converter.simulation.roles import Role, Workload
 
 TREE = "xgft:2:4,2:1,4@100"
@@ -114,3 +117,34 @@ def test_a_torus_runs_with_its_tables() -> None:
     setting = Setting("torus:4x4:1@100", servers=0, effort=Effort(messages=5, warm_up=2))
     outcome = run_cell(Cell(setting, (workload,), ("a",), "a", 1))
     assert outcome.latency.is_settled
+
+
+@pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_ports_on_shortest_ways_are_those_of_networkx(name: str, cut: bool) -> None:
+    """Also where every cable of a switch is cut, so that nothing leads there."""
+    network = make(name)
+    port_end = network.port_end.copy()
+    if cut:
+        gone = network.host_leaf[0]
+        for switch, port in zip(*np.nonzero(port_end != NONE), strict=True):
+            to = int(network.end_to[port_end[switch, port]]) - network.hosts
+            if gone in {switch, to} and to >= 0:
+                port_end[switch, port] = NONE
+        network = replace(network, port_end=port_end)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(network.switches))
+    cables = [
+        (int(switch), int(port), int(to))
+        for switch, port in zip(*np.nonzero(port_end != NONE), strict=True)
+        if (to := int(network.end_to[port_end[switch, port]]) - network.hosts) >= 0
+    ]
+    graph.add_edges_from((switch, to) for switch, _, to in cables)
+    found = find_minimal_ports(network)
+    for leaf in np.unique(network.host_leaf).tolist():
+        distance = nx.single_source_shortest_path_length(graph.reverse(), leaf)
+        for switch, port, to in cables:
+            nearer = switch in distance and distance[switch] == distance[to] + 1
+            assert bool(int(found[switch, leaf]) >> port & 1) == nearer
+    leaves = np.unique(network.host_leaf)
+    assert not np.delete(found, leaves, axis=1).any()

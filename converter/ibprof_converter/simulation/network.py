@@ -174,25 +174,19 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     used = np.flatnonzero((ends != NONE).any(axis=0))
     if len(used) and used[-1] >= _ADAPTIVE_PORTS:
         raise InconsistentError(f"adaptive routing chooses among {_ADAPTIVE_PORTS} ports, a switch has {used[-1]}")
+    from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
     switches, hosts = network.switches, network.hosts
     leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)
-    far = np.iinfo(np.int32).max
+    at, port = np.nonzero(leads_to >= 0)
+    to = leads_to[at, port]
+    leaves = np.unique(network.host_leaf)
+    backwards = coo_array((np.ones(len(at), np.uint8), (to, at)), shape=(switches, switches)).tocsr()
+    distance = dijkstra(backwards, unweighted=True, indices=leaves)  # [leaf, switch], to the leaf
+    distance[np.isinf(distance)] = np.nan  # from where no way leads there: never one nearer than another
     minimal = np.zeros((switches, switches), np.uint64)
-    inward: list[list[tuple[int, int]]] = [[] for _ in range(switches)]
-    for at, port in zip(*np.nonzero(leads_to >= 0), strict=True):
-        inward[int(leads_to[at, port])].append((int(at), int(port)))
-    for leaf in np.unique(network.host_leaf):
-        distance = np.full(switches, far)
-        distance[leaf] = 0
-        front = [int(leaf)]
-        while front:
-            following = []
-            for here in front:
-                for before, port in inward[here]:
-                    if distance[before] == far:
-                        distance[before] = distance[here] + 1
-                        following.append(before)
-                    if distance[before] == distance[here] + 1:
-                        minimal[before, leaf] |= np.uint64(1) << np.uint64(port)
-            front = following
+    for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):
+        nearer = distance[:, here] == distance[:, there] + 1
+        minimal[here, leaves[nearer]] |= np.uint64(1 << by)
     return minimal

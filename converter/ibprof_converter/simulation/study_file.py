@@ -40,10 +40,10 @@ roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profil
 
 what a job may say besides:
   interval: 500 us       from a message's arrival, or a collective's end, to the next one's start (default: none)
-  window: 2 ms           from start to start at least: a throttle
+  window: 2 ms           of io and pairs: from start to start at least, a throttle
   jitter: 0.05           both vary by up to this part of them (default: 0.05)
   limit: 1000            messages of each client, after which it ends
-  reads: 256 B           the other host is asked in so many bytes, and answers with those of bytes
+  reads: 256 B           of io, pairs and profile: the other host is asked in so many bytes, and answers with the others
   profile: profile.otf2  of the role profile: a recorded run, by its time line, or with an interval
 
 hardware besides: wire_ns, gbps (of all links; default: as the fabric says), tick_ns
@@ -120,7 +120,7 @@ class _Reader:
             if isinstance(found, list)
             else "a mapping"
             if isinstance(found, dict)
-            else quote_found(str(found))
+            else quote_found(str(found), 200 if isinstance(found, Exception) else 60)
         )
         return InputError(self.path, line, f"{where} to be {expected}", said)
 
