@@ -300,7 +300,7 @@ struct ibp_sim_client {
     uint32_t host, job;
     uint64_t first_step;
     uint32_t steps; /* its part of the steps */
-    uint32_t next; /* the step to begin with, from 0; must be 0 where steps await messages */
+    uint32_t next; /* the step to begin with, from 0; 0 where messages come to it, whose rounds begin there */
     uint32_t arrivals; /* messages that come to it in a round, a slot each */
     uint64_t start; /* ticks */
 };

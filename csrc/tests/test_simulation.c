@@ -332,6 +332,10 @@ static void test_unsound(void)
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);
 #undef REFUSED
+    /* A round that does not begin at its beginning. */
+    const struct ibp_sim_client late = {.steps = 2, .next = 1, .arrivals = 1};
+    const struct ibp_sim_step both[] = {send(1, 10), send(1, 10)};
+    CHECK(!ibp_sim_new(&net.network, &job, 1, &late, 1, both, 2, 1));
     struct ibp_sim *sim = ibp_sim_new(&net.network, &job, 1, &client, 1, &step, 1, 1);
     CHECK(sim);
     ibp_sim_free(sim);

@@ -23,7 +23,7 @@ from ibprof_converter.simulation.patterns import TABLE_5_1
 from ibprof_converter.simulation.roles import Role
 from ibprof_converter.simulation.runs import STORE
 from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.study_file import EXAMPLE, JOB_KEYS, KEYS
+from ibprof_converter.simulation.study_file import EXAMPLE, JOB_KEYS, KEYS, read_study
 
 SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
 
@@ -150,6 +150,13 @@ def test_bad_studies(
     study = write_study(tmp_path, **({"measured": "a"} if changes.get("jobs") else {}), **changes)
     assert main(["run", str(study), "-o", str(tmp_path / "out")]) == status
     assert said in capsys.readouterr().err
+
+
+def test_numbers_as_people_write_them(tmp_path: Path) -> None:
+    study = write_study(tmp_path, hardware={"gbps": "HERE", "tick_ns": "THERE"})
+    study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))
+    (cell, *_) = read_study(study)
+    assert cell.setting.hardware == Hardware(gbps=100.0, tick_ns=0.64)
 
 
 @pytest.mark.parametrize(
