@@ -43,10 +43,7 @@ def find_own_threshold(arguments: argparse.Namespace, setting: Setting) -> None:
         found = _in_folder(
             arguments,
             lambda folder: find_threshold(
-                setting,
-                job,
-                range(1, arguments.seeds + 1),
-                lambda cells: run_cells(cells, folder, pool),
+                setting, job, range(1, arguments.seeds + 1), lambda cells: _simulate(cells, folder, pool)
             ),
         )
     clients = int(set_up(Cell(setting, (job,), (IO,), IO, 1)).measured.sum())

@@ -25,8 +25,8 @@ STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""
 
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
-_HOPS = 1e6
-"""Packet hops in a unit of progress."""
+_HOPS = 1e5
+"""Packet hops in a unit of progress: some milliseconds of work."""
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def run_cells(
         cells: of the study.
         folder: of the study; outcomes in it are taken over.
         pool: where to simulate.
-        tell: is told how much is done, of how much, in millions of packet hops as they were estimated.
+        tell: is told how much is done, of how much, in units of packet hops as they were estimated.
 
     Returns:
         Outcomes by key.
