@@ -175,6 +175,18 @@ def test_figures_without_results_are_named(tmp_path: Path, capsys: pytest.Captur
     assert main(["charts", str(tmp_path / "x.csv"), "-o", str(tmp_path)]) == 3
 
 
+def test_jobs_of_other_names_are_in_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = cells_of(SMALL, [io(), replace(mpi(), name="other")], "other", [1])
+    write_table(tmp_path / "means.csv", average_seeds(list_results(cells, {
+        cell.key: Outcome(cell.key, latency_of(5e3), 1, 0.1, {}) for cell in cells
+    })))  # fmt: skip
+    assert main(["charts", str(tmp_path), "-o", str(tmp_path / "figures")]) == 0
+    assert "no results for the figures 5.3" in capsys.readouterr().err
+    (tmp_path / "few.csv").write_text("measured,run,seeds,mean_us,slowdown\nio,baseline,1,1,2\n")
+    assert main(["charts", str(tmp_path / "few.csv"), "-o", str(tmp_path / "figures")]) == 3
+    assert "few.csv:1: expected columns" in capsys.readouterr().err
+
+
 def test_tables_read_back_the_same(every_study: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 

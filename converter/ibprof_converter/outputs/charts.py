@@ -31,6 +31,12 @@ _ALONE = "#111111"
 _MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")
 _JOBS = {"io": "I/O request", "mpi": "MPI message"}
 _OTHER = {"io": "mpi", "mpi": "io"}
+_OF_NOBODY = {
+    f"{job}_{name}": None
+    for job in _JOBS
+    for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
+}
+"""Studies of one's own may have jobs of other names."""
 _SIZES = (4096.0, 524288.0, 4194304.0)
 _DOTS_PER_INCH = 120
 
@@ -93,7 +99,9 @@ def choose_machine(means: Rows) -> list[Row]:
         return []
     chosen = of_machine.most_common(1)[0][0]
     return [
-        row for row in means if tuple(row.get(column) for column in _MACHINE) == chosen and row["mean_us"] is not None
+        {**_OF_NOBODY, **row}
+        for row in means
+        if tuple(row.get(column) for column in _MACHINE) == chosen and row["mean_us"] is not None
     ]
 
 

@@ -223,7 +223,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
 
 
-_OF_MEANS = frozenset({"measured", "run", "seeds", "mean_us", "slowdown"})
+_OF_MEANS = frozenset({"measured", "run", *_SETTING, "seeds", *_VALUES, "slowdown"})
 
 
 def is_means(path: Path) -> bool:
