@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import csv
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -25,6 +27,7 @@ from ibprof_converter.simulation.results import (
     read_means,
     write_table,
 )
+from ibprof_converter.simulation.runs import run_cells
 from ibprof_converter.simulation.studies import STUDIES
 
 # 4 leaves of 8 hosts, full bisection.
@@ -100,6 +103,21 @@ def test_estimates_by_hand() -> None:
     # All messages that are asked for, where the interval does not end it: 50 and 1,000 for 8.
     full = [replace(each, setting=replace(SMALL, effort=FULL)) for each in cells_of(SMALL, [mpi()], MPI, [1])]
     assert estimate_hops(full[0]) == pytest.approx(1050 / 8 * estimate_hops(cells_of(SMALL, [mpi()], MPI, [1])[0]))
+
+
+def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
+    class Noting(ThreadPoolExecutor):
+        begun: ClassVar[list[tuple[int, float]]] = []
+
+        def submit(self, fn: Any, cell: Any) -> Any:  # type: ignore[override]
+            self.begun.append((cell.seed, -estimate_hops(cell)))
+            return super().submit(fn, cell)
+
+    cells = cells_of(SMALL, [io(4 * KIB), mpi(64 * KIB)], MPI, [2, 1])
+    with Noting(1) as pool:
+        run_cells(cells, tmp_path, pool)
+    assert len(pool.begun) == 4
+    assert pool.begun == sorted(pool.begun)
 
 
 def test_a_checkpoint_is_timed_whole() -> None:

@@ -121,7 +121,7 @@ def _end_with_parent() -> None:
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
-    """Simulate what has not been yet, in the order given, and keep each outcome as soon as it is there.
+    """Simulate what has not been yet, seed by seed, and keep each outcome as soon as it is there.
 
     Args:
         cells: of the study.
@@ -140,12 +140,14 @@ def run_cells(
     wanted = {cell.key: cell for cell in cells}
     missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
     cost = {key: max(round(estimate_hops(cell) / _HOPS), 1) for key, cell in wanted.items()}
+    # The longest of a seed first, so that no process is left alone with one at the end.
+    in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
     done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
     tell(done, all_of)
     with store.open("a", encoding="ascii") as file:
         _end_line(store, file.write)
         with _interrupts_held():
-            futures = [pool.submit(run_cell, cell) for cell in missing.values()]
+            futures = [pool.submit(run_cell, cell) for cell in in_turn]
         try:
             for future in as_completed(futures):
                 outcome = future.result()
