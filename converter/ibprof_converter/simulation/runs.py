@@ -14,6 +14,7 @@ from dataclasses import asdict, fields
 from multiprocessing import active_children, connection, get_context, parent_process
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
+from time import monotonic
 from typing import Any, cast
 
 from ibprof.errors import InconsistentError, MissingToolError
@@ -27,6 +28,8 @@ STORE = "results.jsonl"
 _WORLD_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _HOPS = 1e5
 """Packet hops in a unit of progress: some milliseconds of work."""
+_TOGETHER = 10.0
+"""Seconds within which two interrupts are one."""
 
 
 @contextmanager
@@ -66,20 +69,29 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
 
 @contextmanager
 def _interrupted_once() -> Iterator[None]:
-    """Take the first interrupt alone: a second one, as `timeout` sends, would break into what the first one ends."""
+    """Take the first interrupt alone: a second one, as `timeout` sends, would break into what the first one ends.
+
+    The second may be on its way in another thread when all has ended, so that it is awaited for a while after that too.
+    """
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    taken = -math.inf
+    ends = False
 
     def interrupt(_signal: int, _frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
+        nonlocal taken
+        if (ends and monotonic() > taken + _TOGETHER) or taken < 0:
+            taken = monotonic()
+            raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        ends = True
+        if taken < 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
