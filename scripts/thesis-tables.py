@@ -8,7 +8,7 @@ import sys
 
 import thesis_chapter5
 import thesis_chapter6
-from thesis_results import KB, PAGE, STUDIES, Row, find
+from thesis_results import ALL_SEEDS, KB, PAGE, STUDIES, Row, find
 
 CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAIMS}
 
@@ -58,13 +58,12 @@ def _say(value: float | None, column: str) -> str:
 
 
 def write_progress() -> str:
-    lines = ["| study | rows | with a mean | without a steady state | seeds |", "|---|---|---|---|---|"]
+    lines = ["| study | rows | with a mean | of five seeds | without a steady state |", "|---|---|---|---|---|"]
     for name, rows in STUDIES.items():
         done = [row for row in rows if row["mean_us"] is not None]
+        full = sum(row["seeds"] == ALL_SEEDS for row in done)
         unsteady = sum("no steady state" in row["note"] for row in rows)
-        seeds = sorted({int(row["seeds"]) for row in done}) or [0]
-        told = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-        lines.append(f"| {name} | {len(rows)} | {len(done)} | {unsteady} | {told} |")
+        lines.append(f"| {name} | {len(rows)} | {len(done)} | {full} | {unsteady} |")
     return "\n".join(lines)
 
 

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import csv
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from ibprof_converter.simulation.runs import find_stored
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "thesis" / "interference.md"
@@ -29,3 +34,23 @@ def test_no_claim_is_left_out_or_decided_without_results(chapter: str) -> None:
     assert len(rows) >= 10
     for row in rows:
         assert (row[4].strip() == "not simulated yet") <= (row[5].strip() == "")
+
+
+@pytest.fixture(scope="module")
+def studies() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("thesis_studies", ROOT / "scripts" / "thesis-studies.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("study", ["placement", "servers"])
+def test_results_are_those_of_the_stored_outcomes(study: str, studies: ModuleType, tmp_path: Path) -> None:
+    studies.unpack(PAGE.parent, tmp_path)
+    cells = studies.make_cells(study)
+    rows = studies.average(cells, find_stored(cells, tmp_path))
+    with (PAGE.parent / f"{study}.csv").open(newline="") as file:
+        stored = list(csv.DictReader(file))
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows] == stored
