@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Charts of studies of interference, in the form and under the numbers of the thesis's figures.
 
-A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean; black without the
-other job, coloured by the other job's interval with it (figure 5.2).
+Bars are black without the other job, and coloured by the other job's interval with it.
 
 Source: chapters 5 and 6 of the thesis on whose method ibprof stands.
 """
@@ -10,22 +9,25 @@ Source: chapters 5 and 6 of the thesis on whose method ibprof stands.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
 
+from ibprof_converter.outputs.bar_clusters import (
+    Bar,
+    Row,
+    Rows,
+    choose_shades,
+    draw_clusters,
+    format_interval,
+    format_size,
+)
 from ibprof_converter.simulation.patterns import TABLE_5_1, US
-
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
 
 _ALONE = "#111111"
 _MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")
@@ -39,31 +41,6 @@ _OF_NOBODY = {
 """Studies of one's own may have jobs of other names."""
 _SIZES = (4096.0, 524288.0, 4194304.0)
 _DOTS_PER_INCH = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar of a cluster.
-
-    Attributes:
-        row: of the table of means; None leaves its place empty.
-        colour: of it.
-    """
-
-    row: Row | None
-    colour: str
-
-
-def format_interval(microseconds: float) -> str:
-    """Give an interval as people say it; 0 is a checkpoint."""
-    if not microseconds:
-        return "checkpoint"
-    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
-
-
-def format_size(size: float) -> str:
-    """Give a size in the thesis's units: KB and MB are powers of two."""
-    return f"{size / 2**20:g} MB" if size >= 2**20 else f"{size / 2**10:g} KB"
 
 
 def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
@@ -117,40 +94,6 @@ def _only(rows: Rows, **wanted: Any) -> Row | None:
     return found[0] if found else None
 
 
-def _shades(count: int) -> list[str]:
-    from matplotlib.colors import to_hex  # noqa: PLC0415  (used here alone)
-
-    scale = colormaps["plasma"]
-    return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
-
-
-def _draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, scale: str = "linear") -> None:
-    axes.set_xlabel(by, fontsize=8)
-    axes.set_yscale(scale)
-    for place, bars in enumerate(clusters.values()):
-        width = 0.84 / max(len(bars), 1)
-        for number, bar in enumerate(bars):
-            if bar.row is None:
-                continue
-            x = place - 0.42 + (number + 0.5) * width
-            low, high, row = bar.row["p25_us"], bar.row["p75_us"], bar.row
-            axes.bar(x, max(high - low, 0), 0.8 * width, low, color=bar.colour, alpha=0.75, linewidth=0)
-            axes.hlines(row["p50_us"], x - 0.45 * width, x + 0.45 * width, color=bar.colour, linewidth=1.6)
-            axes.plot(x, row["mean_us"], "o", color=bar.colour, markersize=3.2, markeredgecolor="white", mew=0.4)
-    axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
-    axes.set_xlim(-0.55, len(clusters) - 0.45)
-    if scale == "linear":
-        axes.set_ylim(bottom=0, auto=True)  # charts that share the axis may need more of it
-    axes.grid(axis="y", linewidth=0.3)
-    axes.set_axisbelow(True)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _format_time(value)))
-    axes.tick_params(labelsize=7)
-
-
-def _format_time(microseconds: float) -> str:
-    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
-
-
 def _intervals(rows: Rows, column: str) -> list[float]:
     return sorted({row[column] for row in rows if row.get(column) is not None}, reverse=True)
 
@@ -165,7 +108,7 @@ def _colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> d
         and row.get(f"{other}_bytes") == other_size and row[f"{job}_share"] == 0.5 and not row.get("io_window_us")
     ]  # fmt: skip
     others = _intervals(beside, f"{other}_interval_us")
-    return dict(zip(others, _shades(len(others)), strict=True))
+    return dict(zip(others, choose_shades(len(others)), strict=True))
 
 
 def _cluster_by_interval(
@@ -223,7 +166,7 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
                 letter = "ABCDEFGHI"[3 * row_number + column]
                 colours = _colour_intervals(rows, job, size, other_size)
                 clusters = _cluster_by_interval(rows, job, size, other_size, colours)
-                _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
+                draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
                 axes.set_title(f"{letter}: {format_size(size)} {_JOBS[job]}s beside {format_size(other_size)} "
                                f"{_JOBS[other]}s", fontsize=8)  # fmt: skip
                 _legend(axes, job, colours)
@@ -242,7 +185,7 @@ def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
             return None
         figure = Figure(figsize=(11, 5), layout="constrained")
         axes = figure.add_subplot()
-        _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
+        draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
         _legend(axes, job, colours)
         axes.set_title(f"4 MB {_JOBS[job]}s beside 4 MB {_JOBS[_OTHER[job]]}s", fontsize=10)
         return figure
@@ -263,7 +206,7 @@ def _draw_routing(job: str) -> Callable[[Rows], Figure | None]:
         for number, (name, clusters) in enumerate(sides.items()):
             axes = figure.add_subplot(1, 2, number + 1, sharey=first)
             first = first or axes
-            _draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
+            draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
             _legend(axes, job, colours)
             axes.set_title(f"{'AB'[number]}: {name} routing, 512 KB {_JOBS[job]}s", fontsize=9)
         return figure
@@ -299,14 +242,14 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
                 here = [row for row in rows if row[by] == place and row[f"{job}_share"] == share]
                 alone = next((row for row in here if row["run"] == "baseline"), None)
                 with_other = next((row for row in beside if row in here), None)
-                colour = _shades(3)[list(_SHARES).index(share)]
+                colour = choose_shades(3)[list(_SHARES).index(share)]
                 clusters.setdefault(name(place), []).extend([Bar(alone, _ALONE), Bar(with_other, colour)])
                 ratios.append(with_other["slowdown"] if with_other else None)
             shown = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
-            right.plot(*zip(*shown, strict=True), "o-", label=label, color=_shades(3)[list(_SHARES).index(share)])
+            right.plot(*zip(*shown, strict=True), "o-", label=label, color=choose_shades(3)[list(_SHARES).index(share)])
         what = f"{_JOBS[job]} interval" if job == "io" else f"bytes of an {_JOBS[job]}"
         beside_what = "4 MB MPI messages every 500 us" if job == "io" else "a checkpoint of 4 MB I/O requests"
-        _draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
+        draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
         left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside {beside_what}", fontsize=9)
         right.set_title("B: slow-down by it", fontsize=9)
         right.set_xlabel(what, fontsize=8)
@@ -352,7 +295,7 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
                     at = list(values).index(value)
                     axes.annotate(f"{both['slowdown']:.2f}x", (at + 0.21, both["mean_us"]), (0, 7), fontsize=8,
                                   textcoords="offset points", ha="center")  # fmt: skip
-            _draw_clusters(axes, clusters, column.replace("_", " "))
+            draw_clusters(axes, clusters, column.replace("_", " "))
             axes.margins(y=0.15)
             axes.set_ylim(bottom=0, auto=None)
             axes.set_title(f"{'AB'[number]}: {titles[job]}", fontsize=9)
@@ -387,7 +330,7 @@ def _draw_throttle(means: Rows) -> Figure | None:
                   and row.get("mpi_bytes") == _SIZES[0] and row.get("mpi_interval_us") == 500.0), None)  # fmt: skip
     bars = {"no I/O": [Bar(alone, _ALONE)]}
     bars |= {name: [Bar(mpi[window], "#d94a6a")] for name, window in zip(names, windows, strict=True)}
-    _draw_clusters(right, bars, "throttle window")
+    draw_clusters(right, bars, "throttle window")
     right.set_title("B: time of 4 KB MPI messages every 500 us beside it", fontsize=9)
     return figure
 
