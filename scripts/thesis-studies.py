@@ -45,21 +45,35 @@ def make_cells(study: str) -> list[Cell]:
     return list(dict.fromkeys(cell for quick in forms for cell in STUDIES[study].make(setting, SEEDS, quick)))
 
 
+def read_lines(text: bytes) -> dict[str, dict[str, Any]]:
+    """Give outcomes by key; a line that was cut when its writer was killed is none."""
+    outcomes = {}
+    for line in text.splitlines():
+        try:
+            outcome = json.loads(line)
+        except ValueError:
+            continue
+        outcomes[outcome["key"]] = outcome
+    return outcomes
+
+
 def unpack(tables: Path, folder: Path) -> None:
-    """Lay the stored outcomes where `run_cells` goes on with them, if nothing is there."""
+    """Lay the stored outcomes beside those that a folder has, where `run_cells` goes on with all of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / STORE).exists():
-        (folder / STORE).write_bytes(lzma.decompress((tables / PACKED).read_bytes()))
+    store = folder / STORE
+    outcomes = read_lines(lzma.decompress((tables / PACKED).read_bytes()))
+    if store.exists():
+        outcomes |= read_lines(store.read_bytes())
+    store.write_text("".join(json.dumps(each) + "\n" for each in outcomes.values()), encoding="ascii")
 
 
 def pack(folder: Path, cells: Sequence[Cell], tables: Path) -> None:
     """Store the outcomes of the studies' simulations, in the studies' order."""
-    lines = {}
-    for line in (folder / STORE).read_text(encoding="ascii").splitlines():
-        outcome = json.loads(line)
+    outcomes = read_lines((folder / STORE).read_bytes())
+    shown = [outcomes[key] for key in dict.fromkeys(cell.key for cell in cells) if key in outcomes]
+    for outcome in shown:
         outcome["latency"] |= dict.fromkeys(_NOT_SHOWN, ())
-        lines[outcome["key"]] = json.dumps(outcome) + "\n"
-    text = "".join(lines[key] for key in dict.fromkeys(cell.key for cell in cells) if key in lines)
+    text = "".join(json.dumps(each) + "\n" for each in shown)
     (tables / PACKED).write_bytes(lzma.compress(text.encode("ascii"), preset=9))
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from ibprof_converter.simulation.runs import find_stored
+from ibprof_converter.simulation.runs import STORE, find_stored
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "thesis" / "interference.md"
@@ -54,3 +54,21 @@ def test_results_are_those_of_the_stored_outcomes(study: str, studies: ModuleTyp
     with (PAGE.parent / f"{study}.csv").open(newline="") as file:
         stored = list(csv.DictReader(file))
     assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows] == stored
+
+
+def test_neither_newer_outcomes_nor_those_of_a_killed_run_are_lost(studies: ModuleType, tmp_path: Path) -> None:
+    tables, folder = tmp_path / "tables", tmp_path / "folder"
+    cells = studies.make_cells("servers")
+    studies.unpack(PAGE.parent, folder)
+    store = folder / STORE
+    lines = store.read_text().splitlines(keepends=True)
+    all_of_them = find_stored(cells, folder)
+    tables.mkdir()
+    store.write_text("".join(lines[::2]))
+    studies.pack(folder, cells, tables)
+    store.write_text("".join(lines[1::2]) + lines[0][:100])  # other outcomes, and one that was cut
+    studies.unpack(tables, folder)
+    studies.pack(folder, cells, tables)
+    again = tmp_path / "again"
+    studies.unpack(tables, again)
+    assert find_stored(cells, again).keys() == all_of_them.keys()

@@ -79,9 +79,8 @@ def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
         whole = outcome.whole_ns.get(job)
         row[f"{job}_whole_ms"] = round(fmean(whole) / 1e6, 4) if whole else None
         row[f"{job}_whole_most_ms"] = round(max(whole) / 1e6, 4) if whole else None
-    return row | {
-        "packet_hops": outcome.packet_hops
-    }  # not the time that it took: tables of the same study are the same
+    # Not the time that it took: tables of the same study are the same.
+    return row | {"packet_hops": outcome.packet_hops}
 
 
 def describe_latency(latency: Latency) -> Row:
