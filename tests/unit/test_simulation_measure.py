@@ -43,11 +43,12 @@ def test_noise_is_no_drift() -> None:
     assert np.mean([find_drift(slices_of(each + np.linspace(0, 0.4, 40))).exceeds(0.05) for each in noise]) > 0.5
 
 
-def measure_messages(sizes: list[int]) -> Latency:
+def measure_messages(sizes: list[int], effort: Effort | None = None, limit: int = 0) -> Latency:
     """One client that sends these, over and over."""
     network = index_network(read_subnet("xgft:1:4:1@100"), Hardware(switch_ns=0))
     steps = [Step(1, size) for size in sizes]
-    return measure(Simulation(network, [Job("one")], [Client(0, 0, steps)]), np.array([True]), Effort())
+    simulation = Simulation(network, [Job("one", limit=limit)], [Client(0, 0, steps)])
+    return measure(simulation, np.array([True]), effort or Effort())
 
 
 def test_a_mean_that_grows_on_is_no_result() -> None:
@@ -61,3 +62,18 @@ def test_a_mean_that_grew_is_measured_after_that() -> None:
     latency = measure_messages([min(10_000 + 100 * number, last) for number in range(2000)])
     assert latency.is_settled
     assert latency.mean == pytest.approx((last + 4096) * 8 / 100, rel=0.03)
+
+
+def test_messages_are_left_out_however_stationary_they_look() -> None:
+    early, late = 100_000, 200_000
+    sizes = [early] * 50 + [late] * 2000
+    by_test_alone = measure_messages(sizes, Effort(least_warm_up=0))
+    assert by_test_alone.mean == pytest.approx((early + 4096) * 8 / 100, rel=0.01)
+    assert measure_messages(sizes).mean == pytest.approx((late + 4096) * 8 / 100, rel=0.01)
+    assert measure_messages(sizes, Effort(warm_up=5)).mean == pytest.approx(by_test_alone.mean, rel=0.01)
+
+
+def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
+    latency = measure_messages([100_000], limit=45)
+    assert latency.is_settled
+    assert latency.messages > 40  # but for what the test leaves out

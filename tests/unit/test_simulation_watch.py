@@ -138,7 +138,9 @@ def test_flows_put_on_links_by_the_tables_are_what_was_simulated(network: Simula
     assert (found.by_rail[0] == simulated.by_rail[0]).all()
     assert found.bytes_routed == simulated.bytes_total == watch.simulation.state.bytes_arrived
     assert set(flows.unplaced.values()) == {0}
-    busy, waits, lies = (value for _, value in describe_links(watch))
+    busy, short, long, waits, lies = (value for _, value in describe_links(watch))
     assert 0 < busy.max() <= 1
+    assert busy == pytest.approx(short + long)
+    assert ((long > 0) == (simulated.by_rail[0][:, :, 1].ravel() > 0)).all()
     assert waits.max() > 0
     assert lies.max() <= network.hardware.lane_bytes / 1024

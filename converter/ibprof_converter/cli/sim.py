@@ -35,6 +35,7 @@ from ibprof_converter.cli.sim_questions import (
 from ibprof_converter.outputs.charts import draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
+from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
 from ibprof_converter.simulation.results import (
@@ -82,7 +83,7 @@ def _simulate(argv: Sequence[str] | None) -> None:
     arguments.run(arguments)
 
 
-def _make_setting(arguments: argparse.Namespace) -> Setting:
+def _make_setting(arguments: argparse.Namespace, usual: Effort) -> Setting:
     fabric = arguments.fabric or THESIS_FABRIC
     hardware = Hardware(
         packet_bytes=arguments.packet, lane_bytes=arguments.lane, switch_ns=arguments.switch_ns, gbps=arguments.gbps
@@ -100,12 +101,12 @@ def _make_setting(arguments: argparse.Namespace) -> Setting:
         servers=servers,
         server_placement=ServerPlacement(arguments.server_placement),
         job_placement=JobPlacement(arguments.job_placement),
-        effort=QUICK if arguments.quick else FULL if arguments.full else SURVEY,
+        effort=QUICK if arguments.quick else FULL if arguments.full else usual,
     )
 
 
 def _run_study(arguments: argparse.Namespace) -> None:
-    setting = _make_setting(arguments)
+    setting = _make_setting(arguments, SURVEY)
     study = STUDIES[arguments.name]
     cells = study.make(setting, range(1, arguments.seeds + 1), arguments.quick)
     if arguments.estimate:
@@ -245,7 +246,7 @@ def _parser() -> argparse.ArgumentParser:
         "  ibprof-sim threshold --size 4MiB\n  ibprof-sim threshold --fabric ibdiagnet.lst --servers 8 --size 1MiB "
         "--share 0.25 --json",
     )  # fmt: skip
-    threshold.set_defaults(run=lambda arguments: find_own_threshold(arguments, _make_setting(arguments)))
+    threshold.set_defaults(run=lambda arguments: find_own_threshold(arguments, _make_setting(arguments, Effort())))
     threshold.add_argument(
         "--size", metavar="SIZE", type=parse_size, default=1 << 22, help="of a request (default: 4MiB)"
     )
@@ -259,7 +260,7 @@ def _parser() -> argparse.ArgumentParser:
         "  ibprof-sim advise --mpi 4KiB@500us --io 4MiB --quick\n"
         "  ibprof-sim advise --fabric ibdiagnet.lst --servers 8 --mpi profile.otf2@100us --io 1MiB@5ms --json",
     )  # fmt: skip
-    advice.set_defaults(run=lambda arguments: advise(arguments, _make_setting(arguments)))
+    advice.set_defaults(run=lambda arguments: advise(arguments, _make_setting(arguments, Effort())))
     advice.add_argument(
         "--mpi", metavar="TRAFFIC", type=parse_traffic, required=True,
         help="SIZE@INTERVAL between random pairs, or a profile, by its time line or with @INTERVAL",

@@ -81,7 +81,8 @@ def estimate_hops(cell: Cell) -> float:
     running = [each for each in cell.workloads if each.name in cell.running]
     cycle = {each.name: find_cycle_ns(cell, each) for each in running}
     ends_early = effort.precision and not setting.adaptive
-    measured = _MESSAGES if ends_early else effort.warm_up + effort.messages
+    limit = next(each.limit for each in running if each.name == cell.measured)
+    measured = effort.left_out(limit) + _MESSAGES if ends_early else effort.warm_up + effort.messages
     simulated = max(
         cycle[each.name] * max(each.limit, measured if each.name == cell.measured else effort.background)
         for each in running

@@ -40,6 +40,9 @@ class Effort:
         precision: half of the 95 % confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
             as they are.
         warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
+        least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
+            `warm_up`; none of jobs that end. Clients that go from server to server sort themselves over tens of messages,
+            too slowly for a test to see it in a few.
         messages: of a client, after which it ends whatever the interval is.
         background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
@@ -47,9 +50,14 @@ class Effort:
 
     precision: float = 0.05
     warm_up: int = 50
+    least_warm_up: int = 50
     messages: int = 60
-    background: int = 20
-    hops: float = 2e9
+    background: int = 50
+    hops: float = 1e10
+
+    def left_out(self, limit: int) -> int:
+        """Give how many messages of a client are left out in any case; the limit of a job without an end is 0."""
+        return 0 if limit else min(self.least_warm_up, self.warm_up)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +123,11 @@ def measure(
     """
     run = watch.run if watch else simulation.run
     taken: list[npt.NDArray[Any]] = []
-    others = ~clients
     limit = np.array([job.limit or _NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
-    passed = np.minimum(limit, effort.background)[others]
-    background, first, begin = not others.any(), np.zeros(len(clients), np.uint64), 0.0
+    left_out = effort.left_out(simulation.jobs[int(simulation.job_of_client[clients][0])].limit)
+    looked_at = effort.warm_up - left_out
+    passed = np.where(clients, 0, np.minimum(limit, effort.background))
+    begun, first, begin = not (left_out or passed.any()), np.zeros(len(clients), np.uint64), 0.0
     chunk = max(simulation.network.ticks(50e3), 1)
     operations = _Operations(simulation, clients)
     while True:
@@ -126,18 +135,18 @@ def measure(
         operations.note(samples)
         state = simulation.state
         steps = simulation.look_at_clients().steps
-        if background:
+        if begun:
             taken.append(samples[clients[samples["client"]]])
         else:
-            background = bool((steps[others] >= passed).all())
+            begun = bool((steps >= passed).all() and steps[clients].mean() >= left_out)
             first, begin = steps, simulation.network.to_ns(state.now)
-        enough = background and not whole and sum(len(each) for each in taken) >= 4 * clients.sum()
+        enough = begun and not whole and sum(len(each) for each in taken) >= 4 * clients.sum()
         ended = state.stop in {Stop.DONE, Stop.DEADLOCK}
-        wanted = np.minimum(limit, first + effort.warm_up + effort.messages)
-        all_of = background and bool((steps >= wanted)[clients].all())
+        wanted = np.minimum(limit, first + looked_at + effort.messages)
+        all_of = begun and bool((steps >= wanted)[clients].all())
         if enough or all_of or ended or state.packet_hops > effort.hops:
             samples = np.concatenate(taken) if taken else samples[:0]
-            latency = operations.add_to(_summarise(simulation, samples, int(clients.sum()), effort, begin))
+            latency = operations.add_to(_summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin))
             settled = ((latency.is_settled and not whole) or all_of) and latency.operations >= operations.needed
             if ended or settled or state.packet_hops > effort.hops:
                 return _judge(latency, simulation, all_of, effort)
@@ -172,7 +181,7 @@ class _Operations:
 
 
 def _summarise(
-    simulation: Simulation, samples: npt.NDArray[Any], clients: int, effort: Effort, begin: float
+    simulation: Simulation, samples: npt.NDArray[Any], clients: int, precision: float, looked_at: int, begin: float
 ) -> Latency:
     to_ns = simulation.network.to_ns(1)
     end = (samples["start"] + samples["ticks"]) * to_ns
@@ -182,7 +191,7 @@ def _summarise(
     # A message of each client makes a point of the series that is looked at for its warm-up.
     points = max(len(taken) // max(clients, 1), 1)
     series = np.array([part.mean() for part in np.array_split(taken, points)])
-    cut = min(find_warm_up(series), effort.warm_up) if effort.precision else min(effort.warm_up, points)
+    cut = min(find_warm_up(series) if precision else points, looked_at)
     kept = slice(sum(len(part) for part in np.array_split(taken, points)[:cut]), None)
     values = taken[kept]
     if not len(values):
@@ -204,8 +213,8 @@ def _summarise(
         left_out_ns=begin,
         measured_ns=float(end[-1]) - begin,
         is_settled=points - cut >= 2
-        and half <= effort.precision * mean
-        and not find_drift(over_time).exceeds(effort.precision),
+        and half <= precision * mean
+        and not find_drift(over_time).exceeds(precision),
         note="the interval is narrow enough",
         histogram=list_bins(bin_values(values)),
         by_client=by_client,

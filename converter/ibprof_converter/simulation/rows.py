@@ -82,10 +82,12 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
     """Give what is to be known of link ends beside bytes: a name, and float64 [link end]."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
-    busy = ends.busy.sum(axis=1) / max(simulation.state.now, 1)
+    busy = ends.busy / max(simulation.state.now, 1)
     mean = queues.bytes.mean(axis=0) if len(queues.time_ns) else np.zeros(len(busy))
+    by_job = [(f"busy with {job.name}, part of the time", busy[:, n]) for n, job in enumerate(simulation.jobs)]
     return [
-        ("busy, part of the time", busy),
+        ("busy, part of the time", busy.sum(axis=1)),
+        *(by_job if len(by_job) > 1 else ()),
         ("KiB that lie or wait, mean", mean / 1024),
         ("KiB that lie, at most", ends.most_queued / 1024),
     ]
