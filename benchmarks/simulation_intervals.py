@@ -3,8 +3,8 @@
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
 Each seed draws hosts, partners and starts anew, and is measured for long too. A row a setting and a warm-up: what the
-means are off from that, on average and at most; how many seeds have an interval that holds the mean of all, measured for
-long, by batches in time and by clients, and how many groups of five seeds one by Student's t.
+means are off from that, on average and at most; how many seeds have an interval that holds the mean of all that were
+measured for long, by batches in time and by clients, and how many groups of five seeds one by Student's t.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
           "half, % |\n|---|---|---|---|---|---|---|---|---|---|---|")  # fmt: skip
     for name, (jobs, measured, messages) in SETTINGS.items():
         long = Effort(precision=0.0, messages=messages, hops=1e12)
-        truth = {seed: simulate(jobs, measured, seed, long)["mean_us"] for seed in seeds}
+        truth = {seed: simulate(jobs, measured, seed, long) for seed in seeds}
         for rule, effort in RULES.items():
             rows = {seed: simulate(jobs, measured, seed, effort) for seed in seeds}
             print(f"| {name} | {rule} | {' | '.join(weigh(rows, truth))} |", flush=True)
@@ -62,17 +62,18 @@ def simulate(jobs: tuple, measured: str, seed: int, effort: Effort) -> dict:
     return describe_latency(run_cell(Cell(setting, jobs, tuple(job.name for job in jobs), measured, seed)).latency)
 
 
-def weigh(by_seed: dict[int, dict], truth: dict[int, float]) -> list[str]:
+def weigh(by_seed: dict[int, dict], truth: dict[int, dict]) -> list[str]:
     settled = {seed: row for seed, row in by_seed.items() if row["mean_us"] is not None}
-    rows, middle = list(settled.values()), fmean(truth.values())
-    off = [100 * (row["mean_us"] / truth[seed] - 1) for seed, row in settled.items()]
+    rows = list(settled.values())
+    off = [100 * (row["mean_us"] / truth[seed]["mean_us"] - 1) for seed, row in settled.items()]
     found = [f"{len(rows)} of {len(by_seed)}", f"{fmean(off):+.1f}", f"{max(off, key=abs):+.1f}"]
+    middle = {column: fmean(row[column] for row in truth.values()) for column in ("mean_us", "node_mean_us")}
     for mean, half in (("mean_us", "half_interval_us"), ("node_mean_us", "node_half_us")):
-        found += count([(row[mean], row[half]) for row in rows], middle)
+        found += count([(row[mean], row[half]) for row in rows], middle[mean])
     groups = list(combinations([row["mean_us"] for row in rows], GROUP))
     groups = groups[:: max(len(groups) // 1000, 1)]
     factor = t.ppf(0.975, GROUP - 1) / GROUP**0.5
-    return found + count([(fmean(each), factor * stdev(each)) for each in groups], middle)
+    return found + count([(fmean(each), factor * stdev(each)) for each in groups], middle["mean_us"])
 
 
 def count(intervals: list[tuple[float, float]], middle: float) -> list[str]:

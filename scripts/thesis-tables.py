@@ -58,7 +58,7 @@ def _say(value: float | None, column: str) -> str:
 
 
 def write_progress() -> str:
-    lines = ["| study | rows | with a mean | of five seeds | without a steady state |", "|---|---|---|---|---|"]
+    lines = ["| study | rows | with a mean | of five seeds | a seed without a steady state |", "|---|---|---|---|---|"]
     for name, rows in STUDIES.items():
         done = [row for row in rows if row["mean_us"] is not None]
         full = sum(row["seeds"] == ALL_SEEDS for row in done)

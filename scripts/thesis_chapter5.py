@@ -211,19 +211,19 @@ def routing_base(job: str) -> Verdict:
 
 def routing_free(job: str) -> Verdict:
     """Before the threshold; an adaptive row that never becomes stationary is no slow-down that is gone."""
-    found: dict[str, list[Row]] = {}
-    unsteady = 0
-    for routing in ("static", "adaptive"):
-        rows = [
+    rows = {
+        routing: [
             row for row in list_rows("routing", job, "interference", routing=routing) if row["io_interval_us"] >= 500
         ]
-        found[routing] = [row for row in rows if row["slowdown"]]
-        unsteady = sum("no steady state" in row["note"] for row in rows)
-        if not found[routing]:
-            return OPEN
-    high = {routing: max(row["slowdown"] for row in rows) for routing, rows in found.items()}
+        for routing in ("static", "adaptive")
+    }
+    found = {routing: [row for row in each if row["slowdown"]] for routing, each in rows.items()}
+    if not all(found.values()):
+        return OPEN
+    unsteady = sum("no steady state" in row["note"] for row in rows["adaptive"])
+    high = {routing: max(row["slowdown"] for row in each) for routing, each in found.items()}
     said = f"at most {high['adaptive']:.2f}, static {high['static']:.2f}"
-    said += f"; {unsteady} of {unsteady + len(found['adaptive'])} adaptive without a steady state" if unsteady else ""
+    said += f"; a seed without a steady state in {unsteady} of {len(rows['adaptive'])} adaptive" if unsteady else ""
     return said + tell_seeds(*found["adaptive"]), high["adaptive"] <= NO_MORE and not unsteady
 
 

@@ -41,8 +41,8 @@ class Effort:
             as they are.
         warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
         least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
-            `warm_up`; none of jobs that end. Clients that go from server to server sort themselves over tens of messages,
-            too slowly for a test to see it in a few.
+            `warm_up`; none of jobs that end. Clients that go from server to server sort themselves over tens of
+            messages, too slowly for a test to see it in a few.
         messages: of a client, after which it ends whatever the interval is.
         background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
@@ -146,7 +146,9 @@ def measure(
         all_of = begun and bool((steps >= wanted)[clients].all())
         if enough or all_of or ended or state.packet_hops > effort.hops:
             samples = np.concatenate(taken) if taken else samples[:0]
-            latency = operations.add_to(_summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin))
+            latency = operations.add_to(
+                _summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin)
+            )
             settled = ((latency.is_settled and not whole) or all_of) and latency.operations >= operations.needed
             if ended or settled or state.packet_hops > effort.hops:
                 return _judge(latency, simulation, all_of, effort)
