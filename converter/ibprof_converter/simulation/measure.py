@@ -214,9 +214,7 @@ def _summarise(
         quantiles=tuple(np.quantile(values, QUANTILES).tolist()),
         left_out_ns=begin,
         measured_ns=float(end[-1]) - begin,
-        is_settled=points - cut >= 2
-        and half <= precision * mean
-        and not find_drift(over_time).exceeds(precision),
+        is_settled=points - cut >= 2 and half <= precision * mean and not find_drift(over_time).exceeds(precision),
         note="the interval is narrow enough",
         histogram=list_bins(bin_values(values)),
         by_client=by_client,
