@@ -1,46 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the warm-up of the thesis's survey costs in truth: means of I/O alone against those after 50 messages.
+"""What the warm-up of the thesis's survey costs in truth: its figures against those after 50 messages of each client.
 
 Run it where ibprof is installed:  python benchmarks/simulation_warm_up.py [--seeds N]
-A row a pattern of table 5.1, and a share of the machine at 2 ms: the survey's mean over its seeds (docs/thesis), the
-mean over as many seeds after 50 messages of each client, both in us, and what the former is off by.
+A row for I/O alone, each pattern of table 5.1 and each share of the machine at 2 ms: the survey's mean over its seeds
+(docs/thesis), the mean over as many seeds after 50 messages, and what the former is off by. Then the same of the
+largest slow-downs.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
 from ibprof_converter.simulation.cell import Cell, Setting, run_cell
 from ibprof_converter.simulation.measure import Effort
-from ibprof_converter.simulation.patterns import IO, MIB, MS, TABLE_5_1, THESIS_FABRIC, io
-from ibprof_converter.simulation.results import read_means
+from ibprof_converter.simulation.patterns import IO, KIB, MIB, MPI, MS, TABLE_5_1, THESIS_FABRIC, US, io, mpi
+from ibprof_converter.simulation.results import Mean, read_means
+from ibprof_converter.simulation.roles import Workload
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "thesis"
-PATTERNS = [io(size, interval) for size, row in TABLE_5_1.items() for interval in row]
-PATTERNS += [io(4 * MIB, 2 * MS, share) for share in (0.25, 0.5, 0.75)]
+SETTING = Setting(THESIS_FABRIC, effort=Effort())
+
+ALONE = [io(size, interval) for size, row in TABLE_5_1.items() for interval in row]
+ALONE += [io(4 * MIB, 2 * MS, share) for share in (0.25, 0.5, 0.75)]
+BESIDE = [
+    ((io(), mpi()), MPI),
+    ((io(4 * MIB, 100 * US), mpi()), MPI),
+    ((io(512 * KIB, 10 * US), mpi()), MPI),
+    ((io(4 * KIB, 1 * US), mpi(4 * MIB, 100 * US)), IO),
+]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="of each pattern (default: 5)")
     seeds = range(1, parser.parse_args().seeds + 1)
-    survey = {
-        (row["io_bytes"], row["io_interval_us"], row["io_share"]): row["mean_us"]
-        for row in read_means([TABLES / "interference.csv", TABLES / "scaling.csv"])
-        if (row["measured"], row["run"]) == (IO, "baseline")
-    }
-    setting = Setting(THESIS_FABRIC, effort=Effort())
-    print("| bytes | interval, us | share | survey, us | after 50, us | off, % |\n|---|---|---|---|---|---|")
+    means = read_means([TABLES / f"{name}.csv" for name in ("interference", "scaling", "placement")])
+    print("| measured | survey | after 50 | off, % |\n|---|---|---|---|")
     off = []
-    for job in PATTERNS:
-        found = [run_cell(Cell(setting, (job,), (IO,), IO, seed)).latency.mean / 1e3 for seed in seeds]
-        named = job.bytes, job.interval_ns / 1e3, job.share
-        off.append(100 * (survey[named] / fmean(found) - 1))
-        row = f"| {named[0]} | {named[1]:g} | {named[2]} | {survey[named]:.2f} | {fmean(found):.2f} | {off[-1]:+.1f} |"
-        print(row, flush=True)
-    print(f"\noff by {min(off):+.1f} to {max(off):+.1f} %, {fmean(map(abs, off)):.1f} % on average")
+    for job in ALONE:
+        after = fmean(find_mean_us((job,), (IO,), IO, seed) for seed in seeds)
+        off.append(tell(f"{describe(job)}, us", find_row(means, (job,), IO)["mean_us"], after))
+    print(f"| | | | {min(off):+.1f} to {max(off):+.1f}, {fmean(map(abs, off)):.1f} on average |")
+    for jobs, measured in BESIDE:
+        after = fmean(find_slow_down(jobs, measured, seed) for seed in seeds)
+        tell(f"{measured}: {', '.join(map(describe, jobs))}", find_row(means, jobs, measured)["slowdown"], after)
+
+
+def find_mean_us(jobs: Sequence[Workload], running: Sequence[str], measured: str, seed: int) -> float:
+    return run_cell(Cell(SETTING, tuple(jobs), tuple(running), measured, seed)).latency.mean / 1e3
+
+
+def find_slow_down(jobs: Sequence[Workload], measured: str, seed: int) -> float:
+    return find_mean_us(jobs, (IO, MPI), measured, seed) / find_mean_us(jobs, (measured,), measured, seed)
+
+
+def find_row(means: Sequence[Mean], jobs: Sequence[Workload], measured: str) -> Mean:
+    wanted = {"measured": measured, "run": "baseline" if len(jobs) == 1 else "interference"}
+    wanted |= {"job_placement": SETTING.job_placement.value}
+    wanted |= {f"{job.name}_bytes": job.bytes for job in jobs}
+    wanted |= {f"{job.name}_interval_us": job.interval_ns / 1e3 for job in jobs}
+    wanted |= {f"{job.name}_share": job.share for job in jobs}
+    return next(row for row in means if all(row[column] == value for column, value in wanted.items()))
+
+
+def describe(job: Workload) -> str:
+    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} us, {100 * job.share:g} %"
+
+
+def tell(name: str, survey: float, after: float) -> float:
+    off = 100 * (survey / after - 1)
+    print(f"| {name} | {survey:.2f} | {after:.2f} | {off:+.1f} |", flush=True)
+    return off
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ _CHUNKS = 40
 """Parts in which simulated time is extended at first."""
 
 _OPERATIONS = 10
-"""Of a collective that are measured at least: 60 messages of a rank can be less than one."""
+"""Of a collective that are measured at least: tens of messages of a rank can be less than one."""
 
 _NO_END = 1 << 62
 """Messages of a client without a limit."""
@@ -51,7 +51,7 @@ class Effort:
     precision: float = 0.05
     warm_up: int = 50
     least_warm_up: int = 50
-    messages: int = 60
+    messages: int = 200
     background: int = 50
     hops: float = 1e10
 

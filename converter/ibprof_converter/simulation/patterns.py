@@ -36,7 +36,7 @@ THESIS_FABRIC = "xgft:3:18,18,4:1,18,2:1,1,9@100"
 WHOLE_BYTES = 4_300_000_000
 """What a client writes in all in section 6.5.3."""
 
-SURVEY = Effort(least_warm_up=0, background=20, hops=2e10)
+SURVEY = Effort(least_warm_up=0, messages=60, background=20, hops=2e10)
 """Of hundreds of simulations, which take four times as long with 50 messages of warm-up each."""
 QUICK = Effort(warm_up=20, least_warm_up=0, messages=20, background=5, hops=1e9)
 FULL = Effort(precision=0.0, warm_up=50, least_warm_up=0, messages=1000, background=50, hops=1e13)

@@ -47,7 +47,7 @@ what a job may say besides:
   profile: profile.otf2  of the role profile: a recorded run, by its time line, or with an interval
 
 hardware besides: wire_ns, gbps (of all links; default: as the fabric says), tick_ns
-effort besides: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10)
+effort besides: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10); messages (200), background (50)
 sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
 files: beside this one, or else where the command is given
 """
