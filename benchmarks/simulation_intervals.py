@@ -17,7 +17,7 @@ from scipy.stats import t
 
 from ibprof_converter.simulation.cell import Cell, Setting, run_cell
 from ibprof_converter.simulation.measure import Effort
-from ibprof_converter.simulation.patterns import KIB, MIB, US, io, mpi
+from ibprof_converter.simulation.patterns import KIB, MIB, SURVEY, US, io, mpi
 from ibprof_converter.simulation.results import describe_latency
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
@@ -36,7 +36,7 @@ SETTINGS = {
 
 RULES = {
     "50 messages of each client": Effort(),
-    "as a test finds": Effort(least_warm_up=0, background=20),
+    "as a test finds": SURVEY,
 }
 """What is left out: as the commands do it, and as the surveys of hundreds of simulations do."""
 
