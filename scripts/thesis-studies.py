@@ -115,6 +115,7 @@ def list_studies() -> Iterator[tuple[str, list[Cell]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=0.0, help="to simulate for, about (default: 0)")
+    parser.add_argument("--study", action="append", choices=STUDIES, help="to go on with alone, again for others too")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--folder", type=Path, default=Path("build/thesis"), help="of unpacked outcomes")
     arguments = parser.parse_args()
@@ -122,7 +123,8 @@ def main() -> None:
     cells = [cell for each in studies.values() for cell in each]
     unpack(TABLES, arguments.folder)
     if arguments.minutes:
-        simulate(cells, arguments.folder, arguments.minutes, arguments.workers)
+        chosen = [cell for name in arguments.study or studies for cell in studies[name]]
+        simulate(chosen, arguments.folder, arguments.minutes, arguments.workers)
     outcomes = find_stored(cells, arguments.folder)
     for name, each in studies.items():
         write_table(TABLES / f"{name}.csv", average(each, outcomes))
