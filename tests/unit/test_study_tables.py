@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
+from ibprof.errors import UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.outputs.charts import FIGURES, draw_figures, merge_means
 from ibprof_converter.simulation.cell import Outcome, Setting, run_cell
@@ -27,7 +30,7 @@ from ibprof_converter.simulation.results import (
     read_means,
     write_table,
 )
-from ibprof_converter.simulation.runs import run_cells
+from ibprof_converter.simulation.runs import STORE, run_cells
 from ibprof_converter.simulation.studies import STUDIES
 
 # 4 leaves of 8 hosts, full bisection.
@@ -70,7 +73,8 @@ def test_what_is_not_settled_is_empty_and_says_why() -> None:
     assert [row["mean_us"] for row in results] == [1.0, None, 1.0, None]
     beside = average_seeds(results)[1]
     assert (beside["mean_us"], beside["slowdown"], beside["seeds"]) == (None, None, 0)
-    assert beside["note"] == "2 of 2 not settled: not simulated yet; said"
+    assert beside["note"] == "2 of 2 seeds: not simulated yet; said"
+    assert average_seeds(results[:2])[1]["note"] == "said"
 
 
 def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
@@ -118,6 +122,16 @@ def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
         run_cells(cells, tmp_path, pool)
     assert len(pool.begun) == 4
     assert pool.begun == sorted(pool.begun)
+
+
+def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
+    cells = cells_of(SMALL, [mpi()], MPI, [1])
+    with ThreadPoolExecutor(1) as pool, (tmp_path / STORE).open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path))}: another ibprof-sim simulates"):
+            run_cells(cells, tmp_path, pool)
+        other.close()
+        assert run_cells(cells, tmp_path, pool).keys() == {cells[0].key}
 
 
 def test_a_checkpoint_is_timed_whole() -> None:

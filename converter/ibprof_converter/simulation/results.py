@@ -161,7 +161,8 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
             whole = [row[column] for row in rows.values() if row[column] is not None]
             mean[column] = round(fmean(whole), 4) if whole else None
     open_ones = sorted({row["note"] for row in rows.values() if row["mean_us"] is None})
-    mean["note"] = f"{len(rows) - len(settled)} of {len(rows)} not settled: {'; '.join(open_ones)}" if open_ones else ""
+    of_seeds = "" if len(rows) == 1 else f"{len(rows) - len(settled)} of {len(rows)} seeds: "
+    mean["note"] = of_seeds + "; ".join(open_ones) if open_ones else ""
     return mean
 
 

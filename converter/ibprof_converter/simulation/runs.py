@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
@@ -15,9 +16,9 @@ from multiprocessing import active_children, connection, get_context, parent_pro
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
 from time import monotonic
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
-from ibprof.errors import InconsistentError, MissingToolError
+from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.measure import Latency
@@ -146,17 +147,19 @@ def run_cells(
 
     Raises:
         MemoryError: a process was killed.
+        UsageError: another process simulates in this folder.
     """
     store = folder / STORE
-    outcomes = {each.key: each for each in _read_store(store)}
-    wanted = {cell.key: cell for cell in cells}
-    missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
-    cost = {key: max(round(estimate_hops(cell) / _HOPS), 1) for key, cell in wanted.items()}
-    # The longest of a seed first, so that no process is left alone with one at the end.
-    in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
-    done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
-    tell(done, all_of)
     with store.open("a", encoding="ascii") as file:
+        _claim(file, folder)
+        outcomes = {each.key: each for each in _read_store(store)}
+        wanted = {cell.key: cell for cell in cells}
+        missing = {key: cell for key, cell in wanted.items() if key not in outcomes}
+        cost = {key: max(round(estimate_hops(cell) / _HOPS), 1) for key, cell in wanted.items()}
+        # The longest of a seed first, so that no process is left alone with one at the end.
+        in_turn = sorted(missing.values(), key=lambda cell: (cell.seed, -cost[cell.key]))
+        done, all_of = sum(cost[key] for key in wanted if key in outcomes), sum(cost.values())
+        tell(done, all_of)
         _end_line(store, file.write)
         with _interrupts_held():
             futures = [pool.submit(run_cell, cell) for cell in in_turn]
@@ -171,6 +174,16 @@ def run_cells(
         except BrokenExecutor:
             raise MemoryError("a simulation's process was killed") from None
     return {key: outcomes[key] for key in wanted}
+
+
+def _claim(file: TextIO, folder: Path) -> None:
+    """Keep other processes out of a folder until the file is closed, where its file system can."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(f"{folder}: another ibprof-sim simulates here; -o gives another folder") from None
+    except OSError:
+        pass  # a file system without locks: what both simulate is then done twice, with the same results
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
