@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ibprof_kernels.h"
+#include "random.h"
 
 #define LOOK_EVERY 64      /* proposals between two looks at the temperature */
 #define ADD_UP_EVERY 4096 /* accepted proposals after which the energy is added up anew: rounding errors do not grow */
@@ -14,13 +15,9 @@
 typedef struct ibp_placement_problem problem_t;
 typedef struct ibp_placement_search search_t;
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
 static uint64_t draw(search_t *s)
 {
-    uint64_t z = (s->random += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return ibp_mix(s->random += IBP_RANDOM_STEP);
 }
 
 static uint32_t draw_below(search_t *s, uint32_t limit)

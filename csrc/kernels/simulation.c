@@ -27,7 +27,7 @@ static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim
     for (uint32_t i = 0; i < clients; i++) {
         if (client[i].host >= network->hosts || client[i].job >= jobs || !client[i].steps ||
             client[i].first_step + client[i].steps > steps || client[i].next >= client[i].steps ||
-            (client[i].next && client[i].arrivals) || network->host_end[client[i].host] == IBP_NONE)
+            (client[i].next && (client[i].arrivals || job[client[i].job].round)) || network->host_end[client[i].host] == IBP_NONE)
             return false;
         for (uint32_t k = 0; k < client[i].steps; k++)
             if (step[client[i].first_step + k].awaits > client[i].arrivals) return false;
@@ -101,6 +101,7 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
     sim->jobs = jobs;
     sim->clients = clients;
     sim->free_packet = IBP_SIM_NOTHING;
+    sim->seed = seed;
     sim->random = seed * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x2545f4914f6cdd1d);
     if (!sim->random) sim->random = 1;
     sim->places = network->switches * network->width + network->hosts;
@@ -174,10 +175,12 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
 
         queued[end] = most_queued[end] = 0;
         for (uint32_t job = 0; job < sim->jobs; job++) {
-            const struct ibp_sim_carried *carried = &sim->carried[(uint64_t)place * sim->jobs + job];
+            const struct ibp_sim_carried none = {0};
+            const struct ibp_sim_carried *carried =
+                place == IBP_SIM_NOTHING ? &none : &sim->carried[(uint64_t)place * sim->jobs + job];
 
-            bytes[(uint64_t)end * sim->jobs + job] = place == IBP_SIM_NOTHING ? 0 : carried->bytes;
-            busy[(uint64_t)end * sim->jobs + job] = place == IBP_SIM_NOTHING ? 0 : carried->ticks;
+            bytes[(uint64_t)end * sim->jobs + job] = carried->bytes;
+            busy[(uint64_t)end * sim->jobs + job] = carried->ticks;
         }
         for (uint32_t lane = 0; lane < lanes && place != IBP_SIM_NOTHING; lane++) {
             const struct ibp_sim_queue *queue = &sim->queue[(uint64_t)place * lanes + lane];

@@ -119,7 +119,7 @@ struct ibp_sim {
     uint32_t *freed;           /* queues whose room grew and whose waiting packets have not been looked at */
     uint64_t freed_count, freed_room;
     uint32_t jobs, clients;
-    uint64_t random;
+    uint64_t random, seed;
     struct ibp_sim_state state;
     bool is_large; /* what a hop may touch is more than caches hold */
     struct ibp_sim_scout scout;

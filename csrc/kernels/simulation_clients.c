@@ -3,6 +3,7 @@
  *
  * Processes: when they send, what they wait for, and how long it took.
  */
+#include "random.h"
 #include "simulation.h"
 
 static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
@@ -21,12 +22,26 @@ static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, u
     ibp_sim_inject(sim, host);
 }
 
-/* A time that varies evenly about its mean. */
-static uint64_t vary(struct ibp_sim *sim, uint64_t ticks, uint32_t jitter)
+static uint64_t round_of(const struct ibp_sim_process *process)
 {
-    const uint64_t width = (uint64_t)((double)ticks * jitter / 65536);
+    return process->done / process->client.steps;
+}
 
-    return width ? ticks - width + ibp_sim_random(sim) % (2 * width + 1) : ticks;
+/* A number at random; for clients that vary alike the same for each of them in a round. */
+static uint64_t draw(struct ibp_sim *sim, const struct ibp_sim_process *process)
+{
+    const uint32_t job = process->client.job;
+
+    if (!sim->job[job].alike) return ibp_sim_random(sim);
+    return ibp_mix(ibp_mix(sim->seed) + (round_of(process) * sim->jobs + job) * IBP_RANDOM_STEP);
+}
+
+/* A time that varies evenly about its mean. */
+static uint64_t vary(struct ibp_sim *sim, const struct ibp_sim_process *process, uint64_t ticks)
+{
+    const uint64_t width = (uint64_t)((double)ticks * sim->job[process->client.job].jitter / 65536);
+
+    return width ? ticks - width + draw(sim, process) % (2 * width + 1) : ticks;
 }
 
 static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_sim_step *step)
@@ -45,19 +60,19 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 
 static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
-    const uint64_t rounds = process->done / process->client.steps;
     const uint32_t of_this = process->between_rounds ? 0 : ibp_sim_step_of(sim, process)->awaits;
 
-    return process->arrived >= rounds * process->client.arrivals + of_this;
+    return process->arrived >= round_of(process) * process->client.arrivals + of_this;
 }
 
 /* When a process may go on after its last step, if it is not for messages. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
-    const uint32_t jitter = sim->job[process->client.job].jitter;
-    const uint64_t now = sim->state.now, paused = now + vary(sim, step->pause, jitter);
-    const uint64_t in_window = step->window ? process->started + vary(sim, step->window, jitter) : 0;
+    const uint64_t round = sim->job[process->client.job].round, now = sim->state.now;
+    const uint64_t paused = now + vary(sim, process, step->pause);
+    const uint64_t window = step->window ? vary(sim, process, step->window) : 0;
+    const uint64_t in_window = round ? round_of(process) * round + window : window ? process->started + window : 0;
     const uint64_t next = paused > in_window ? paused : in_window;
 
     return next > now ? next : now + 1;
@@ -88,7 +103,7 @@ static void complete(struct ibp_sim *sim, uint32_t number)
     process->last = sim->state.now;
     process->under_way = process->answering = false;
     sim->state.steps++;
-    if (job->sampled && process->done > job->warm_up) write_sample(sim, number, step);
+    if (job->sampled) write_sample(sim, number, step);
     process->position = (process->position + 1) % process->client.steps;
     if (!job->limit || process->done < job->limit) {
         process->between_rounds = !process->position;

@@ -118,24 +118,29 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
                 assert start >= ended + network.ticks(2000)
 
 
+@pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int) -> None:
+def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter: float) -> None:
     """It takes as long as its deepest branch, whatever the interval, though no message ever goes back to the root."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
-    workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=0)
+    workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
     jobs, clients = make_clients(network, [workload], Seats(np.zeros(0, np.int64), (np.arange(8),)), ["job"], seed)
     simulation = Simulation(network, jobs, clients)
     _, ticks = Operations(simulation, 0).note(simulation.run(network.ticks(10_000_000)))
     alone = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, 10_000)])]).run()["ticks"]
-    assert len(ticks) >= 17
+    assert len(ticks) >= 15
     assert set(ticks.tolist()) == {3 * int(alone[0]) + 2}
 
 
+@pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("at_a_time", [1_000, 33_333, 10_000_000])
-def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: int) -> None:
-    """However its messages come in; a barrier of 16 ranks takes 4 turns, each a message's latency and a tick."""
+def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: int, jitter: float) -> None:
+    """However its messages come in; a barrier of 16 ranks takes 4 turns, each a message's latency and a tick.
+
+    The time between operations varies for all ranks alike, so that none is late.
+    """
     network = index_network(read_subnet("xgft:1:16:1@100"), Hardware())
-    workload = Workload("job", Role.BARRIER, 1, interval_ns=2000, jitter=0)
+    workload = Workload("job", Role.BARRIER, 1, interval_ns=2000, jitter=jitter)
     seats = Seats(np.zeros(0, np.int64), (np.arange(16),))
     jobs, clients = make_clients(network, [workload], seats, ["job"], seed=1)
     simulation = Simulation(network, jobs, clients)
@@ -148,4 +153,7 @@ def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: 
     (message,) = messages
     assert len(begin) > 20
     assert (ticks == 4 * message + 3).all()
-    assert (np.diff(begin) == 4 * message + 3 + network.ticks(2000)).all()
+    between = np.diff(begin) - (4 * message + 3)
+    usual = network.ticks(2000)
+    assert ((between >= (1 - jitter) * usual) & (between <= (1 + jitter) * usual)).all()
+    assert len(set(between.tolist())) > 10 if jitter else set(between.tolist()) == {usual}

@@ -13,7 +13,7 @@ from profile_samples import Count, make_host, make_profile, make_rank
 
 from ibprof.archive import write_archive
 from ibprof.errors import InconsistentError
-from ibprof.profile import Intervals, Profile
+from ibprof.profile import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation import replay
 from ibprof_converter.simulation.engine import Simulation, Stop
@@ -41,7 +41,7 @@ def make_line(rows: list[tuple[int, int, int, int, int, int, int]]) -> Intervals
 
 LINE = make_line(
     [
-        (0, 1_000_000, 1_100_000, 1, 1, 303, 3),
+        (0, 1_000_000, 1_100_000, 1, 2, 303, 3),
         (0, 5_000_000, 5_200_000, 1, 2, 4796, 8),
         (1, 2_000_000, 3_000_000, 0, 0, 7_000_000, 7),
         (2, 1_000_000, 9_000_000, 0, 3, 64, 2),
@@ -89,7 +89,7 @@ def test_messages_begin_within_their_intervals() -> None:
     messages = lay_out_messages(make_run(LINE), "run", with_times=True)
     begin, source, destination = messages.begin_ns + 1_000_000, messages.source, messages.destination
     of_first = begin[(source == 0) & (destination == 1)]
-    # 3 of the 11 messages that rank 0 had in all its intervals with rank 1 were in the first: so are 3 of these 10.
+    # 3 of 101 bytes were in the first interval, and the large one in the second: so said the bytes.
     assert ((of_first >= 1_000_000) & (of_first <= 1_100_000)).sum() == 3
     assert ((of_first >= 5_000_000) & (of_first <= 5_200_000)).sum() == 7
     (alone,) = begin[(source == 0) & (destination == 2)]
@@ -102,10 +102,45 @@ def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(replay, "MESSAGES_MOST", 10)
     messages = lay_out_messages(make_run(), "run", with_times=False)
     assert messages.one_of == 7
+    assert len(messages.bytes) == 10
     pairs = Counter(zip(messages.source.tolist(), messages.destination.tolist(), strict=True))
-    assert pairs == {(0, 1): 2, (0, 2): 1, (1, 0): 1, (2, 3): 1, (3, 0): 8}
+    assert pairs == {(0, 1): 2, (1, 0): 1, (3, 0): 7}
     with pytest.raises(InconsistentError, match="too many"):
         lay_out_messages(make_run(LINE), "run", with_times=True)
+
+
+def test_large_messages_begin_in_the_intervals_that_have_their_bytes() -> None:
+    """Two operations between two ranks, one early and small, the other late and large; and a third in between."""
+    counts = [
+        Count(0, 1, 400 * 64, messages=400, operation=0),
+        Count(0, 1, 20 << 20, messages=20, operation=1),
+        Count(0, 1, 40 << 12, messages=40, operation=2),
+    ]
+    phases = [(100, 64 * 100), (100, 64 * 100), (240, 64 * 200 + (40 << 12)), (10, 10 << 20), (10, 10 << 20)]
+    line = make_line([(0, 10 + at, 11 + at, 1, 1, size, messages) for at, (messages, size) in enumerate(phases)])
+    run = replace(make_profile(counts, RANKS, HOSTS), intervals=line)
+    messages = lay_out_messages(run, "run", with_times=True)
+    at = messages.begin_ns.astype(int)
+    assert np.bincount(at).tolist() == [each for each, _ in phases]
+    assert np.bincount(at, messages.bytes).tolist() == [size for _, size in phases]
+
+
+def test_what_was_fetched_is_in_the_time_line_of_who_fetched_it() -> None:
+    counts = [
+        Count(0, 1, 500, messages=5),
+        Count(1, 0, 700, messages=7, direction=Direction.FETCHED),
+    ]
+    line = make_line([(0, 10, 20, 1, 1, 500, 5), (1, 30, 40, 0, 0, 700, 7)])
+    run = replace(make_profile(counts, RANKS, HOSTS), intervals=line)
+    messages = lay_out_messages(run, "run", with_times=True)
+    assert set(messages.source.tolist()) == {0}
+    assert (messages.begin_ns < 10).sum() == 5
+    assert (messages.begin_ns > 20).sum() == 7
+
+
+def test_empty_messages_are_messages() -> None:
+    run = make_profile([Count(0, 1, 0, messages=3), Count(1, 0, 64)], RANKS, HOSTS)
+    assert sorted(lay_out_messages(run, "run", with_times=False).bytes.tolist()) == [0, 0, 0, 64]
 
 
 def test_what_cannot_be_replayed() -> None:
@@ -153,6 +188,25 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
         start = samples["start"][samples["client"] == client].reshape(-1, 4).astype(np.int64)
         assert len(start) == 10
         assert (np.diff(start, axis=0) == network.ticks(8_000_000)).all()
+
+
+def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tmp_path: Path) -> None:
+    """Three ranks send to one, together and more than its link carries meanwhile; after a pause they do so again."""
+    counts = [Count(rank, 0, 10 << 20, messages=10) for rank in (1, 2, 3)]
+    rows = [(rank, 1_000_000 * rank, 1_000_000 * rank + 300_000, 0, 0, 10 << 20, 10) for rank in (1, 2, 3)]
+    line = make_line([*rows, (0, 1_000_000, 9_000_000, 1, 1, 64, 1)])
+    ranks = [make_rank(rank, rank) for rank in range(4)]
+    run = replace(make_profile([*counts, Count(0, 1, 64)], ranks, [make_host(name) for name in "abcd"]), intervals=line)
+    write_archive(run, tmp_path / "profile.otf2")
+    workload = Workload("run", Role.PROFILE, 0, share=1, profile=str(tmp_path / "profile.otf2"))
+    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1))
+    simulation = Simulation(network, *make_clients(network, [workload], seats, ["run"], seed=1))
+    samples = simulation.run(network.ticks(5 * 8_000_000))
+    for client in (1, 2, 3):
+        own = samples[samples["client"] == client]
+        start_ms = own["start"].reshape(5, 10) * network.tick_ns / 1e6
+        assert start_ms[:, 0] == pytest.approx(client - 1 + 0.015 + 8 * np.arange(5), abs=1e-3)
+        assert (start_ms[:, -1] - start_ms[:, 0] > 0.5).all()  # for 0.27 in the run
 
 
 def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path) -> None:

@@ -59,8 +59,9 @@ class Job:
         interval: from the completion of a step to the start of the next, for steps that do not say.
         window: from start to start at least, for steps that do not say; 0 for none.
         jitter: both vary evenly by up to this part of them.
-        warm_up: steps of a client that are not sampled.
+        alike: whether they do so by the same part for all clients, in each round anew.
         limit: steps of a client in all; 0 for no end.
+        round: of a time line: rounds begin at multiples of it, and late steps make up for it; 0 for others.
         sampled: whether steps are sampled.
         reads: 0 when bytes go to the other host; else bytes of a request that the host answers with them.
     """
@@ -69,8 +70,9 @@ class Job:
     interval: int = 0
     window: int = 0
     jitter: float = 0.0
-    warm_up: int = 0
+    alike: bool = False
     limit: int = 0
+    round: int = 0
     sampled: bool = True
     reads: int = 0
 
@@ -86,7 +88,7 @@ class Step:
         slot: which of the messages that come to that client in a round it is, from 0.
         awaits: the messages of so many slots, from 0 on, must have come to the sender in this round.
         pause: ticks from the completion of the step before; None for the job's interval.
-        window: ticks from the start of the step before at least; None for the job's.
+        window: ticks from the start of the step before at least, with rounds from the round's; None for the job's.
     """
 
     host: int
@@ -312,8 +314,8 @@ class Simulation:
     def _job_structs(self) -> tuple[Any, int]:
         structs = self._kernels.ffi.new("struct ibp_sim_job[]", len(self.jobs))
         for struct, job in zip(structs, self.jobs, strict=True):
-            struct.jitter, struct.warm_up, struct.limit = round(job.jitter * 65536), job.warm_up, job.limit
-            struct.sampled, struct.reads = job.sampled, job.reads
+            struct.jitter, struct.alike, struct.limit = round(job.jitter * 65536), job.alike, job.limit
+            struct.round, struct.sampled, struct.reads = job.round, job.sampled, job.reads
         return structs, len(self.jobs)
 
     def _client_structs(self, clients: Sequence[Client]) -> tuple[Any, int, Any, int]:

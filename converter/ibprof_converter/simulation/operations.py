@@ -45,8 +45,7 @@ class Operations:
             samples: in order of completion; those of other jobs are passed over.
 
         Returns:
-            The tick at which each operation began that is complete by them, and the ticks that it took. The first of
-            all is left out: its ranks begin at times that were drawn, not together.
+            The tick at which each operation began that is complete by them, and the ticks that it took.
         """
         samples = samples[self._clients[samples["client"]]]
         if not len(samples):
@@ -61,7 +60,7 @@ class Operations:
         start = samples["start"].astype(np.int64)
         end = start + samples["ticks"].astype(np.int64)
         ended = [each for each in np.unique(number).tolist() if self._add(each, start, end, number == each)]
-        closed = [found for each in ended if (found := self._open.pop(each)) and each]
+        closed = [self._open.pop(each) for each in ended]
         begin = np.array([each.begin for each in closed], np.int64)
         return begin, np.array([each.end for each in closed], np.int64) - begin
 

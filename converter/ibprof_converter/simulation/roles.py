@@ -228,9 +228,11 @@ def make_clients(
                 name=workload.name,
                 interval=network.ticks(workload.interval_ns),
                 window=network.ticks(workload.window_ns),
-                # Ranks that sent together would drift apart, a little more with each message.
+                # What ranks sent together is sent together; and a collective that one of them begins late is late.
                 jitter=0.0 if workload.follows_time_line else workload.jitter,
+                alike=workload.role in SCHEDULES,
                 limit=workload.limit,
+                round=_round_of(workload, network),
                 sampled=workload.name in sampled,
                 reads=workload.reads,
             )
@@ -300,6 +302,10 @@ def _load_messages(workload: Workload) -> Recorded:
     return load_messages(Path(workload.profile), with_times=workload.follows_time_line)
 
 
+def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
+    return max(network.ticks(_load_messages(workload).duration_ns), 1) if workload.follows_time_line else 0
+
+
 def digest_messages(workload: Workload) -> str:
     """Give a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
     recorded = _load_messages(workload)
@@ -314,10 +320,10 @@ def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints
     host = hosts[recorded.host]
     clients = []
     for rank in range(len(host)):
-        steps, start = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
+        steps = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
         if not len(steps):
             continue
         steps["host"] = host[steps["host"]]
-        drawn = 0 if len(recorded.begin_ns) else int(starts[recorded.host[rank]])
-        clients.append(Client(int(host[rank]), job, steps, start=start + drawn))
+        start = int(steps["window"][0]) if workload.follows_time_line else int(starts[recorded.host[rank]])
+        clients.append(Client(int(host[rank]), job, steps, start=start))
     return clients

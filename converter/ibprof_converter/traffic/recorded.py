@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.errors import InputError
 from ibprof.profile import Direction, Kind, Profile, Source
@@ -12,10 +13,25 @@ from ibprof_converter.traffic.model import ALL, RANK_LIMIT, RankTraffic, choose_
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
 
-def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
-    """Make the rank matrix of a run: what each rank sent, and what it fetched itself from another's memory.
+def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
+    """Choose the counters of what each rank sent, and what it fetched itself from another's memory: bool [counter].
 
     Received bytes witness the same bytes a second time and are left out, as are MPI's own control messages.
+
+    Raises:
+        InputError: the run claims more ranks than any machine has.
+    """
+    if run.world_size > RANK_LIMIT:
+        raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
+    counters = run.counters
+    chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0)]))
+    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
+    return chosen & (counters.source == sources[0]) if len(sources) else chosen
+
+
+def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
+    """Make the rank matrix of a run, of what `choose_sent` chooses.
 
     Args:
         run: what was recorded.
@@ -24,16 +40,11 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     Raises:
         InputError: the run claims more ranks than any machine has.
     """
-    if run.world_size > RANK_LIMIT:
-        raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
     counters = run.counters
-    chosen = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED) & (counters.bytes > 0)
-    sources = np.flatnonzero(np.bincount(counters.source[chosen]))
+    chosen = choose_sent(run) & (counters.bytes > 0)
     origin = f"profile {name or run.name}"
-    if len(sources):
-        # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
-        chosen &= counters.source == sources[0]
-        origin += f", bytes seen by {Source(sources[0]).name.lower()}"
+    if chosen.any():
+        origin += f", bytes seen by {Source(int(counters.source[chosen][0])).name.lower()}"
     known = chosen & (counters.peer < run.world_size)
     unknown = total_bytes(counters.bytes[chosen & ~known])
     rows = choose_rows(known)
