@@ -317,15 +317,18 @@ enum ibp_sim_stop {
     IBP_SIM_SAMPLES = 1,
     IBP_SIM_DONE = 2,
     IBP_SIM_DEADLOCK = 3,
-    IBP_SIM_UNROUTED = 4
+    IBP_SIM_UNROUTED = 4,
+    IBP_SIM_HOPS = 5
 };
+
+#define IBP_SIM_HOPS_AT_A_TIME 33554432 /* packet hops after which a run comes back: a second or some */
 
 struct ibp_sim_state {
     uint64_t now, packet_hops, packets, steps; /* steps completed */
     uint64_t bytes_sent, bytes_arrived; /* by hosts, at hosts */
     uint64_t in_flight; /* packets */
     uint32_t stopped; /* enum ibp_sim_stop */
-    uint32_t switch_without_route, host_without_route; /* where IBP_SIM_UNROUTED */
+    uint32_t switch_without_route, host_without_route; /* where IBP_SIM_UNROUTED: no way, or one to another host */
 };
 
 struct ibp_sim;
@@ -337,7 +340,7 @@ struct ibp_sim *ibp_sim_new(const struct ibp_sim_network *network, const struct 
                             uint64_t steps, uint64_t seed);
 void ibp_sim_free(struct ibp_sim *sim);
 
-/* Go on until the given tick, until `capacity` samples are written, or until nothing is left to do. Gives the number of
+/* Go on until the given tick, until `capacity` samples are written, until nothing is left to do, or for some time. Gives the number of
  * samples, negative errno when memory runs short. */
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity);
 

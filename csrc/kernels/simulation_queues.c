@@ -191,6 +191,13 @@ void ibp_sim_prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
     if (first != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[first], 1);
 }
 
+static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
+{
+    sim->state.stopped = IBP_SIM_UNROUTED;
+    sim->state.switch_without_route = at;
+    sim->state.host_without_route = host;
+}
+
 void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
 {
     struct ibp_sim_packet *packet = &sim->packet[number];
@@ -201,7 +208,10 @@ void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
     if (node < sim->network.hosts) {
         const uint32_t process = packet->client;
 
-        assert(node == packet->host);
+        if (node != packet->host) {
+            stop_unrouted(sim, sim->network.host_leaf[node], packet->host);
+            return;
+        }
         sim->state.bytes_arrived += bytes;
         free_packet(sim, number);
         free_room(sim, behind, bytes);
@@ -210,9 +220,7 @@ void ibp_sim_arrive(struct ibp_sim *sim, uint32_t number)
     }
     const uint32_t ahead = next_queue(sim, node - sim->network.hosts, packet);
     if (ahead == IBP_SIM_NOTHING) {
-        sim->state.stopped = IBP_SIM_UNROUTED;
-        sim->state.switch_without_route = node - sim->network.hosts;
-        sim->state.host_without_route = packet->host;
+        stop_unrouted(sim, node - sim->network.hosts, packet->host);
         return;
     }
     const struct ibp_sim_queue *queue = &sim->queue[ahead];

@@ -195,6 +195,7 @@ static void check_conservation(const struct ibp_sim *sim)
 int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *sample, uint64_t capacity)
 {
     struct ibp_sim_state *state = &sim->state;
+    const uint64_t enough = state->packet_hops + IBP_SIM_HOPS_AT_A_TIME;
 
     sim->sample = sample;
     sim->samples = 0;
@@ -207,6 +208,10 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
         if (state->stopped == IBP_SIM_UNROUTED) break;
         if (capacity && sim->samples + sim->clients > capacity) {
             state->stopped = IBP_SIM_SAMPLES;
+            break;
+        }
+        if (state->packet_hops >= enough) {
+            state->stopped = IBP_SIM_HOPS;
             break;
         }
         if (sim->in_wheel) next = next_bucket(sim);

@@ -53,9 +53,14 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (output / STORE).read_text().startswith(stored)
     assert json.loads((output / "summary.json").read_text()) == summary
     # What is still JSON and is no result is simulated anew.
-    (output / STORE).write_text(stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1))
-    assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
-    assert json.loads((output / "summary.json").read_text()) == summary
+    for damaged in (
+        stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1),
+        stored.replace('"whole_ns": {}', '"whole_ns": [1]', 1),
+    ):
+        assert damaged != stored
+        (output / STORE).write_text(damaged)
+        assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+        assert json.loads((output / "summary.json").read_text()) == summary
 
 
 def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,11 +235,12 @@ def test_the_survey_is_that_of_the_thesis() -> None:
     assert (len(alone), len(together)) == (36, 648)
 
 
-def test_two_interrupts_end_it_as_one_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None:
     """As `timeout -s INT` sends them: to the process, and to all of its group."""
     study = write_study(tmp_path, jobs=[{"name": "a", "role": "pairs", "bytes": "1 TB"}], measured="a", seeds=4)
     code = "import sys; from ibprof_converter.cli.sim import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", "2"]
+    command = [sys.executable, "-c", code, "run", str(study), "-o", str(tmp_path / "out"), "--workers", workers]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "out" / STORE).exists():  # opened when the pool is there
         assert process.poll() is None

@@ -18,7 +18,7 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.cli import layout
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes, describe_cycle, find_cycle
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop, interrupted
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 
 TREE = "xgft:2:4,4:1,2@100"
@@ -265,3 +265,34 @@ def test_tables_with_holes_are_told() -> None:
     network.egress[:, 3] = 255
     with pytest.raises(InconsistentError, match="has no way to"):
         Simulation(network, [Job("j")], [Client(0, 0, [Step(3, 10)])]).run()
+
+
+def test_a_table_that_leads_to_another_host_ends_it() -> None:
+    network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
+    egress = network.egress.copy()
+    leaf = int(network.host_leaf[5])
+    egress[leaf, 5] = egress[leaf, 6]
+    simulation = Simulation(replace(network, egress=egress), [Job("j", limit=1)], [Client(0, 0, [Step(5, 100_000)])])
+    with pytest.raises(InconsistentError, match="has no way to 'host"):
+        simulation.run()
+
+
+def test_a_long_run_comes_back_for_interrupts_and_limits() -> None:
+    """Which changes nothing: as much happens until a tick."""
+    network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
+    clients = [Client(host, 0, [Step((host + 5) % 16, 1 << 50)]) for host in range(16)]
+    simulation = Simulation(network, [Job("j")], clients)
+    simulation.run(hops=1e6)
+    state = simulation.state
+    assert state.stop == Stop.HOPS
+    assert state.packet_hops < 1e8
+    interrupted.set()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            simulation.run()
+    finally:
+        interrupted.clear()
+    simulation.run(simulation.state.now + 10_000)
+    again = Simulation(network, [Job("j")], clients)
+    again.run(simulation.state.now)
+    assert again.state == simulation.state

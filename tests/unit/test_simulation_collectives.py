@@ -132,6 +132,17 @@ def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter
     assert set(ticks.tolist()) == {3 * int(alone[0]) + 2}
 
 
+def test_a_broadcast_to_one_rank_is_an_operation() -> None:
+    network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
+    workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=5000)
+    simulation = Simulation(
+        network, *make_clients(network, [workload], Seats(np.zeros(0, np.int64), (np.arange(2),)), ["job"], 1)
+    )
+    assert simulation.is_collective.tolist() == [True]
+    samples = simulation.run(100_000)
+    assert Operations(simulation, 0).note(samples)[1].tolist() == samples["ticks"].tolist()
+
+
 @pytest.mark.parametrize("jitter", [0, 0.5])
 @pytest.mark.parametrize("at_a_time", [1_000, 33_333, 10_000_000])
 def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: int, jitter: float) -> None:

@@ -116,11 +116,11 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
 def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
     """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link ends.
 
-    Ends between switches alone. Loops are cut after as many hops as there are switches.
+    Ends between switches alone. Loops are cut when a packet has come back to a link end.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
-    for _ in range(network.switches):
+    for _ in range(network.switches + 1):
         port = network.egress[at, host].astype(np.int64)
         width = network.port_end.shape[1]
         end = np.where(port < width, network.port_end[at, np.minimum(port, width - 1)], NONE)

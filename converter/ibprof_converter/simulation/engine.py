@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ NOBODY = 0xFFFFFFFF
 
 _FOREVER = (1 << 64) - 1
 _SAMPLES_AT_A_TIME = 1 << 18
+
+interrupted = Event()
+"""Ends the simulations of all threads of this process within seconds."""
 
 SAMPLE = np.dtype(
     [("client", "u4"), ("host", "u4"), ("start", "u8"), ("ticks", "u8"), ("bytes", "u8")],
@@ -48,6 +53,7 @@ class Stop(IntEnum):
     DONE = 2
     DEADLOCK = 3
     UNROUTED = 4
+    HOPS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Job:
         interval: from the completion of a step to the start of the next, for steps that do not say.
         window: from start to start at least, for steps that do not say; 0 for none.
         jitter: both vary evenly by up to this part of them.
-        alike: whether they do so by the same part for all clients, in each round anew.
+        collective: its clients' rounds are operations together: both vary by the same part for all of them in a round.
         limit: steps of a client in all; 0 for no end.
         round: of a time line: rounds begin at multiples of it, and late steps make up for it; 0 for others.
         sampled: whether steps are sampled.
@@ -70,7 +76,7 @@ class Job:
     interval: int = 0
     window: int = 0
     jitter: float = 0.0
-    alike: bool = False
+    collective: bool = False
     limit: int = 0
     round: int = 0
     sampled: bool = True
@@ -206,8 +212,7 @@ class Simulation:
         self.job_of_client = np.array([client.job for client in clients], np.int64)
         self.host_of_client = np.array([client.host for client in clients], np.int64)
         self.steps_of_client = np.array([len(client.steps) for client in clients], np.int64)
-        awaiting = {client.job for client in clients if client.arrivals}
-        self.is_collective = np.array([number in awaiting for number in range(len(jobs))])
+        self.is_collective = np.array([job.collective for job in jobs])
         kernels = load_kernels()
         self._kernels, self._lib = kernels, kernels.lib
         self._kept: list[Any] = []
@@ -218,20 +223,33 @@ class Simulation:
         self._sim = kernels.ffi.gc(made, self._lib.ibp_sim_free)
         self._samples = np.zeros(max(_SAMPLES_AT_A_TIME, 2 * self.clients), SAMPLE)
 
-    def run(self, until: int | None = None) -> npt.NDArray[Any]:
+    def run(self, until: int | None = None, hops: float = math.inf) -> npt.NDArray[Any]:
         """Go on until a tick, or until there are many samples, or nothing is left to do.
+
+        Args:
+            until: the tick; None for none.
+            hops: packet hops since the beginning after which it comes back too, some seconds later at most.
 
         Returns:
             The samples taken meanwhile, `SAMPLE` [sample], in order of completion; overwritten by the next run.
 
         Raises:
-            InconsistentError: a table leads nowhere.
+            InconsistentError: a table leads nowhere, or to another host.
+            KeyboardInterrupt: `interrupted` is set.
         """
         buffer = self._kernels.ffi.cast("struct ibp_sim_sample *", self._samples.ctypes.data)
-        count = self._lib.ibp_sim_run(self._sim, _FOREVER if until is None else until, buffer, len(self._samples))
-        if count < 0:
-            raise MemoryError
-        state = self._look()
+        count = 0
+        while True:
+            room = len(self._samples) - count
+            more = self._lib.ibp_sim_run(self._sim, _FOREVER if until is None else until, buffer + count, room)
+            if more < 0:
+                raise MemoryError
+            count += more
+            state = self._look()
+            if state.stopped != Stop.HOPS or state.packet_hops >= hops:
+                break
+            if interrupted.is_set():
+                raise KeyboardInterrupt
         if state.stopped == Stop.UNROUTED:
             raise InconsistentError(
                 f"switch {self._name_switch(state.switch_without_route)} has no way to "
@@ -314,7 +332,7 @@ class Simulation:
     def _job_structs(self) -> tuple[Any, int]:
         structs = self._kernels.ffi.new("struct ibp_sim_job[]", len(self.jobs))
         for struct, job in zip(structs, self.jobs, strict=True):
-            struct.jitter, struct.alike, struct.limit = round(job.jitter * 65536), job.alike, job.limit
+            struct.jitter, struct.alike, struct.limit = round(job.jitter * 65536), job.collective, job.limit
             struct.round, struct.sampled, struct.reads = job.round, job.sampled, job.reads
         return structs, len(self.jobs)
 

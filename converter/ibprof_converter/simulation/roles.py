@@ -230,7 +230,7 @@ def make_clients(
                 window=network.ticks(workload.window_ns),
                 # What ranks sent together is sent together; and a collective that one of them begins late is late.
                 jitter=0.0 if workload.follows_time_line else workload.jitter,
-                alike=workload.role in SCHEDULES,
+                collective=workload.role in SCHEDULES,
                 limit=workload.limit,
                 round=_round_of(workload, network),
                 sampled=workload.name in sampled,

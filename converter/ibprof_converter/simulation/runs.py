@@ -21,6 +21,7 @@ from typing import Any, TextIO, cast
 from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
 from ibprof_converter.simulation.cost import estimate_hops
+from ibprof_converter.simulation.engine import interrupted
 from ibprof_converter.simulation.measure import Latency
 
 STORE = "results.jsonl"
@@ -60,12 +61,14 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
         try:
             yield pool
         except BaseException:
+            interrupted.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for child in active_children():
                 child.terminate()
             raise
         finally:
             pool.shutdown()
+            interrupted.clear()
 
 
 @contextmanager
@@ -219,10 +222,16 @@ def _read_store(store: Path) -> Iterator[Outcome]:
             document: dict[str, Any] = json.loads(line)
             document.pop("cell")
             latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
-            if _has_types(latency) and isinstance(document["packet_hops"], int):
+            if _has_types(latency) and isinstance(document["packet_hops"], int) and _are_times(document["whole_ns"]):
                 yield Outcome(**{**document, "latency": latency})
         except (ValueError, KeyError, TypeError, AttributeError):
             continue  # cut when its writer was killed, or of another version: simulated anew
+
+
+def _are_times(whole_ns: Any) -> bool:
+    return isinstance(whole_ns, dict) and all(
+        isinstance(times, list) and all(isinstance(each, (int, float)) for each in times) for times in whole_ns.values()
+    )
 
 
 def _has_types(latency: Latency) -> bool:
