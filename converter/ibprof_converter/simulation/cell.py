@@ -24,6 +24,7 @@ from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, inde
 from ibprof_converter.simulation.roles import (
     SCHEDULES,
     JobPlacement,
+    Role,
     Seats,
     ServerPlacement,
     Workload,
@@ -118,6 +119,8 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     # What differs from earlier versions for these roles alone has its place here: a new `MODEL` would be for all.
     if workload.follows_time_line:
         described["jitter"] = 0.0
+    if workload.role is Role.PROFILE:
+        described["measured"] = "whole"  # rounds of a time line; else all messages that the effort asks for
     if workload.role in SCHEDULES:
         described["starts"] = "together"
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile")}
@@ -238,7 +241,11 @@ def run_cell(cell: Cell) -> Outcome:
     prepared = set_up(cell)
     simulation = prepared.simulation
     # Ways that are chosen by queues fill them up slowly: means hold still for tens of messages, and go on to grow.
-    latency = measure(simulation, prepared.measured, cell.setting.effort, whole=cell.setting.adaptive)
+    # Large messages of a recorded run are rare: means hold still before the first of them.
+    (measured,) = (each for each in cell.workloads if each.name == cell.measured)
+    at_intervals = measured.role is Role.PROFILE and not measured.follows_time_line
+    whole = cell.setting.adaptive or at_intervals
+    latency = measure(simulation, prepared.measured, cell.setting.effort, whole=whole)
     limits = {each.name: each.limit for each in cell.workloads if each.limit and each.name in cell.running}
     limit = np.array([limits.get(simulation.jobs[job].name, 0) for job in simulation.job_of_client], np.uint64)
     chunk = simulation.network.ticks(_CHUNK_NS)

@@ -23,6 +23,21 @@ class _Open:
     end: int = 0
 
 
+def count_turns(client: Ints, done: Ints) -> Ints:
+    """Give how many messages its client had sent before each, in order of completion.
+
+    Args:
+        client: int64 [message].
+        done: int64 [client], messages of each before these; goes on with them.
+    """
+    order = np.argsort(client, kind="stable")
+    which, first, count = np.unique(client[order], return_index=True, return_counts=True)
+    turn = np.empty(len(client), np.int64)
+    turn[order] = np.arange(len(client)) - np.repeat(first, count) + np.repeat(done[which], count)
+    done[which] += count
+    return turn
+
+
 class Operations:
     """Finds the operations of a job among its messages, while it runs; keeps those alone that are under way.
 
@@ -51,11 +66,7 @@ class Operations:
         if not len(samples):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         client = samples["client"].astype(np.int64)
-        order = np.argsort(client, kind="stable")
-        which, first, count = np.unique(client[order], return_index=True, return_counts=True)
-        turn = np.empty(len(client), np.int64)
-        turn[order] = np.arange(len(client)) - np.repeat(first, count) + np.repeat(self._done[which], count)
-        self._done[which] += count
+        turn = count_turns(client, self._done)
         number = turn // self._steps[client]
         start = samples["start"].astype(np.int64)
         end = start + samples["ticks"].astype(np.int64)

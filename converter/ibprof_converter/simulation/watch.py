@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is kept of a simulation while it runs: latencies by job, client and time; queues over time.
 
-It is bounded, however long the run is.
+It is bounded, however long the run is. Messages that stay on a host have no latency; they are among the flows.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Give the messages of each client and the mean of their latencies in ns, nan where there are none."""
+        """Give each client's messages that left its host, and their mean latency in ns, nan where there are none."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0
@@ -185,16 +185,22 @@ class Watch:
         if not len(samples):
             return
         client = samples["client"]
+        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], samples["bytes"])
+        for number, operations in self._operations.items():
+            _, ticks = operations.note(samples)
+            self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
+        self._note_latencies(samples[samples["host"] != self.simulation.host_of_client[client]])
+
+    def _note_latencies(self, samples: npt.NDArray[Any]) -> None:
+        if not len(samples):
+            return
+        client = samples["client"]
         job = self.simulation.job_of_client[client]
         ns = samples["ticks"] * self.simulation.network.to_ns(1)
         for number in np.unique(job):
             self._histogram[number] += bin_values(ns[job == number])
-        for number, operations in self._operations.items():
-            _, ticks = operations.note(samples)
-            self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
         self._client_sum += np.bincount(client, ns, len(self._client_sum))
         self._client_count += np.bincount(client, minlength=len(self._client_count))
-        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], samples["bytes"])
         end = (samples["start"] + samples["ticks"]).astype(np.int64)
         while int(end[-1]) >= self._width * _MOMENTS:
             self._merge()
