@@ -77,3 +77,25 @@ def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     latency = measure_messages([100_000], limit=45)
     assert latency.is_settled
     assert latency.messages > 40  # but for what the test leaves out
+
+
+def test_what_is_beside_a_job_that_ended_is_no_result() -> None:
+    network = index_network(read_subnet("xgft:1:4:1@100"), Hardware())
+    jobs = [Job("measured", interval=1000), Job("short", limit=5)]
+    clients = [Client(0, 0, [Step(2, 4096)]), Client(1, 1, [Step(2, 1 << 20)])]
+    of_measured = np.array([True, False])
+    latency = measure(Simulation(network, jobs, clients), of_measured, Effort(background=5, least_warm_up=0))
+    assert not latency.is_settled
+    # 5 MiB take 419 us, and what shares their link with them 33 us more.
+    assert latency.note.startswith("job short had sent all after 453 us, and ")
+    longer = [jobs[0], Job("short", limit=500)]
+    assert measure(Simulation(network, longer, clients), of_measured, Effort(background=5)).is_settled
+
+
+def test_packet_hops_are_kept_to_however_large_messages_are() -> None:
+    network = index_network(read_subnet("xgft:1:4:1@100"), Hardware())
+    clients = [Client(host, 0, [Step((host + 1) % 4, 1 << 50)]) for host in range(4)]
+    simulation = Simulation(network, [Job("huge")], clients)
+    latency = measure(simulation, np.ones(4, bool), Effort(hops=1e6))
+    assert latency.note == "given up after 1e+06 packet hops"
+    assert simulation.state.packet_hops < 1e8

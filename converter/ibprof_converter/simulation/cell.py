@@ -123,6 +123,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
         described["measured"] = "whole"  # rounds of a time line; else all messages that the effort asks for
     if workload.role in SCHEDULES:
         described["starts"] = "together"
+        described["pauses"] = "alike"
     return described if runs else {name: described[name] for name in ("name", "role", "share", "profile")}
 
 

@@ -133,7 +133,30 @@ def measure(
     """
     round_ticks = max(job.round for job in simulation.jobs)
     if round_ticks:
-        return _Rounds(simulation, clients, effort, watch, whole, round_ticks).measure()
+        latency = _Rounds(simulation, clients, effort, watch, whole, round_ticks).measure()
+    else:
+        latency = _measure(simulation, clients, effort, watch, whole)
+    return _look_beside(latency, simulation, clients)
+
+
+def _look_beside(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
+    """A job that does not end says nothing of those beside it after they have ended."""
+    own = int(simulation.job_of_client[clients][0])
+    progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
+    for number, job in enumerate(simulation.jobs):
+        of_job = simulation.job_of_client == number
+        if number == own or simulation.jobs[own].limit or not job.limit or not of_job.any():
+            continue
+        ended_ns = simulation.network.to_ns(float(progress.last[of_job].max()))
+        if (progress.steps[of_job] >= job.limit).all() and ended_ns < until:
+            told = f"job {job.name} had sent all after {ended_ns / 1e3:.0f} us, and {until / 1e3:.0f} us were needed"
+            return replace(latency, is_settled=False, note=told)
+    return latency
+
+
+def _measure(
+    simulation: Simulation, clients: npt.NDArray[np.bool_], effort: Effort, watch: Watch | None, whole: bool
+) -> Latency:
     run = watch.run if watch else simulation.run
     taken: list[npt.NDArray[Any]] = []
     limit = _limits(simulation)
@@ -144,7 +167,7 @@ def measure(
     chunk = _first_chunk(simulation)
     operations = _Operations(simulation, clients)
     while True:
-        samples = run(simulation.state.now + chunk)
+        samples = run(simulation.state.now + chunk, effort.hops)
         operations.note(samples)
         state = simulation.state
         steps = simulation.look_at_clients().steps
@@ -157,13 +180,14 @@ def measure(
         ended = state.stop in {Stop.DONE, Stop.DEADLOCK}
         wanted = np.minimum(limit, first + looked_at + effort.messages)
         all_of = begun and bool((steps >= wanted)[clients].all())
-        if enough or all_of or ended or state.packet_hops > effort.hops:
+        ended = ended or state.packet_hops >= effort.hops
+        if enough or all_of or ended:
             samples = np.concatenate(taken) if taken else samples[:0]
             latency = operations.add_to(
                 _summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin)
             )
             settled = ((latency.is_settled and not whole) or all_of) and latency.operations >= operations.needed
-            if ended or settled or state.packet_hops > effort.hops:
+            if ended or settled:
                 stay = begun and not len(samples) and bool((steps > first)[clients].any())
                 return _judge(latency, simulation, all_of, effort, stay)
         if state.stop == Stop.TIME and state.now > _CHUNKS * chunk:
@@ -247,7 +271,9 @@ class _Rounds:
 
     def _is_over(self) -> bool:
         state = self._simulation.state
-        return state.stop in {Stop.DONE, Stop.DEADLOCK} or state.packet_hops > self._effort.hops or self._has_sent_all()
+        return (
+            state.stop in {Stop.DONE, Stop.DEADLOCK} or state.packet_hops >= self._effort.hops or self._has_sent_all()
+        )
 
     def _has_sent_all(self) -> bool:
         return bool((self._simulation.look_at_clients().steps >= self._limit)[self._clients].all())
@@ -257,7 +283,7 @@ class _Rounds:
         now = self._simulation.state.now
         if now > _CHUNKS * self._chunk and self._chunk * _CHUNKS < self._round:
             self._chunk *= 2
-        samples = self._run(min(now + self._chunk, until))
+        samples = self._run(min(now + self._chunk, until), self._effort.hops)
         self._operations.note(samples)
         due = self._find_due(samples)
         chosen = _leave_hosts(self._simulation, self._clients, samples) & (due >= self._begin)

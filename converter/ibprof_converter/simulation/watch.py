@@ -129,13 +129,13 @@ class Watch:
         self._operations = {job: Operations(simulation, job) for job in collectives}
         self._durations = {job: bin_values(np.zeros(0)) for job in collectives}
 
-    def run(self, until: int) -> npt.NDArray[Any]:
+    def run(self, until: int, hops: float = math.inf) -> npt.NDArray[Any]:
         """Go on as `Simulation.run` does, until a tick, many samples, or the end."""
         simulation = self.simulation
         taken = []
         while True:
             due = (len(self._looks) + 1) * self._width
-            taken.append(simulation.run(min(until, due)).copy())
+            taken.append(simulation.run(min(until, due), hops).copy())
             self._note(taken[-1])
             state = simulation.state
             if state.stop == Stop.TIME and state.now >= due:
