@@ -18,6 +18,7 @@ from ibprof_converter.simulation.rows import (
     add_busy,
     client_rows,
     describe_links,
+    find_busy,
     latency_rows,
     list_flows,
     load_ends,
@@ -122,6 +123,61 @@ def test_rows_say_what_happened(network: SimulatedNetwork) -> None:
     # A link sends 12.5 bytes in a ns, and packets take whole ticks.
     for end, column in enumerate(BUSY_COLUMNS):
         assert row[column] == pytest.approx(float(ends.bytes[end, 1]) / 12.5 / 1000, rel=2e-3)
+
+
+def test_when_a_client_had_sent_all_is_empty_before_that(network: SimulatedNetwork) -> None:
+    jobs = [Job("soon", limit=1), Job("late", limit=1000), Job("never")]
+    watch = Watch(Simulation(network, jobs, [Client(job, job, [Step(8 + job, 5000)]) for job in range(3)]))
+    watch.run(network.ticks(20_000))
+    rows = list(client_rows(watch))
+    assert [row["steps"] > 0 for row in rows] == [True, True, True]
+    assert [row["last_us"] is not None for row in rows] == [True, False, False]
+
+
+@pytest.mark.parametrize("reads", [0, 256])
+def test_what_stays_at_a_host_is_no_traffic(network: SimulatedNetwork, reads: int) -> None:
+    clients = [Client(host, 0, [Step(host, 60_000), Step((host + 5) % 16, 700)]) for host in range(16)]
+    watch = Watch(Simulation(network, [Job("some", limit=30, reads=reads)], clients))
+    watch.run(1 << 60)
+    flows = list_flows(watch)
+    assert set(flows.unplaced.values()) == {0}
+    found, simulated = load_links(flows, [network.subnet]), load_ends(watch.simulation)
+    assert (found.by_rail[0] == simulated.by_rail[0]).all()
+    assert found.bytes_on_host == 16 * 15 * (60_000 + reads)
+
+
+def test_bins_of_tiny_latencies_have_two_edges() -> None:
+    network = index_network(read_subnet("xgft:1:16:1"), Hardware(gbps=1e4, switch_ns=0.0))
+    clients = [Client(host, 0, [Step((host + 1) % 16, size) for size in range(1, 400)]) for host in range(16)]
+    watch = Watch(Simulation(network, [Job("tiny", limit=399)], clients))
+    watch.run(1 << 60)
+    rows = list(latency_rows(watch))
+    assert rows[0]["from_us"] == 0.0005
+    assert len(rows) > 10
+    assert all(row["from_us"] < row["to_us"] for row in rows)
+
+
+def test_an_end_is_busy_by_what_it_has_sent() -> None:
+    """Two hosts fill the link to a third: what they sent has arrived, or lies at the switch.
+
+    A lane's megabyte takes 8 ms to send: it counts when it was, but for a packet that is being sent.
+    """
+    network = index_network(read_subnet("xgft:1:3:1@1"), Hardware(lane_bytes=1_000_000))
+    jobs = [Job("one"), Job("two")]
+    simulation = Simulation(network, jobs, [Client(host, host, [Step(2, 1 << 30)]) for host in range(2)])
+    for milliseconds in (1, 10, 30, 100, 400):
+        simulation.run(network.ticks(milliseconds * 1e6))
+        ends, now, busy = simulation.look_at_ends(), simulation.state.now, find_busy(simulation)
+        to_last = int(network.port_end[0, network.egress[0, 2]])
+        sent = busy[network.host_end[:2]]
+        packet = 4096 * 8  # ns at 1 Gb/s
+        assert busy.sum(axis=1).max() <= now * (1 + 1e-12)
+        assert packet <= network.to_ns(now - busy[to_last].sum()) <= 2.1 * packet  # the first comes after one
+        lies = float(ends.queued[to_last]) * 8  # ns
+        assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
+    assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
+    # The switch's megabyte, and one of each host that waits for room there: 3 of 8 ms beside the 400.
+    assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 
 @pytest.mark.parametrize("reads", [0, 256])

@@ -11,13 +11,19 @@ import numpy as np
 
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_converter.simulation.cost import find_cycle_ns
+from ibprof_converter.simulation.engine import Stop
+from ibprof_converter.simulation.measure import Latency
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
+from ibprof_converter.simulation.rows import find_busy
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows that are tried, in cycles of the I/O job as it is."""
 
 _LOOKED_AT = 3e7
 """Packet hops after which loads of links are looked at."""
+
+_PARTS = 20
+"""In which a window's jitter is looked at."""
 
 COSTS_LITTLE = 0.95
 """Part of its rate that the I/O job must keep for a change to be recommended."""
@@ -104,20 +110,29 @@ def compare_ways(
     ways = []
     for name, changed, jobs in list_ways(setting, io, mpi):
         means: dict[bool, dict[str, float | None]] = {}
+        rate = None
         for beside in (False, True):
             means[beside] = {}
             for job in jobs:
                 found = [outcomes[_cell(changed, jobs, job.name, beside, seed).key].latency for seed in seeds]
                 settled = all(each.is_settled for each in found)
                 means[beside][job.name] = fmean(each.mean for each in found) if settled else None
-        request = means[True][io.name]
-        rate = None
-        if request is not None:
-            clients = int(set_up(_cell(changed, jobs, io.name, False, seeds[0])).measured.sum())
-            cycle = max(request + jobs[0].interval_ns, jobs[0].window_ns)
-            rate = clients * io.bytes / cycle * 1e9
+                if settled and beside and job.name == io.name:
+                    clients = int(set_up(_cell(changed, jobs, io.name, False, seeds[0])).measured.sum())
+                    rate = clients * io.bytes * 1e9 / fmean(_find_mean_cycle_ns(job, each) for each in found)
         ways.append(Way(name, changed, jobs, means[False], means[True], rate))
     return ways
+
+
+def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
+    """Give the mean time from one request of a client to its next.
+
+    Not the mean request or the window, whichever is more: only requests that are slower than it outlast a window.
+    """
+    lower, upper, messages = np.array(latency.histogram).T
+    taken = (lower + upper) / 2 + job.interval_ns
+    windows = job.window_ns * (1 + job.jitter * (np.arange(0.5, _PARTS) * 2 / _PARTS - 1))
+    return float(np.average(np.maximum(taken[:, None], windows).mean(axis=1), weights=messages))
 
 
 def recommend(ways: Sequence[Way], mpi: str) -> Way | None:
@@ -143,11 +158,12 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
     """
     simulation = set_up(cell).simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
-    while simulation.state.packet_hops < _LOOKED_AT and simulation.state.now < network.ticks(1e8):
-        simulation.run(simulation.state.now + network.ticks(1e6))
-    loads = simulation.look_at_ends()
-    busy = loads.busy / max(simulation.state.now, 1)
-    shared = np.flatnonzero((loads.bytes > 0).all(axis=1))
+    while (state := simulation.state).packet_hops < _LOOKED_AT and state.now < network.ticks(1e8):
+        if state.stop in {Stop.DONE, Stop.DEADLOCK}:
+            break
+        simulation.run(state.now + network.ticks(1e6))
+    busy = find_busy(simulation) / max(state.now, 1)
+    shared = np.flatnonzero((simulation.look_at_ends().bytes > 0).all(axis=1))
     worst = shared[np.argsort(-busy[shared].sum(axis=1), kind="stable")][:most]
     links = [
         SharedLink(

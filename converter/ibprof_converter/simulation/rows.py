@@ -55,12 +55,14 @@ def list_flows(watch: Watch) -> Traffic:
     reads = np.array([each.reads for each in simulation.jobs], np.uint64)[job]
     asks = reads > 0  # then it is the host that sends the bytes, and the client sent its requests
     source = np.concatenate([np.where(asks, host, client), client[asks]])
+    destination = np.concatenate([np.where(asks, client, host), host[asks]])
     size = np.concatenate([flows.bytes, (reads * flows.messages.astype(np.uint64))[asks]])
+    between = int(size[source != destination].sum())  # hosts: what stays at one is not sent
     nothing, no_rank = np.zeros(len(source), np.int32), np.full(len(source), NO_RANK, np.int32)
     return Traffic(
         rail=nothing,
         source_lid=source,
-        destination_lid=np.concatenate([np.where(asks, client, host), host[asks]]),
+        destination_lid=destination,
         bytes=size,
         region=nothing,
         operation=nothing,
@@ -69,7 +71,7 @@ def list_flows(watch: Watch) -> Traffic:
         regions=(ALL,),
         operations=(ALL,),
         on_host_bytes=0,
-        unplaced={"of messages that had not arrived yet": state.bytes_sent - int(size.sum())},
+        unplaced={"of messages that had not arrived yet": state.bytes_sent - between},
         rail_source="single rail",
         origin="packet simulation",
         rank_lid=np.full((0, 1), NO_LID, np.int32),
@@ -82,7 +84,7 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
     """Give what is to be known of link ends beside bytes: a name, and float64 [link end]."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
-    busy = ends.busy / max(simulation.state.now, 1)
+    busy = find_busy(simulation) / max(simulation.state.now, 1)
     mean = queues.bytes.mean(axis=0) if len(queues.time_ns) else np.zeros(len(busy))
     by_job = [(f"busy with {job.name}, part of the time", busy[:, n]) for n, job in enumerate(simulation.jobs)]
     return [
@@ -93,9 +95,26 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
     ]
 
 
+def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
+    """Give the ticks for which each link end has sent each job's bytes: float64 [link end, job].
+
+    The engine counts a packet when an end admits it. What an end has not sent yet is taken away, from all jobs by the
+    same part: the bytes that lie or wait there, but for packets that wait for room, which the end that holds them has
+    sent and the one that they want has not admitted.
+    """
+    network, ends = simulation.network, simulation.look_at_ends()
+    admitted = ends.busy.sum(axis=1).astype(float)
+    waiting = np.bincount(simulation.find_waits().ravel(), minlength=len(admitted)) * network.hardware.packet_bytes
+    unsent = np.maximum(ends.queued - waiting.astype(float), 0) * network.end_byte_ticks / 2**32
+    sent = np.clip(admitted - unsent, 0, simulation.state.now)
+    part = np.divide(sent, admitted, out=np.zeros(len(admitted)), where=admitted > 0)
+    busy: npt.NDArray[np.float64] = ends.busy * part[:, None]
+    return busy
+
+
 def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
     """Add `BUSY_COLUMNS` to rows of links.csv."""
-    fabric, busy = simulation.network.subnet.fabric, simulation.look_at_ends().busy
+    fabric, busy = simulation.network.subnet.fabric, find_busy(simulation)
     end_of = {
         (f"0x{int(fabric.node_guid[node]):016x}", int(port)): end
         for end, (node, port) in enumerate(zip(fabric.link_node.ravel(), fabric.link_port.ravel(), strict=True))
@@ -103,11 +122,11 @@ def add_busy(simulation: Simulation, rows: Iterable[Row]) -> Iterator[Row]:
     jobs = {job.name: number for number, job in enumerate(simulation.jobs)}
     for row in rows:
         ticks = (
-            int(busy[end_of[row[f"{end}_guid"], row[f"{end}_port"]], jobs[row["job"]]]) if row["job"] in jobs else 0
+            busy[end_of[row[f"{end}_guid"], row[f"{end}_port"]], jobs[row["job"]]] if row["job"] in jobs else 0.0
             for end in "ab"
         )
         yield row | {
-            column: _us(simulation.network.to_ns(each)) for column, each in zip(BUSY_COLUMNS, ticks, strict=True)
+            column: _us(simulation.network.to_ns(float(each))) for column, each in zip(BUSY_COLUMNS, ticks, strict=True)
         }
 
 
@@ -115,7 +134,7 @@ def latency_rows(watch: Watch) -> Iterator[Row]:
     """Yield how many messages of each job took how long: `LATENCY_COLUMNS`, bins without messages left out."""
     for number, job in enumerate(watch.simulation.jobs):
         for lower, upper, messages in list_bins(watch.histogram(number)):
-            yield {"job": job.name, "from_us": _us(lower), "to_us": _us(upper), "messages": messages}
+            yield {"job": job.name, **_edges(lower, upper), "messages": messages}
 
 
 def operation_rows(watch: Watch) -> Iterator[Row]:
@@ -123,14 +142,14 @@ def operation_rows(watch: Watch) -> Iterator[Row]:
     for number, job in enumerate(watch.simulation.jobs):
         counts = watch.operations(number)
         for lower, upper, operations in list_bins(counts) if counts is not None else ():
-            yield {"job": job.name, "from_us": _us(lower), "to_us": _us(upper), "operations": operations}
+            yield {"job": job.name, **_edges(lower, upper), "operations": operations}
 
 
 def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row a client: `CLIENT_COLUMNS`.
 
-    `messages` and `mean_us` are of those sampled, `last_us` is the time at which its last step was complete: where a
-    job has a limit, the time that the client took for all of its bytes, from the simulation's start.
+    `messages` and `mean_us` are of those sampled, `last_us` is the time from the simulation's start at which its last
+    step was complete: None before that, and where the job has no limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric
@@ -138,15 +157,16 @@ def client_rows(watch: Watch) -> Iterator[Row]:
     progress = simulation.look_at_clients()
     for client, (job, host) in enumerate(zip(simulation.job_of_client, simulation.host_of_client, strict=True)):
         node = int(fabric.port_node[network.host_port[host]])
+        steps, limit = int(progress.steps[client]), simulation.jobs[job].limit
         yield {
             "job": simulation.jobs[job].name,
             "guid": f"0x{int(fabric.node_guid[node]):016x}",
             "name": fabric.node_name[node],
             "messages": int(messages[client]),
             "mean_us": _us(float(mean[client])),
-            "steps": int(progress.steps[client]),
+            "steps": steps,
             "bytes": int(progress.bytes[client]),
-            "last_us": _us(network.to_ns(int(progress.last[client]))) if progress.steps[client] else None,
+            "last_us": _us(network.to_ns(int(progress.last[client]))) if 0 < limit <= steps else None,
         }
 
 
@@ -188,6 +208,11 @@ def name_end(simulation: Simulation, end: int) -> str:
     fabric = simulation.network.subnet.fabric
     node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
     return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"
+
+
+def _edges(lower_ns: float, upper_ns: float) -> Row:
+    """Give the edges of a bin, the narrowest of which is 1/128 ns wide."""
+    return {"from_us": round(lower_ns / 1000, 7), "to_us": round(upper_ns / 1000, 7)}
 
 
 def _us(ns: float) -> float | None:
