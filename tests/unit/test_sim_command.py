@@ -157,6 +157,40 @@ def test_bad_studies(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("hops", "ends"), [(1e10, True), (2e5, False)])
+def test_the_run_that_is_written_goes_on_to_the_end_of_jobs_that_end(hops: float, ends: bool, tmp_path: Path) -> None:
+    jobs = [
+        {"name": "io", "role": "io", "bytes": "1 MiB", "share": 0.5, "limit": 40},
+        {"name": "mpi", "role": "pairs", "bytes": "4 KiB", "interval": "20 us", "share": 0.5},
+    ]
+    study = write_study(tmp_path, jobs=jobs, effort={"messages": 10, "background": 1, "hops": hops})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    with (tmp_path / "out" / "clients.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["steps"] == "40" for row in rows if row["job"] == "io"} == {ends}
+    assert {row["last_us"] != "" for row in rows if row["job"] == "io"} == {ends}
+    assert {row["last_us"] for row in rows if row["job"] == "mpi"} == {""}
+    if ends:
+        with (tmp_path / "out" / "latencies.csv").open(newline="") as file:
+            messages = sum(int(row["messages"]) for row in csv.DictReader(file) if row["job"] == "io")
+        assert messages == 40 * 12
+
+
+def test_files_of_another_study_are_not_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output, effort = tmp_path / "out", {"messages": 2, "background": 1, "hops": 1e5}
+    ring = write_study(tmp_path, jobs=[{"name": "a", "role": "ring", "bytes": "4 B"}], measured="a", effort=effort)
+    assert main(["run", str(ring), "-o", str(output), "--workers", "1"]) == 0
+    assert "operations.csv" in capsys.readouterr().err
+    study = write_study(tmp_path, effort=effort)
+    assert main(["run", str(study), "-o", str(output), "--workers", "1", "--stored"]) == 0
+    assert "links.csv" not in capsys.readouterr().err
+    assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+    told = capsys.readouterr().err
+    assert "links.csv" in told
+    assert "operations.csv" not in told
+    assert not (output / "operations.csv").exists()
+
+
 def test_numbers_as_people_write_them(tmp_path: Path) -> None:
     study = write_study(tmp_path, hardware={"gbps": "HERE", "tick_ns": "THERE"})
     study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))

@@ -115,7 +115,7 @@ def _run_study(arguments: argparse.Namespace) -> None:
     with open_pool(arguments.workers) as pool:
         if pool is not None:
             results, means = _run(cells, pool, arguments)
-            _report(arguments.output, arguments.name, setting, results, study.conclude(means))
+            _report(arguments, arguments.name, setting, results, study.conclude(means))
 
 
 def _draw(arguments: argparse.Namespace) -> None:
@@ -147,7 +147,7 @@ def _run_own(arguments: argparse.Namespace) -> None:
         cells = read_study(arguments.study)
         tell_of_one_host(cells[0].workloads)
         results, means = _run(cells, pool, arguments)
-        _report(arguments.output, arguments.study.stem, cells[0].setting, results, _conclude(means))
+        _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
 
 
 def _conclude(means: Sequence[Mean]) -> dict[str, Any]:
@@ -192,7 +192,10 @@ def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -
     return results, means
 
 
-def _report(folder: Path, name: str, setting: Setting, results: Sequence[Row], concluded: Mapping[str, Any]) -> None:
+def _report(
+    arguments: argparse.Namespace, name: str, setting: Setting, results: Sequence[Row], concluded: Mapping[str, Any]
+) -> None:
+    folder = arguments.output
     summary = {
         "study": name,
         "fabric": setting.fabric,
@@ -205,7 +208,8 @@ def _report(folder: Path, name: str, setting: Setting, results: Sequence[Row], c
     }
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="ascii")
     print(json.dumps(concluded, indent=2))
-    files = ", ".join((RESULTS, MEANS, "summary.json", *(name for name in FILES if (folder / name).exists())))
+    of_run = [] if arguments.stored else [each for each in FILES if (folder / each).exists()]
+    files = ", ".join((RESULTS, MEANS, "summary.json", *of_run))
     print(f"{NAME}: {len(results)} simulations in {folder}: {files}", file=sys.stderr)
     for note, rows in Counter(row["note"] for row in results if not row["is_settled"]).most_common():
         print(f"{NAME}: {rows} of them have no mean that is settled, and empty cells: {note}", file=sys.stderr)

@@ -15,7 +15,7 @@ from ibprof_converter.outputs.picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
 from ibprof_converter.outputs.run_chart import draw_run
 from ibprof_converter.simulation import rows
-from ibprof_converter.simulation.cell import Cell, load_network, set_up
+from ibprof_converter.simulation.cell import Cell, load_network, run_to_limits, set_up
 from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.roles import Role, Workload
 from ibprof_converter.simulation.watch import Watch
@@ -39,18 +39,24 @@ FILES = (
 )
 """What `write_run` leaves in a folder; `operations.csv` where a job is a collective."""
 
+_PARTS = 40
+"""Of the time so far: by one of them a run goes on at a time."""
+
 _HOPS_MOST = 5e7
 """Packet hops after which a run that is only looked at is cut short."""
 
 
 def write_run(folder: Path, cell: Cell) -> None:
-    """Simulate a cell once more, this time with all jobs' messages noted, and write `FILES`."""
+    """Simulate a cell once more, this time with all jobs' messages noted, and write `FILES`; older ones go."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
     subnet, _, _ = load_network(cell.setting.fabric, cell.setting.hardware)
     prepared = set_up(cell, sampled=cell.running)
     simulation = prepared.simulation
     watch = Watch(simulation)
     effort = replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST))
     measure(simulation, prepared.measured, effort, watch)
+    run_to_limits(simulation, effort.hops, lambda now: watch.run(now + now // _PARTS + 1, effort.hops))
     loads, layouts = rows.load_ends(simulation), lay_out([subnet.fabric])
     columns = (*link_columns(loads), *rows.BUSY_COLUMNS)
     links = rows.add_busy(simulation, link_rows([subnet.fabric], layouts, loads))

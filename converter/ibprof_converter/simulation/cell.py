@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -247,27 +247,41 @@ def run_cell(cell: Cell) -> Outcome:
     at_intervals = measured.role is Role.PROFILE and not measured.follows_time_line
     whole = cell.setting.adaptive or at_intervals
     latency = measure(simulation, prepared.measured, cell.setting.effort, whole=whole)
-    limits = {each.name: each.limit for each in cell.workloads if each.limit and each.name in cell.running}
-    limit = np.array([limits.get(simulation.jobs[job].name, 0) for job in simulation.job_of_client], np.uint64)
-    chunk = simulation.network.ticks(_CHUNK_NS)
-    while (simulation.look_at_clients().steps < limit).any():
-        state = simulation.state
-        if state.stop in {Stop.DONE, Stop.DEADLOCK} or state.packet_hops > cell.setting.effort.hops:
-            break
-        simulation.run(state.now + chunk)
+    chunk, hops = simulation.network.ticks(_CHUNK_NS), cell.setting.effort.hops
+    run_to_limits(simulation, hops, lambda now: simulation.run(now + chunk, hops))
     return Outcome(
         key=cell.key,
         latency=latency,
         packet_hops=simulation.state.packet_hops,
         cpu_seconds=time.process_time() - begin,
-        whole_ns=_find_whole_times(prepared, limit),
+        whole_ns=_find_whole_times(prepared),
     )
 
 
-def _find_whole_times(prepared: Prepared, limit: npt.NDArray[np.uint64]) -> dict[str, list[float]]:
+def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
+    """Go on until the clients that are to end have ended, or there were so many packet hops.
+
+    Args:
+        simulation: as it is now.
+        hops: packet hops after which it is given up.
+        go_on: for a while, from a tick.
+    """
+    limit = _limit_clients(simulation)
+    while (simulation.look_at_clients().steps < limit).any():
+        state = simulation.state
+        if state.stop in {Stop.DONE, Stop.DEADLOCK} or state.packet_hops >= hops:
+            break
+        go_on(state.now)
+
+
+def _limit_clients(simulation: Simulation) -> npt.NDArray[np.uint64]:
+    return np.array([job.limit for job in simulation.jobs], np.uint64)[simulation.job_of_client]
+
+
+def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
     """Give how long each client of a job took from its first start; none where one of them has not come to its end."""
     simulation = prepared.simulation
-    progress = simulation.look_at_clients()
+    progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
     whole = {}
     for number, job in enumerate(simulation.jobs):
         of_job = simulation.job_of_client == number
