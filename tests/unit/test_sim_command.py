@@ -127,6 +127,17 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"jobs": [{"name": "a", "role": "bcast", "bytes": "4 B", "limit": 9}]}, 3, "limit to be of a job whose role"),
         ({"jobs": [{"name": "a", "role": "ring", "bytes": "4 B", "reads": "1 B"}]}, 3, "reads to be of a job"),
         ({"jobs": [{"name": "a", "role": "profile", "profile": "p.otf2", "jitter": 0.1}]}, 3, "a time line is as"),
+        (
+            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4 GiB"}]},
+            3,
+            "reads to be a quantity such as 4 B (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), 4294967295 B at most, found",
+        ),
+        (
+            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "interval": "900 s"}], "hardware": {"gbps": 1e6}},
+            3,
+            "take 1.4e+16 ticks of 6.4e-05 ns, more than 9.0e+15",
+        ),
+        ({"effort": {"messages": 0}}, 3, "effort.messages to be a number from 1"),
         ({"hardware": {"lane_bytes": 100}}, 3, "at least packet_bytes"),
         ({"hardware": {"lane_bites": 100}}, 3, "lane_bites"),
         ({"hardware": {"lane_bytes": 1 << 40}}, 3, "hardware.lane_bytes to be a number from 1 to"),
@@ -155,6 +166,21 @@ def test_bad_studies(
     study = write_study(tmp_path, **({"measured": "a"} if changes.get("jobs") else {}), **changes)
     assert main(["run", str(study), "-o", str(tmp_path / "out")]) == status
     assert said in capsys.readouterr().err
+
+
+def test_requests_of_as_many_bytes_as_are_counted(tmp_path: Path) -> None:
+    job = {"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4294967295 B"}
+    study = write_study(tmp_path, jobs=[job], measured="a", effort={"hops": 1e5})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+
+
+def test_a_warm_up_of_nothing(tmp_path: Path) -> None:
+    effort = {"warm_up": 0, "least_warm_up": 0, "background": 0, "messages": 2, "precision": 0}
+    study = write_study(tmp_path, effort=effort)
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    for cell in json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]:
+        assert cell["is_settled"]
+        assert (cell["messages"] >= 24, cell["left_out_us"]) == (True, 0)
 
 
 @pytest.mark.parametrize(("hops", "ends"), [(1e10, True), (2e5, False)])

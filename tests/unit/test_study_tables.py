@@ -330,6 +330,8 @@ def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture
         (["threshold", "--fabric", "xgft:1:4:1@100", "--servers", "4"], 2, "fewer than the fabric's 4 hosts"),
         (["threshold", "--fabric", "xgft:1:4:1@100", "--share", "0"], 5, "too small"),
         (["threshold", "--lane", "100"], 2, "--lane"),
+        (["threshold", "--seeds", "1001"], 2, "from 1 to 1000"),
+        (["advise", "--io", "1MiB@1000000s", "--mpi", "4KiB", "--fabric", "xgft:1:8:1", "--gbps", "1e6"], 5, "ticks"),
         (["advise", "--io", "4MiB", "--mpi", "nothing.otf2"], 3, "nothing.otf2"),
         (["advise", "--io", "4MiB@soon", "--mpi", "4KiB"], 2, "soon"),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path
 from ibprof_converter.simulation.network import RANGES
 from ibprof_converter.simulation.patterns import THESIS_FABRIC
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.study_file import UNITS_OF_SIZE, UNITS_OF_TIME
+from ibprof_converter.simulation.study_file import MOST_SEEDS, UNITS_OF_SIZE, UNITS_OF_TIME
 
 HOSTS_A_SERVER = 18
 """The thesis has 1,296 hosts and 72 servers."""
@@ -33,7 +33,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
-    parser.add_argument("--seeds", metavar="N", type=count, default=1, help="runs of each, drawn anew (default: 1)")
+    parser.add_argument("--seeds", metavar="N", type=_seeds, default=1, help="runs of each, drawn anew (default: 1)")
     parser.add_argument("--fabric", metavar="LST", help=f"default: {THESIS_FABRIC}")
     parser.add_argument(
         "--servers",
@@ -73,6 +73,10 @@ def _number(text: str, least: float, most: float) -> float:
     if not least <= value <= most:
         raise argparse.ArgumentTypeError(f"expected a number from {least:g} to {most:g}, found {text!r}")
     return value
+
+
+def _seeds(text: str) -> int:
+    return int(_number(str(count(text)), 1, MOST_SEEDS))
 
 
 def _packet(text: str) -> int:

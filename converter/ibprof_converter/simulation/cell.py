@@ -36,6 +36,9 @@ from ibprof_converter.simulation.roles import (
 MODEL = 3
 """Of the engine, the roles and the way of measuring: raised where the same cell gives other figures than before."""
 
+_MOST_TICKS = float(1 << 53)
+"""That a message and the time to the next one may take: 64 bits count them two thousand times over."""
+
 _CHUNK_NS = 5e6
 
 
@@ -206,15 +209,32 @@ class Prepared:
     starts: npt.NDArray[np.int64]
 
 
+def refuse_long_times(network: SimulatedNetwork, workload: Workload) -> None:
+    """Refuse what the engine's clock would come round with.
+
+    Raises:
+        InconsistentError: a message, its interval and window take too many ticks.
+    """
+    ticks = (workload.interval_ns + workload.window_ns) / network.tick_ns
+    ticks += workload.bytes * float(network.end_byte_ticks.max()) / 2**32
+    if ticks > _MOST_TICKS:
+        raise InconsistentError(
+            f"job {workload.name}: a message, its interval and window take {ticks:.1e} ticks of {network.tick_ns:g} "
+            f"ns, more than {_MOST_TICKS:.1e}"
+        )
+
+
 def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
     """Make a cell's simulation; `sampled` names jobs whose messages are looked at besides those of the measured one.
 
     Raises:
         InputError: the fabric cannot be read.
-        InconsistentError: the jobs do not fit on it, or its routes deadlock.
+        InconsistentError: the jobs do not fit on it, or their times are too long, or its routes deadlock.
     """
     setting = cell.setting
     _, network, lanes = load_network(setting.fabric, setting.hardware)
+    for each in cell.workloads:
+        refuse_long_times(network, each)
     if setting.adaptive:
         _refuse_adaptive_deadlock(setting.fabric)
     seats = seat(

@@ -14,7 +14,7 @@ import yaml
 
 from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
 from ibprof_converter.routing.generated.spec import is_generated
-from ibprof_converter.simulation.cell import Cell, Setting, load_network
+from ibprof_converter.simulation.cell import Cell, Setting, load_network, refuse_long_times
 from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import RANGES, Hardware
 from ibprof_converter.simulation.patterns import cells_of
@@ -52,7 +52,10 @@ sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
 files: beside this one, or else where the command is given
 """
 
+MOST_SEEDS = 1000
 _LARGEST = 1 << 50
+_MOST_READS = (1 << 32) - 1
+"""Bytes of a request, which the engine counts in 32 bits."""
 UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
@@ -150,15 +153,19 @@ class _Reader:
             raise self.fail(where, "a whole number", value)
         return int(number)
 
-    def quantity(self, where: str, value: object, units: Mapping[str, float], least: float) -> float:
+    def quantity(
+        self, where: str, value: object, units: Mapping[str, float], least: float, most: int = _LARGEST
+    ) -> float:
         match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
-        if match and match[2] in units and least <= (amount := float(match[1]) * units[match[2]]) <= _LARGEST:
+        if match and match[2] in units and least <= (amount := float(match[1]) * units[match[2]]) <= most:
             return amount
         if value == 0 and least == 0:
             return 0.0
-        if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST:
+        if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return float(value)  # of bytes, as the keys say
-        raise self.fail(where, f"a quantity such as 4 {next(iter(units))} ({', '.join(units)})", value)
+        unit = next(iter(units))
+        at_most = "" if most == _LARGEST else f", {most} {unit} at most"
+        raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)
 
     def text(self, where: str, value: object) -> str:
         if value is None or isinstance(value, (list, dict)):
@@ -185,7 +192,7 @@ class _Reader:
         for name, each in given.items():
             kind = next(one.type for one in fields(of) if one.name == name)
             what = f"{where}.{name}"
-            least, most = RANGES.get(name, (1 if kind == "int" else 0, _LARGEST))
+            least, most = RANGES.get(name, (1 if name == "messages" else 0, _LARGEST))
             made[name] = (
                 self.whole(what, each, int(least), int(most)) if kind == "int" else self.number(what, each, least, most)
             )
@@ -232,7 +239,7 @@ def read_study(path: Path) -> list[Cell]:
         raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
     names = tuple(each.name for each in workloads)
     measured = reader.choice("measured", study.get("measured", names[-1]), names)
-    seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, 1000) + 1)
+    seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, MOST_SEEDS) + 1)
     _check_seats(reader, setting, workloads)
     return cells_of(setting, workloads, measured, seeds)
 
@@ -254,6 +261,11 @@ def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload
         raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
+    for number, each in enumerate(workloads, start=1):
+        try:
+            refuse_long_times(network, each)
+        except InconsistentError as error:
+            raise reader.fail(f"job {number}", "of times that are counted", error) from None
     random = np.random.default_rng(1)
     try:
         seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random)
@@ -289,7 +301,7 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
                 profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
-                reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0)),
+                reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
             )
         )
         _check_role(reader, where, job, made[-1])
