@@ -16,9 +16,11 @@ from ibprof.errors import InconsistentError
 from ibprof.profile import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation import replay
+from ibprof_converter.simulation.cell import Cell, Setting, run_cell
 from ibprof_converter.simulation.engine import Simulation, Stop
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.replay import lay_out_messages
+from ibprof_converter.simulation.results import list_results, list_whole_times
 from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
 
 COUNTS = [
@@ -219,3 +221,14 @@ def test_a_profile_runs_at_an_interval(network: SimulatedNetwork, tmp_path: Path
         assert len(gaps) > 20
     with pytest.raises(InconsistentError, match="1 of 3"):
         simulate(network, tmp_path / "profile.otf2", 100_000, share=1 / 16)
+
+
+def test_a_run_has_no_one_size_in_tables(tmp_path: Path) -> None:
+    write_archive(make_run(), tmp_path / "profile.otf2")
+    path = str(tmp_path / "profile.otf2")
+    workload = Workload("run", Role.PROFILE, 1, interval_ns=1000, share=1, limit=20, profile=path)
+    cell = Cell(Setting("xgft:2:4,4:1,4@100"), (workload,), ("run",), "run", 1)
+    outcomes = {cell.key: run_cell(cell)}
+    assert [row["bytes"] for row in list_whole_times([cell], outcomes)] == [None] * 4
+    (row,) = list_results([cell], outcomes)
+    assert (row["run_bytes"], row["run_limit"]) == (None, 20)

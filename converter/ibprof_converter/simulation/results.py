@@ -14,6 +14,7 @@ from typing import Any
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.cell import Cell, Outcome
 from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Latency
+from ibprof_converter.simulation.roles import Role
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]
@@ -61,7 +62,7 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
         pattern = (
             (
                 workload.role.value,
-                workload.bytes,
+                None if workload.role is Role.PROFILE else workload.bytes,
                 workload.interval_ns / 1e3,
                 workload.window_ns / 1e3,
                 workload.limit,
@@ -187,7 +188,7 @@ def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> 
     return [
         {
             "job": workload.name,
-            "bytes": workload.bytes * workload.limit,
+            "bytes": None if workload.role is Role.PROFILE else workload.bytes * workload.limit,
             "window_us": workload.window_ns / 1e3,
             "run": "baseline" if cell.is_alone else "interference",
             "seed": cell.seed,
