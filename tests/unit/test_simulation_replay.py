@@ -227,7 +227,7 @@ def test_a_run_has_no_one_size_in_tables(tmp_path: Path) -> None:
     write_archive(make_run(), tmp_path / "profile.otf2")
     path = str(tmp_path / "profile.otf2")
     workload = Workload("run", Role.PROFILE, 1, interval_ns=1000, share=1, limit=20, profile=path)
-    cell = Cell(Setting("xgft:2:4,4:1,4@100"), (workload,), ("run",), "run", 1)
+    cell = Cell(Setting("xgft:2:4,4:1,4@100", servers=0), (workload,), ("run",), "run", 1)
     outcomes = {cell.key: run_cell(cell)}
     assert [row["bytes"] for row in list_whole_times([cell], outcomes)] == [None] * 4
     (row,) = list_results([cell], outcomes)
