@@ -17,6 +17,7 @@ import yaml
 from fabric_samples import find_sample
 
 from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation import results
 from ibprof_converter.simulation.measure import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import TABLE_5_1
@@ -120,6 +121,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 2}]}, 3, "from 0 to 1"),
         ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.001}]}, 3, "too small"),
         ({"jobs": [{"name": n, "role": "pairs", "bytes": "4 B", "share": 0.6} for n in "ab"]}, 3, "0.6 + 0.6"),
+        ({"jobs": [{"name": "packet", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be of its own"),
         ({"jobs": [{"name": "a", "role": "allreduce"}]}, 3, "no bytes"),
         ({"jobs": [{"name": "a", "role": "profile", "bytes": "4 B"}]}, 3, "no profile"),
         ({"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]}, 3, "nothing.otf2"),
@@ -310,3 +312,12 @@ def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=120)[1] == "ibprof-sim: interrupted\n"
     assert process.returncode == 130
+
+
+def test_what_parquet_needs_is_missed_before_anything_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(results, "find_spec", lambda _name: None)
+    assert main(["run", str(write_study(tmp_path)), "-o", str(tmp_path / "out"), "--parquet"]) == 4
+    assert "Parquet needs pyarrow" in capsys.readouterr().err
+    assert list((tmp_path / "out").iterdir()) == []

@@ -30,7 +30,7 @@ from ibprof_converter.cli.sim_questions import (
     advise,
     find_own_threshold,
     tell_of_fabric,
-    tell_of_one_host,
+    tell_of_profiles,
 )
 from ibprof_converter.outputs.charts import draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
@@ -48,6 +48,7 @@ from ibprof_converter.simulation.results import (
     is_means,
     list_results,
     list_whole_times,
+    need_parquet,
     read_means,
     write_table,
 )
@@ -145,7 +146,7 @@ def _run_own(arguments: argparse.Namespace) -> None:
         if pool is None:
             return
         cells = read_study(arguments.study)
-        tell_of_one_host(cells[0].workloads)
+        tell_of_profiles(cells[0].workloads)
         results, means = _run(cells, pool, arguments)
         _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
 
@@ -173,6 +174,8 @@ def _print_estimate(cells: Sequence[Cell], workers: int) -> None:
 def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -> tuple[list[Row], list[Row]]:
     folder: Path = arguments.output
     folder.mkdir(parents=True, exist_ok=True)
+    if arguments.parquet:
+        need_parquet()
     tell_of_fabric(cells[0].setting.fabric)
     # What cannot be is to be known before anything was simulated, and from the process that can say so.
     for cell in {cell.setting: cell for cell in cells}.values():

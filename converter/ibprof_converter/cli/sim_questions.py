@@ -102,7 +102,7 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
     with open_pool(arguments.workers) as pool:
         if pool is None:
             return
-        tell_of_one_host([mpi])
+        tell_of_profiles([mpi])
         tell_of_fabric(setting.fabric)
         if not can_route_adaptively(setting.fabric):
             print("ibprof-sim: adaptive routing is not tried: it can deadlock on this fabric", file=sys.stderr)
@@ -119,11 +119,17 @@ def advise(arguments: argparse.Namespace, setting: Setting) -> None:
         print(_tell_ways(ways, best, links, shared))
 
 
-def tell_of_one_host(workloads: Iterable[Workload]) -> None:
-    """Say on stderr which recorded runs are given more hosts than they had."""
+def tell_of_profiles(workloads: Iterable[Workload]) -> None:
+    """Say on stderr which recorded runs are given more hosts than they had, and of which not all messages are sent."""
     for each in workloads:
-        if each.profile and load_messages(Path(each.profile), with_times=each.follows_time_line).was_on_one_host:
+        if not each.profile:
+            continue
+        recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
+        if recorded.was_on_one_host:
             told = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
+            print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
+        if recorded.one_of > 1:
+            told = f"has so many messages that one of {recorded.one_of} is sent, in each size"
             print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
 
 

@@ -7,6 +7,7 @@ import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -201,6 +202,16 @@ def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> 
     ]
 
 
+def need_parquet() -> None:
+    """Make sure that Parquet can be written.
+
+    Raises:
+        MissingToolError: pyarrow is not installed.
+    """
+    if not find_spec("pyarrow"):
+        raise MissingToolError("Parquet needs pyarrow: pip install 'ibprof[parquet]'")
+
+
 def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows as CSV, or as Parquet where the name says so; None is an empty cell.
 
@@ -208,11 +219,10 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         MissingToolError: pyarrow is not installed.
     """
     if path.suffix == ".parquet":
-        try:
-            import pyarrow as pa  # noqa: PLC0415  (an extra)
-            import pyarrow.parquet as pq  # noqa: PLC0415
-        except ImportError:
-            raise MissingToolError("Parquet needs pyarrow: pip install 'ibprof[parquet]'") from None
+        need_parquet()
+        import pyarrow as pa  # noqa: PLC0415  (an extra)
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
         pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), str(path))
         return
     with path.open("w", newline="", encoding="utf-8") as file:

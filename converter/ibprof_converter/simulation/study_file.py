@@ -64,6 +64,9 @@ KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "ha
          "jobs")  # fmt: skip
 JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile")
 
+_TAKEN = ("packet", "lane", "half")
+"""Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
+
 _NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
 """What a job of a role must have, where it is not bytes."""
 
@@ -288,7 +291,7 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
         name = reader.text(f"{where}'s name", job["name"])
         if not name.isprintable() or not name.strip():
             raise reader.fail(f"{where}'s name", "printable", name)
-        if name in {each.name for each in made}:
+        if name in {*(each.name for each in made), *_TAKEN}:
             raise reader.fail(f"{where}'s name", "of its own", name)
         made.append(
             Workload(
