@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of docs/thesis/interference.md from the results beside it; --check says whether they are so."""
+"""Writes what docs/thesis/interference.md has from the results beside it; --check says whether it is so."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import thesis_chapter5
 import thesis_chapter6
-from thesis_results import ALL_SEEDS, KB, PAGE, STUDIES, Row, find
+from thesis_facts import FACTS, list_lacks, write_steady
+from thesis_results import ALL_SEEDS, KB, PAGE, STUDIES, Row, find, show
 
 CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAIMS}
 
@@ -38,7 +42,7 @@ def write_parameters() -> str:
             (find("parameters", "io", "baseline", **here, io_interval_us=1000.0), "mean_us"),
             (find("parameters", "mpi", "interference", **here, job_placement="random-switch"), "slowdown"),
         ])  # fmt: skip
-        said = [_say(None if row is None else row[column], column) for row, column in found[-1]]
+        said = ["" if row is None else show(row, column, _DIGITS[column], _UNITS[column]) for row, column in found[-1]]
         lines.append(f"| {here['lane_bytes'] / 1024:g} KiB | {here['packet_bytes']:g} B | {here['switch_ns']:g} ns | "
                      f"{here['routing']} | {' | '.join(said)} |")  # fmt: skip
     ranges = []
@@ -51,10 +55,11 @@ def write_parameters() -> str:
     return "\n".join(lines)
 
 
-def _say(value: float | None, column: str) -> str:
-    if value is None:
-        return ""
-    return f"{value:.2f}" if column == "slowdown" else f"{value:.0f} us"
+_DIGITS, _UNITS = {"slowdown": 2, "mean_us": 0}, {"slowdown": "", "mean_us": " us"}
+
+
+def _say(value: float, column: str) -> str:
+    return f"{value:.{_DIGITS[column]}f}{_UNITS[column]}"
 
 
 def write_progress() -> str:
@@ -67,19 +72,28 @@ def write_progress() -> str:
     return "\n".join(lines)
 
 
+TABLES: dict[str, Callable[[], str]] = {
+    **{name: partial(write_claims, name) for name in CLAIMS},
+    "parameters": write_parameters,
+    "progress": write_progress,
+    "lacks": list_lacks,
+    "steady": write_steady,
+}
+_MARK = re.compile(r"(<!-- (table|fact): ([\w-]+) -->\n?).*?(<!-- end -->)", re.DOTALL)
+
+
 def fill(page: str) -> str:
-    """Put the tables of today's results between their marks."""
-    tables = {name: write_claims(name) for name in CLAIMS}
-    tables |= {"parameters": write_parameters(), "progress": write_progress()}
-    for name, table in tables.items():
-        begin = page.index(f"<!-- table: {name} -->\n") + len(f"<!-- table: {name} -->\n")
-        page = page[:begin] + table + "\n" + page[page.index("<!-- end -->", begin) :]
-    return page
+    """Put the tables and facts of today's results between their marks."""
+
+    def write(mark: re.Match[str]) -> str:
+        return mark[1] + (TABLES[mark[3]]() + "\n" if mark[2] == "table" else FACTS[mark[3]]()) + mark[4]
+
+    return _MARK.sub(write, page)
 
 
 if __name__ == "__main__":
     before = PAGE.read_text(encoding="utf-8")
     after = fill(before)
     if "--check" in sys.argv:
-        sys.exit(0 if before == after else f"{PAGE}: its tables are not those of the results beside it")
+        sys.exit(0 if before == after else f"{PAGE}: its tables and figures are not those of the results beside it")
     PAGE.write_text(after, encoding="utf-8")

@@ -72,3 +72,36 @@ def test_neither_newer_outcomes_nor_those_of_a_killed_run_are_lost(studies: Modu
     again = tmp_path / "again"
     studies.unpack(tables, again)
     assert find_stored(cells, again).keys() == all_of_them.keys()
+
+
+def test_the_page_has_every_fact_and_only_those() -> None:
+    page = PAGE.read_text()
+    marks = re.findall(r"<!-- (?:table|fact): ([\w-]+) -->\n?(.*?)<!-- end -->", page, re.DOTALL)
+    assert all(text.strip() for _, text in marks)
+    assert page.count("<!-- end -->") == len(marks) == page.count("<!-- table: ") + page.count("<!-- fact: ")
+
+
+@pytest.fixture(scope="module")
+def results() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        return importlib.import_module("thesis_results")
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+
+
+def test_the_rule_of_the_page_by_its_own_examples(results: ModuleType) -> None:
+    assert [results.adds_as(ours, 1.9) for ours in (1.71, 1.73, 2.07, 2.09)] == [False, True, True, False]
+    assert [results.adds_as(ours, 1.112) for ours in (1.088, 1.091, 1.133, 1.136)] == [False, True, True, False]
+    assert [results.is_none(ours) for ours in (0.89, 0.91, 1.09, 1.11)] == [False, True, True, False]
+    assert [results.is_some(ours) for ours in (0.5, 1.09, 1.11)] == [False, False, True]
+
+
+def test_an_order_bears_steps_back_within_their_intervals(results: ModuleType) -> None:
+    def grows(*means: float) -> bool:
+        return bool(results.grows([{"slowdown": mean, "slowdown_half": 0.1} for mean in means]))
+
+    assert grows(1, 2, 3)
+    assert grows(1, 2, 1.9, 3)
+    assert not grows(1, 2, 1.7, 3)
+    assert not grows(1.1, 1)

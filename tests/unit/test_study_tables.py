@@ -201,6 +201,39 @@ def test_all_figures_are_drawn_from_stored_results(every_study: Path, tmp_path: 
     assert {path.name for path in tmp_path.iterdir()} == {f"figure-{name}.png" for name in FIGURES}
 
 
+def texts_of(figure: Path) -> str:
+    return " ".join(re.findall(r"<!-- (.*?) -->", figure.read_text()))
+
+
+def test_a_folder_of_another_setting_is_drawn_and_says_so(tmp_path: Path) -> None:
+    for study, options, figure, said in (
+        ("placement", ["--adaptive"], "6.2", "adaptive routing"),
+        ("throttle", ["--server-placement", "spread"], "6.7", "spread servers"),
+    ):
+        assert main(["study", study, *MACHINE, *options, "-o", str(tmp_path / study)]) == 0
+        assert main(["charts", str(tmp_path / study), "--format", "svg", "-o", str(tmp_path / "figures")]) == 0
+        assert said in texts_of(tmp_path / "figures" / f"figure-{figure}.svg")
+    assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A, of which --quick has nothing
+
+
+def test_figures_tell_what_is_missing_and_of_fewer_seeds(every_study: Path, tmp_path: Path) -> None:
+    means = [{**row, "seeds": 5.0, "mean_half_us": 1.0} for row in read_means([every_study / "scaling" / "means.csv"])]
+    draw_figures(means, tmp_path, "svg")
+    assert "whisker" in texts_of(tmp_path / "figure-5.10.svg")
+    assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
+    beside = [row for row in means if (row["measured"], row["run"]) == (IO, "interference")]
+    beside[0]["seeds"] = 1.0
+    beside[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: it still grows"}
+    beside[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
+    draw_figures(means, tmp_path, "svg")
+    told = texts_of(tmp_path / "figure-5.10.svg")
+    assert all(word in told for word in ("hollow: fewer seeds", "x: not simulated", "~: no steady state"))
+    assert draw_figures([{**row, "mean_us": None, "slowdown": None} for row in means], tmp_path / "none") == (
+        [],
+        list(FIGURES),
+    )
+
+
 def test_figures_without_results_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert draw_figures([], tmp_path) == ([], list(FIGURES))
     assert main(["charts", str(tmp_path), "-o", str(tmp_path)]) == 3

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters of bars, one for each row of a table of means.
 
-A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean (figure 5.2).
+A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean (figure 5.2), whose
+whisker is its interval over seeds. What is of fewer seeds is hollow, what has no mean is a mark at the foot.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter
 
 Row = Mapping[str, Any]
@@ -24,7 +26,7 @@ class Bar:
     """One bar of a cluster.
 
     Attributes:
-        row: of the table of means; None leaves its place empty.
+        row: of the table of means; of None, or one without a mean, there is a mark.
         colour: of it.
     """
 
@@ -55,6 +57,25 @@ def choose_shades(count: int) -> list[str]:
     return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
 
 
+WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
+"""Labels of what has been drawn; those that begin so are in no legend."""
+
+
+def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666") -> None:
+    """Say at the foot of a chart that there is no mean."""
+    unsteady = row is not None and "no steady state" in row["note"]
+    text = axes.text(x, 0.015, "~" if unsteady else "x", color=colour, fontsize=7, ha="center", va="bottom",
+                     transform=axes.get_xaxis_transform())  # fmt: skip
+    text.set_label(UNSTEADY if unsteady else ABSENT)
+
+
+def draw_interval(axes: Axes, x: float, value: float, half: float | None) -> None:
+    """Draw half an interval to either side of a value, seen on dark bars too."""
+    if half:
+        lines = axes.vlines(x, value - half, value + half, color="#111111", linewidth=0.8, label=WHISKER, zorder=3)
+        lines.set_path_effects([withStroke(linewidth=2, foreground="white")])
+
+
 def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, scale: str = "linear") -> None:
     """Draw clusters of bars.
 
@@ -69,13 +90,20 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     for place, bars in enumerate(clusters.values()):
         width = 0.84 / max(len(bars), 1)
         for number, bar in enumerate(bars):
-            if bar.row is None:
+            x, row = place - 0.42 + (number + 0.5) * width, bar.row
+            if row is None or row["mean_us"] is None:
+                mark_missing(axes, x, row)
                 continue
-            x = place - 0.42 + (number + 0.5) * width
-            low, high, row = bar.row["p25_us"], bar.row["p75_us"], bar.row
-            axes.bar(x, max(high - low, 0), 0.8 * width, low, color=bar.colour, alpha=0.75, linewidth=0)
+            low, high, fewer = row["p25_us"], row["p75_us"], row.get("has_fewer_seeds")
+            box = axes.bar(x, max(high - low, 0), 0.8 * width, low, color=bar.colour, alpha=0.75, linewidth=0)[0]
+            if fewer:
+                box.set(fill=False, edgecolor=bar.colour, alpha=1, linewidth=0.8, label=FEWER)
             axes.hlines(row["p50_us"], x - 0.45 * width, x + 0.45 * width, color=bar.colour, linewidth=1.6)
-            axes.plot(x, row["mean_us"], "o", color=bar.colour, markersize=3.2, markeredgecolor="white", mew=0.4)
+            draw_interval(axes, x, row["mean_us"], row.get("mean_half_us"))
+            edges = (bar.colour, "white") if not fewer else ("white", bar.colour)
+            axes.plot(
+                x, row["mean_us"], "o", color=edges[0], markersize=3.2, markeredgecolor=edges[1], mew=0.6, zorder=4
+            )
     axes.set_xticks(range(len(clusters)), list(clusters), fontsize=7)
     axes.set_xlim(-0.55, len(clusters) - 0.45)
     if scale == "linear":

@@ -8,6 +8,7 @@ Source: chapters 5 and 6 of the thesis on whose method ibprof stands.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -19,13 +20,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ibprof_converter.outputs.bar_clusters import (
+    ABSENT,
+    FEWER,
+    UNSTEADY,
+    WHISKER,
     Bar,
     Row,
     Rows,
     choose_shades,
     draw_clusters,
+    draw_interval,
     format_interval,
     format_size,
+    mark_missing,
 )
 from ibprof_converter.simulation.patterns import TABLE_5_1, US
 
@@ -41,6 +48,15 @@ _OF_NOBODY = {
 """Studies of one's own may have jobs of other names."""
 _SIZES = (4096.0, 524288.0, 4194304.0)
 _DOTS_PER_INCH = 120
+_USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
+"""The thesis's configuration."""
+_SETTINGS = {"routing": "{} routing", "server_placement": "{} servers", "job_placement": "{} jobs"}
+_MARKS = {
+    WHISKER: "whisker: 95 % interval of it over seeds",
+    FEWER: "hollow: fewer seeds than others",
+    ABSENT: "x: not simulated",
+    UNSTEADY: "~: no steady state",
+}
 
 
 def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
@@ -58,34 +74,55 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
     written, missing = [], []
     for name, draw in FIGURES.items():
         figure = draw(kept)
-        if figure is None:
+        if figure is None or not any(axes.has_data() for axes in figure.axes):
             missing.append(name)
             continue
         path = folder / f"figure-{name}.{suffix}"
         FigureCanvasAgg(figure)
-        figure.supxlabel("bar: 25th to 75th percentile    line: median    dot: mean", fontsize=8)
+        _explain(figure, kept)
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
         written.append(path)
     return written, missing
 
 
+def _explain(figure: Figure, means: Rows) -> None:
+    """Say what the marks are, what panels lack, and which setting is another than the thesis's."""
+    for axes in figure.axes:
+        if not axes.has_data():
+            title = axes.get_title()
+            axes.clear()
+            axes.set_axis_off()
+            axes.set_title(title, fontsize=9)
+            axes.text(0.5, 0.5, "not simulated", ha="center", transform=axes.transAxes)
+    used = {artist.get_label() for artist in figure.findobj()}
+    said = ["bar: 25th to 75th percentile", "line: median", "dot: mean"]
+    figure.supxlabel("    ".join([*said, *(text for label, text in _MARKS.items() if label in used)]), fontsize=8)
+    settings = {column: _find_usual(means, column) for column in _USUAL}
+    others = [_SETTINGS[column].format(value) for column, value in settings.items() if value != _USUAL[column]]
+    if others:
+        figure.suptitle(" - ".join(filter(None, (figure.get_suptitle(), ", ".join(others)))), fontsize=11)
+
+
 def choose_machine(means: Rows) -> list[Row]:
-    """Give the rows of the machine that most rows are of, those with a mean alone."""
+    """Give the rows of the machine that most rows are of, and of each whether it is of fewer seeds than others."""
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:
         return []
     chosen = of_machine.most_common(1)[0][0]
-    return [
-        {**_OF_NOBODY, **row}
-        for row in means
-        if tuple(row.get(column) for column in _MACHINE) == chosen and row["mean_us"] is not None
-    ]
+    rows = [row for row in means if tuple(row.get(column) for column in _MACHINE) == chosen]
+    seeds = max(row["seeds"] or 0 for row in rows)
+    return [{**_OF_NOBODY, **row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
+
+
+def _find_usual(rows: Rows, column: str) -> str:
+    """Give the thesis's setting, or where no row has it the one that most have."""
+    values = Counter(row[column] for row in rows)
+    return _USUAL[column] if _USUAL[column] in values or not values else values.most_common(1)[0][0]
 
 
 def pick(rows: Rows, **wanted: Any) -> list[Row]:
-    """Give the rows whose columns are as wanted; without other word, of the thesis's usual configuration."""
-    usual = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
-    each = {**usual, **wanted}
+    """Give the rows whose columns are as wanted; without other word, of the usual configuration."""
+    each = {**{column: _find_usual(rows, column) for column in _USUAL if column not in wanted}, **wanted}
     return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
 
 
@@ -214,6 +251,20 @@ def _draw_routing(job: str) -> Callable[[Rows], Figure | None]:
     return draw
 
 
+def _draw_ratios(axes: Axes, rows: list[Row | None], label: str, colour: str, shift: float) -> None:
+    """Draw a line of slow-downs, broken where there is none."""
+    ratios = [math.nan if row is None or row["slowdown"] is None else row["slowdown"] for row in rows]
+    if not all(map(math.isnan, ratios)):
+        axes.plot([place + shift for place in range(len(rows))], ratios, "o-", label=label, color=colour)
+    for place, (row, ratio) in enumerate(zip(rows, ratios, strict=True)):
+        if row is None or math.isnan(ratio):
+            mark_missing(axes, place + shift, row, colour)
+            continue
+        draw_interval(axes, place + shift, ratio, row.get("slowdown_half"))
+        if row["has_fewer_seeds"]:
+            axes.plot(place + shift, ratio, "o", color="white", markeredgecolor=colour, label=FEWER)
+
+
 _SHARES = {0.25: "small (25 %)", 0.5: "medium (50 %)", 0.75: "large (75 %)"}
 
 
@@ -230,23 +281,21 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
         else:
             rows = [row for row in rows if row.get("mpi_interval_us") == 500.0]
         beside = [row for row in rows if row["run"] == "interference" and all(row[k] == v for k, v in fixed.items())]
-        if len({row[f"{job}_share"] for row in beside}) < 2:
+        if len({row[f"{job}_share"] for row in beside if row["slowdown"] is not None}) < 2:
             return None
         places = sorted({row[by] for row in beside if row[f"{job}_share"] != 0.5})
         figure = Figure(figsize=(14, 5), layout="constrained")
         left, right = figure.subplots(1, 2)
         clusters: dict[str, list[Bar]] = {}
         for share, label in _SHARES.items():
-            ratios = []
+            colour, ratios = choose_shades(3)[list(_SHARES).index(share)], []
             for place in places:
                 here = [row for row in rows if row[by] == place and row[f"{job}_share"] == share]
                 alone = next((row for row in here if row["run"] == "baseline"), None)
                 with_other = next((row for row in beside if row in here), None)
-                colour = choose_shades(3)[list(_SHARES).index(share)]
                 clusters.setdefault(name(place), []).extend([Bar(alone, _ALONE), Bar(with_other, colour)])
-                ratios.append(with_other["slowdown"] if with_other else None)
-            shown = [(place, ratio) for place, ratio in enumerate(ratios) if ratio is not None]
-            right.plot(*zip(*shown, strict=True), "o-", label=label, color=choose_shades(3)[list(_SHARES).index(share)])
+                ratios.append(with_other)
+            _draw_ratios(right, ratios, label, colour, 0.08 * (list(_SHARES).index(share) - 1))
         what = f"{_JOBS[job]} interval" if job == "io" else f"bytes of an {_JOBS[job]}"
         beside_what = "4 MB MPI messages every 500 us" if job == "io" else "a checkpoint of 4 MB I/O requests"
         draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
@@ -304,23 +353,40 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
     return draw
 
 
+_WHOLE = {
+    "io_whole_ms": (-0.2, "#c9a3c7", "mean client"),
+    "io_whole_most_ms": (0.2, "#8a2a86", "last client (the print's)"),
+}
+
+
 def _draw_throttle(means: Rows) -> Figure | None:
     rows = [row for row in pick(means, run="interference", io_interval_us=0.0) if row["mpi_bytes"] == _SIZES[0]]
     mpi = {row["io_window_us"]: row for row in rows if row["measured"] == "mpi" and row["io_share"] == 0.5}
     longest = max((row["io_limit"] or 0 for row in rows if row.get("io_whole_ms")), default=0)
-    times = {row["io_window_us"]: row["io_whole_ms"] for row in rows if longest and row["io_limit"] == longest}
-    windows = sorted(mpi.keys() & times.keys())
+    io = {row["io_window_us"]: row for row in rows if longest and row["io_limit"] == longest}
+    windows = sorted(mpi.keys() | io.keys())
     if len(windows) < 2:
         return None
     figure = Figure(figsize=(14, 5), layout="constrained")
     left, right = figure.subplots(1, 2)
     names = ["none" if not window else format_interval(window) for window in windows]
-    whole = [times[window] for window in windows]
-    left.bar(range(len(windows)), [each or 0 for each in whole], 0.6, color="#8a2a86")
-    for at, each in enumerate(whole):
-        if each is not None and whole[0]:
-            left.annotate(f"{100 * (each / whole[0] - 1):+.1f} %", (at, each), (0, 3), fontsize=8,
-                          textcoords="offset points", ha="center")  # fmt: skip
+    unthrottled = io.get(0.0, {})
+    for at, window in enumerate(windows):
+        row = io.get(window)
+        if row is None or not row.get("io_whole_ms"):
+            mark_missing(left, at, row)
+            continue
+        for column, (shift, colour, _) in _WHOLE.items():
+            each, first = row[column], unthrottled.get(column)
+            bar = left.bar(at + shift, each, 0.38, color=colour)[0]
+            if row["has_fewer_seeds"]:
+                bar.set(fill=False, edgecolor=colour, label=FEWER)
+            if first and window:
+                left.annotate(f"{100 * (each / first - 1):+.1f} %", (at + shift, each), (0, 3), fontsize=7, rotation=90,
+                              textcoords="offset points", ha="center")  # fmt: skip
+    handles = [Patch(color=colour, label=label) for _, colour, label in _WHOLE.values()]
+    left.legend(handles=handles, fontsize=7, ncols=2, loc="upper left")
+    left.margins(y=0.15)
     left.set_xticks(range(len(windows)), names, fontsize=8)
     left.set_title("A: time of an I/O client for all that it writes", fontsize=9)
     left.set_ylabel("ms", fontsize=8)
@@ -329,7 +395,7 @@ def _draw_throttle(means: Rows) -> Figure | None:
     alone = next((row for row in pick(means) if row["measured"] == "mpi" and row["run"] == "baseline"
                   and row.get("mpi_bytes") == _SIZES[0] and row.get("mpi_interval_us") == 500.0), None)  # fmt: skip
     bars = {"no I/O": [Bar(alone, _ALONE)]}
-    bars |= {name: [Bar(mpi[window], "#d94a6a")] for name, window in zip(names, windows, strict=True)}
+    bars |= {name: [Bar(mpi.get(window), "#d94a6a")] for name, window in zip(names, windows, strict=True)}
     draw_clusters(right, bars, "throttle window")
     right.set_title("B: time of 4 KB MPI messages every 500 us beside it", fontsize=9)
     return figure
