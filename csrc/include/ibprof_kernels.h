@@ -282,7 +282,8 @@ struct ibp_sim_step {
     uint32_t slot, awaits;
     uint64_t bytes;
     uint64_t pause; /* ticks from the completion of the step before to its start */
-    uint64_t window; /* ticks from the start of the step before to its start at least; of a job with rounds, from the round's */
+    /* Ticks from the start of the step before to its start at least; of a job with rounds, from the round's. */
+    uint64_t window;
 };
 
 /* What all clients of a job have in common. */
@@ -290,7 +291,8 @@ struct ibp_sim_job {
     uint32_t jitter; /* pauses and windows vary evenly by up to this many parts in 65536 */
     uint32_t alike; /* whether they do so by the same part for all clients, in each round anew */
     uint64_t limit; /* steps of a client in all; 0: no end */
-    uint64_t round; /* ticks: rounds begin at multiples of it, late steps make up for it; 0: when the one before has ended */
+    /* Ticks: rounds begin at multiples of it, late steps make up for it; 0: when the one before has ended. */
+    uint64_t round;
     uint32_t sampled; /* whether its steps are written to the samples */
     uint32_t reads; /* 0: bytes go to the host; else bytes of a request to it, which the host answers with the bytes */
 };
@@ -301,7 +303,8 @@ struct ibp_sim_client {
     uint32_t host, job;
     uint64_t first_step;
     uint32_t steps; /* its part of the steps */
-    uint32_t next; /* the step to begin with, from 0; 0 where messages come to it, and in jobs with rounds: they begin there */
+    /* The step to begin with, from 0; 0 where messages come to it, and in jobs with rounds: they begin there. */
+    uint32_t next;
     uint32_t arrivals; /* messages that come to it in a round, a slot each */
     uint64_t start; /* ticks */
 };

@@ -27,7 +27,8 @@ static bool is_sound(const struct ibp_sim_network *network, const struct ibp_sim
     for (uint32_t i = 0; i < clients; i++) {
         if (client[i].host >= network->hosts || client[i].job >= jobs || !client[i].steps ||
             client[i].first_step + client[i].steps > steps || client[i].next >= client[i].steps ||
-            (client[i].next && (client[i].arrivals || job[client[i].job].round)) || network->host_end[client[i].host] == IBP_NONE)
+            (client[i].next && (client[i].arrivals || job[client[i].job].round)) ||
+            network->host_end[client[i].host] == IBP_NONE)
             return false;
         for (uint32_t k = 0; k < client[i].steps; k++)
             if (step[client[i].first_step + k].awaits > client[i].arrivals) return false;
