@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from fabric_samples import find_sample
 
+from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation import results
 from ibprof_converter.simulation.measure import Effort
@@ -124,11 +126,24 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"jobs": [{"name": "packet", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be of its own"),
         ({"jobs": [{"name": "a", "role": "allreduce"}]}, 3, "no bytes"),
         ({"jobs": [{"name": "a", "role": "profile", "bytes": "4 B"}]}, 3, "no profile"),
-        ({"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]}, 3, "nothing.otf2"),
+        (
+            {"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]},
+            3,
+            "job 1's profile to be a file beside study.yaml or where the command is given, found 'nothing.otf2'",
+        ),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "profile": "study.yaml"}]}, 3, "is profile, found"),
+        (
+            {"jobs": [{"name": "a", "role": "profile", "profile": "study.yaml", "bytes": "4 B"}]},
+            3,
+            "job 1's bytes to be of a job whose role is pairs, io, ring",
+        ),
+        ({"jobs": ["a"]}, 3, "job 1 to be a mapping, found 'a'"),
+        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "1.5 B"}]}, 3, "job 1's bytes to be whole bytes"),
+        ({"fabric": ""}, 3, "fabric to be a text, found ''"),
         ({"jobs": [{"name": "a", "role": "allreduce", "bytes": "4 B", "window": "1 ms"}]}, 3, "is pairs, io, found"),
         ({"jobs": [{"name": "a", "role": "bcast", "bytes": "4 B", "limit": 9}]}, 3, "limit to be of a job whose role"),
         ({"jobs": [{"name": "a", "role": "ring", "bytes": "4 B", "reads": "1 B"}]}, 3, "reads to be of a job"),
-        ({"jobs": [{"name": "a", "role": "profile", "profile": "p.otf2", "jitter": 0.1}]}, 3, "a time line is as"),
+        ({"jobs": [{"name": "a", "role": "profile", "profile": "study.yaml", "jitter": 0.1}]}, 3, "a time line is as"),
         (
             {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4 GiB"}]},
             3,
@@ -146,7 +161,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         ({"hardware": {"gbps": 0}}, 3, "hardware.gbps to be a number from 0.001"),
         ({"hardware": {"switch_ns": 1e12}}, 3, "hardware.switch_ns to be a number from 0"),
         ({"hardware": {"gbps": 1e6, "switch_ns": 1e9}}, 5, "more ticks"),
-        ({"fabric": "xgft:1:4:1@0"}, 5, "the speed of 4 links is not known"),
+        ({"fabric": "xgft:1:4:1@0"}, 3, "links of more than 0 and at most 1e+06 Gb/s"),
         ({"jobs": [{"name": "\x1b[31m", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be printable"),
         ({"fabric": None}, 3, "fabric to be a text"),
         ({"fabric": ["xgft:1:4:1"]}, 3, "fabric to be a text, found a list"),
@@ -167,7 +182,9 @@ def test_bad_studies(
 ) -> None:
     study = write_study(tmp_path, **({"measured": "a"} if changes.get("jobs") else {}), **changes)
     assert main(["run", str(study), "-o", str(tmp_path / "out")]) == status
-    assert said in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert said in told
+    assert status != 3 or re.match(r"ibprof-sim: [^:]+/study\.yaml:[0-9]+: expected ", told)
 
 
 def test_requests_of_as_many_bytes_as_are_counted(tmp_path: Path) -> None:
@@ -224,6 +241,24 @@ def test_numbers_as_people_write_them(tmp_path: Path) -> None:
     study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))
     (cell, *_) = read_study(study)
     assert cell.setting.hardware == Hardware(gbps=100.0, tick_ns=0.64)
+
+
+@pytest.mark.parametrize("written", ["1:30", "010", "1_000"])
+def test_numbers_as_only_old_yaml_has_them(written: str, tmp_path: Path) -> None:
+    study = write_study(tmp_path, servers="HERE")
+    study.write_text(study.read_text().replace("HERE", written))
+    with pytest.raises(InputError, match=f"servers to be a number from 0 to 65536, found '{written}'"):
+        read_study(study)
+
+
+@pytest.mark.parametrize(("written", "size"), [("1.1 kB", 1100), ("0.3 kB", 300), ("1.0005 kB", None)])
+def test_whole_bytes(written: str, size: int | None, tmp_path: Path) -> None:
+    study = write_study(tmp_path, jobs=[{"name": "a", "role": "ring", "bytes": written}], measured="a")
+    if size is None:
+        with pytest.raises(InputError, match="whole bytes"):
+            read_study(study)
+    else:
+        assert read_study(study)[0].workloads[0].bytes == size
 
 
 @pytest.mark.parametrize(

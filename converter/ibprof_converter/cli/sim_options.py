@@ -13,7 +13,7 @@ from pathlib import Path
 from ibprof_converter.simulation.network import RANGES
 from ibprof_converter.simulation.patterns import THESIS_FABRIC
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.study_file import MOST_SEEDS, UNITS_OF_SIZE, UNITS_OF_TIME
+from ibprof_converter.simulation.study_file import MOST_SEEDS, UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
 
 HOSTS_A_SERVER = 18
 """The thesis has 1,296 hosts and 72 servers."""
@@ -102,7 +102,10 @@ def share(text: str) -> float:
 
 def parse_size(text: str) -> int:
     """Read a size such as `4 MiB`, for argparse."""
-    return int(_parse(text, UNITS_OF_SIZE, "a size such as 4MiB", 1))
+    amount = _parse(text, UNITS_OF_SIZE, "a size such as 4MiB", 1)
+    if not is_whole(amount):
+        raise argparse.ArgumentTypeError(f"expected whole bytes, found {text!r}")
+    return round(amount)
 
 
 def parse_interval(text: str) -> float:

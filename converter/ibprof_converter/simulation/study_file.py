@@ -74,10 +74,17 @@ _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
     "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
     "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE}),
+    "profile": (Role.PROFILE,),
+    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.BARRIER}),
 }
 """Whose jobs may have what; ranks of the two that have no limit send unequal numbers of messages."""
 
 Made = TypeVar("Made", Hardware, Effort)
+
+
+def is_whole(amount: float) -> bool:
+    """Whether a number of bytes is whole but for what units such as 1.1 kB are rounded by."""
+    return abs(amount - round(amount)) <= 1e-9 * amount
 
 
 class _Mapping(dict[Any, Any]):
@@ -110,10 +117,17 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_yaml_map)
-# 1e7 is a number, as in YAML 1.2 and everywhere else; YAML 1.1 wants 1.0e+7.
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+# Numbers as in YAML 1.2 and everywhere else: to YAML 1.1, 1e7 is none, 1:30 is 90 and 010 is 8.
+_NUMBERS = {
+    "tag:yaml.org,2002:int": r"[-+]?(?:0|[1-9][0-9]*)$",
+    "tag:yaml.org,2002:float": r"[-+]?(?:(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$",
+}
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NUMBERS]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in _NUMBERS.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), list("-+.0123456789"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,8 @@ class _Reader:
 
     def fail(self, where: str, expected: str, found: object) -> InputError:
         # What is not there has no line: then that of what it should be in.
-        line = self.lines.get(where) or self.lines.get(re.split(r"'s |\.", where)[0])
+        job, *_ = re.split(r"'s |\.", where)
+        line = self.lines.get(where) or self.lines.get(job) or self.lines.get("jobs" if job[:4] == "job " else "")
         # Not all of what is nested: with aliases in it, a short file says more than memory holds.
         said = (
             ("a list" if found else "an empty one")
@@ -161,6 +176,8 @@ class _Reader:
     ) -> float:
         match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
         if match and match[2] in units and least <= (amount := float(match[1]) * units[match[2]]) <= most:
+            if units is UNITS_OF_SIZE and not is_whole(amount):
+                raise self.fail(where, "whole bytes", value)
             return amount
         if value == 0 and least == 0:
             return 0.0
@@ -171,17 +188,21 @@ class _Reader:
         raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)
 
     def text(self, where: str, value: object) -> str:
-        if value is None or isinstance(value, (list, dict)):
+        if value is None or isinstance(value, (list, dict)) or not str(value).strip():
             raise self.fail(where, "a text", value)
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Find a file beside the study, or else where the command is given; names of made-up fabrics stay."""
+        """Find what is beside the study, or else where the command is given; names of made-up fabrics stay."""
         name = self.text(where, value)
         if not name.isprintable():  # a zero, say, that no file's name can have
             raise self.fail(where, "printable", name)
-        beside = self.path.parent / name
-        return name if is_generated(name) or (Path(name).exists() and not beside.exists()) else str(beside)
+        if is_generated(name):
+            return name
+        for found in (self.path.parent / name, Path(name)):
+            if found.exists():
+                return str(found)
+        raise self.fail(where, f"a file beside {self.path.name} or where the command is given", name)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
         if value not in values:
@@ -297,14 +318,14 @@ def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
             Workload(
                 name=name,
                 role=Role(reader.choice(f"{where}'s role", role, tuple(each.value for each in Role))),
-                bytes=int(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
+                bytes=round(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
                 interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
                 window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
                 jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
                 share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
                 limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
                 profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
-                reads=int(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
+                reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
             )
         )
         _check_role(reader, where, job, made[-1])

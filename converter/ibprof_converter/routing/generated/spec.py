@@ -23,6 +23,7 @@ LST may also be a fabric that is made up, with GBPS of each link (100 if left ou
 _KINDS = ("xgft", "tree", "torus", "dragonfly")
 _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?))?")
 _DEFAULT_GBPS = 100.0
+_MOST_GBPS = 1e6
 _LARGEST = 1 << 16
 """Above any number of nodes that a subnet can have."""
 
@@ -43,6 +44,8 @@ def generate(name: str, rail: int = 0) -> Generated:
         raise UsageError(f"{name}: expected one of\n{FORMS}".rstrip())
     kind, numbers, rate = match.groups()
     gbps = float(rate) if rate else _DEFAULT_GBPS
+    if not 0 < gbps <= _MOST_GBPS:
+        raise UsageError(f"{name}: expected links of more than 0 and at most {_MOST_GBPS:g} Gb/s")
     parts = [_read_numbers(name, part) for part in re.split("[;:]", numbers)]
     if kind == "xgft" and len(parts) in (3, 4) and len(parts[0]) == 1:
         if any(len(part) != parts[0][0] for part in parts[1:]):
