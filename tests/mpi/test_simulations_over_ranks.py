@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -37,11 +38,23 @@ def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path)
     assert len((tmp_path / "ranks" / STORE).read_text().splitlines()) == 4
 
 
-def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, tmp_path: Path) -> None:
-    (tmp_path / "study.yaml").write_text("fabric: 1\n")
-    done = run_on_ranks(system_mpi, "run", str(tmp_path / "study.yaml"), "-o", str(tmp_path))
+@pytest.mark.parametrize(
+    "command",
+    [["run", "study.yaml"], ["study", "placement", "--fabric", "none.lst"], ["charts", "none"],
+     ["threshold", "--fabric", "none.lst"]],
+)  # fmt: skip
+def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], tmp_path: Path) -> None:
+    study = tmp_path / "study.yaml"
+    study.write_text("fabric: 1\n")
+    arguments = [str(study) if each == study.name else each for each in command]
+    done = run_on_ranks(system_mpi, *arguments, "-o", str(tmp_path))
     assert done.returncode == 3
     assert done.stderr.count("ibprof-sim:") == 1
+
+
+def test_one_rank_estimates(system_mpi: mpis.Mpi) -> None:
+    done = run_on_ranks(system_mpi, *STUDY, "--estimate")
+    assert json.loads(done.stdout)["simulations"] == 4
 
 
 @pytest.mark.usefixtures("system_mpi")

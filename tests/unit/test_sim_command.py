@@ -187,6 +187,20 @@ def test_bad_studies(
     assert status != 3 or re.match(r"ibprof-sim: [^:]+/study\.yaml:[0-9]+: expected ", told)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--packet", "20000"], "--packet: expected at most 16384, found 20000: the study parameters also has lanes"),
+        (["--lane", "4096"], "--lane: expected at least 8192, found 4096: the study parameters also has packets of"),
+    ],
+)
+def test_packets_that_fit_in_no_lane_of_a_study(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["study", "parameters", "--fabric", "xgft:1:4:1", "--estimate", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_requests_of_as_many_bytes_as_are_counted(tmp_path: Path) -> None:
     job = {"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4294967295 B"}
     study = write_study(tmp_path, jobs=[job], measured="a", effort={"hops": 1e5})

@@ -81,7 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _simulate(argv: Sequence[str] | None) -> None:
     arguments = _parser().parse_args(argv)
-    arguments.run(arguments)
+    with open_pool(getattr(arguments, "workers", 1)) as pool:
+        if pool is not None:  # a rank that serves another's has nothing to say
+            arguments.run(arguments, pool)
 
 
 def _make_setting(arguments: argparse.Namespace, usual: Effort) -> Setting:
@@ -106,20 +108,30 @@ def _make_setting(arguments: argparse.Namespace, usual: Effort) -> Setting:
     )
 
 
-def _run_study(arguments: argparse.Namespace) -> None:
+def _run_study(arguments: argparse.Namespace, pool: Executor) -> None:
     setting = _make_setting(arguments, SURVEY)
     study = STUDIES[arguments.name]
     cells = study.make(setting, range(1, arguments.seeds + 1), arguments.quick)
+    _refuse_small_lanes(arguments, cells)
     if arguments.estimate:
         _print_estimate(cells, arguments.workers)
         return
-    with open_pool(arguments.workers) as pool:
-        if pool is not None:
-            results, means = _run(cells, pool, arguments)
-            _report(arguments, arguments.name, setting, results, study.conclude(means))
+    results, means = _run(cells, pool, arguments)
+    _report(arguments, arguments.name, setting, results, study.conclude(means))
 
 
-def _draw(arguments: argparse.Namespace) -> None:
+def _refuse_small_lanes(arguments: argparse.Namespace, cells: Sequence[Cell]) -> None:
+    """A study that varies packets and lanes needs room for its own too."""
+    used = {cell.setting.hardware for cell in cells}
+    least, most = min(each.lane_bytes for each in used), max(each.packet_bytes for each in used)
+    told = f"the study {arguments.name} also has"
+    if arguments.packet > least:
+        raise UsageError(f"--packet: expected at most {least}, found {arguments.packet}: {told} lanes of {least} bytes")
+    if arguments.lane < most:
+        raise UsageError(f"--lane: expected at least {most}, found {arguments.lane}: {told} packets of {most} bytes")
+
+
+def _draw(arguments: argparse.Namespace, _pool: Executor) -> None:
     tables = [path for each in arguments.results for path in _find_tables(each)]
     arguments.output.mkdir(parents=True, exist_ok=True)
     written, missing = draw_figures(
@@ -141,14 +153,19 @@ def _find_tables(path: Path) -> list[Path]:
     return found
 
 
-def _run_own(arguments: argparse.Namespace) -> None:
-    with open_pool(arguments.workers) as pool:
-        if pool is None:
-            return
-        cells = read_study(arguments.study)
-        tell_of_profiles(cells[0].workloads)
-        results, means = _run(cells, pool, arguments)
-        _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
+def _run_own(arguments: argparse.Namespace, pool: Executor) -> None:
+    cells = read_study(arguments.study)
+    tell_of_profiles(cells[0].workloads)
+    results, means = _run(cells, pool, arguments)
+    _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
+
+
+def _find_threshold(arguments: argparse.Namespace, pool: Executor) -> None:
+    find_own_threshold(arguments, _make_setting(arguments, Effort()), pool)
+
+
+def _advise(arguments: argparse.Namespace, pool: Executor) -> None:
+    advise(arguments, _make_setting(arguments, Effort()), pool)
 
 
 def _conclude(means: Sequence[Mean]) -> dict[str, Any]:
@@ -253,7 +270,7 @@ def _parser() -> argparse.ArgumentParser:
         "  ibprof-sim threshold --size 4MiB\n  ibprof-sim threshold --fabric ibdiagnet.lst --servers 8 --size 1MiB "
         "--share 0.25 --json",
     )  # fmt: skip
-    threshold.set_defaults(run=lambda arguments: find_own_threshold(arguments, _make_setting(arguments, Effort())))
+    threshold.set_defaults(run=_find_threshold)
     threshold.add_argument(
         "--size", metavar="SIZE", type=parse_size, default=1 << 22, help="of a request (default: 4MiB)"
     )
@@ -267,7 +284,7 @@ def _parser() -> argparse.ArgumentParser:
         "  ibprof-sim advise --mpi 4KiB@500us --io 4MiB --quick\n"
         "  ibprof-sim advise --fabric ibdiagnet.lst --servers 8 --mpi profile.otf2@100us --io 1MiB@5ms --json",
     )  # fmt: skip
-    advice.set_defaults(run=lambda arguments: advise(arguments, _make_setting(arguments, Effort())))
+    advice.set_defaults(run=_advise)
     advice.add_argument(
         "--mpi", metavar="TRAFFIC", type=parse_traffic, required=True,
         help="SIZE@INTERVAL between random pairs, or a profile, by its time line or with @INTERVAL",

@@ -29,23 +29,20 @@ from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
 from ibprof_converter.simulation.roles import Role, Workload
-from ibprof_converter.simulation.runs import open_pool, run_cells
+from ibprof_converter.simulation.runs import run_cells
 from ibprof_converter.simulation.threshold import Threshold, find_threshold
 
 
-def find_own_threshold(arguments: argparse.Namespace, setting: Setting) -> None:
+def find_own_threshold(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> None:
     """Answer `threshold`."""
     job = Workload(IO, Role.IO, arguments.size, share=arguments.share)
-    with open_pool(arguments.workers) as pool:
-        if pool is None:
-            return
-        tell_of_fabric(setting.fabric)
-        found = _in_folder(
-            arguments,
-            lambda folder: find_threshold(
-                setting, job, range(1, arguments.seeds + 1), lambda cells: _simulate(cells, folder, pool)
-            ),
-        )
+    tell_of_fabric(setting.fabric)
+    found = _in_folder(
+        arguments,
+        lambda folder: find_threshold(
+            setting, job, range(1, arguments.seeds + 1), lambda cells: _simulate(cells, folder, pool)
+        ),
+    )
     clients = int(set_up(Cell(setting, (job,), (IO,), IO, 1)).measured.sum())
     if arguments.json:
         print(json.dumps({"request_bytes": job.bytes, "clients": clients, "servers": setting.servers}
@@ -94,22 +91,19 @@ def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int)
     return "\n".join(lines)
 
 
-def advise(arguments: argparse.Namespace, setting: Setting) -> None:
+def advise(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> None:
     """Answer `advise`."""
     io = _read_io(arguments.io, 1 - arguments.share)
     mpi = _read_mpi(arguments.mpi, arguments.share)
     seeds = range(1, arguments.seeds + 1)
-    with open_pool(arguments.workers) as pool:
-        if pool is None:
-            return
-        tell_of_profiles([mpi])
-        tell_of_fabric(setting.fabric)
-        if not can_route_adaptively(setting.fabric):
-            print("ibprof-sim: adaptive routing is not tried: it can deadlock on this fabric", file=sys.stderr)
-        cells = list_cells(setting, io, mpi, seeds)
-        for cell in {cell.setting: cell for cell in cells}.values():
-            set_up(cell)
-        outcomes = _in_folder(arguments, lambda folder: _simulate(cells, folder, pool))
+    tell_of_profiles([mpi])
+    tell_of_fabric(setting.fabric)
+    if not can_route_adaptively(setting.fabric):
+        print("ibprof-sim: adaptive routing is not tried: it can deadlock on this fabric", file=sys.stderr)
+    cells = list_cells(setting, io, mpi, seeds)
+    for cell in {cell.setting: cell for cell in cells}.values():
+        set_up(cell)
+    outcomes = _in_folder(arguments, lambda folder: _simulate(cells, folder, pool))
     ways = compare_ways(setting, io, mpi, seeds, outcomes)
     links, shared = find_shared_links(Cell(setting, (io, mpi), (IO, MPI), MPI, 1))
     best = recommend(ways, MPI)
