@@ -18,8 +18,8 @@ import yaml
 from ibprof.errors import UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.outputs.charts import FIGURES, draw_figures, merge_means
-from ibprof_converter.simulation.advise import compare_ways, find_shared_links, list_cells, list_ways
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell
+from ibprof_converter.simulation.advise import compare_ways, list_cells, list_ways
+from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell, set_up
 from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
 from ibprof_converter.simulation.engine import Simulation
 from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Effort, Latency
@@ -33,6 +33,7 @@ from ibprof_converter.simulation.results import (
     write_table,
 )
 from ibprof_converter.simulation.runs import STORE, run_cells
+from ibprof_converter.simulation.shared_links import find_shared_links
 from ibprof_converter.simulation.studies import STUDIES
 
 # 4 leaves of 8 hosts, full bisection.
@@ -312,6 +313,13 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(way["io_bytes_per_s"] <= 8 * 12.5e9 for way in ways.values())
     assert found["links_of_both"] > 0
     assert all(0 < sum(link["busy"].values()) <= 1 + 1e-9 for link in found["busiest_links_of_both"])
+    # What is not known is said, and why.
+    store = tmp_path / "kept" / STORE
+    store.write_text(re.sub('"is_settled": true, "note": "[^"]*"', '"is_settled": false, "note": "lost"', store.read_text()))
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
+    told = capsys.readouterr().out
+    assert told.count("? no mean that is settled: lost") == 1
+    assert "Advice: none, as what both jobs do now is not known well enough." in told
 
 
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
@@ -336,15 +344,30 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still when all was sent."""
     run, runs = Simulation.run, [0]
 
-    def count(simulation: Simulation, until: int | None = None) -> Any:
+    def count(simulation: Simulation, *limits: float) -> Any:
         runs[0] += 1
         assert runs[0] < 100
-        return run(simulation, until)
+        return run(simulation, *limits)
 
     monkeypatch.setattr(Simulation, "run", count)
     jobs = (replace(io(64 * KIB), limit=5), replace(mpi(), limit=5))
     links, shared = find_shared_links(Cell(SMALL, jobs, (IO, MPI), MPI, 1))
     assert shared >= len(links) > 0
+
+
+@pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
+def test_links_of_jobs_that_send_seldom(interval: float) -> None:
+    """On which they do is seen when each has sent to all; they are busy with MPI for its bytes' time an interval."""
+    cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
+    links, shared = find_shared_links(cell)
+    simulation = set_up(cell).simulation
+    while (simulation.look_at_clients().steps < SMALL.servers).any():
+        simulation.run(2 * simulation.state.now + 1)
+    assert shared == (simulation.look_at_ends().bytes > 0).all(axis=1).sum() > 0
+    assert all(link.busy[IO] > 0 for link in links)
+    if interval > MS:
+        one = 4096 / 12.5 / interval
+        assert any(link.busy[MPI] == pytest.approx(n * one, rel=0.3) for link in links for n in (1, 2, 3))
 
 
 def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture[str]) -> None:

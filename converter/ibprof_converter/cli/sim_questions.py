@@ -17,10 +17,8 @@ from ibprof.cli.progress import show_progress
 from ibprof.show import printable
 from ibprof_converter.cli.sim_options import format_size, format_time
 from ibprof_converter.simulation.advise import (
-    SharedLink,
     Way,
     compare_ways,
-    find_shared_links,
     list_cells,
     recommend,
 )
@@ -30,6 +28,7 @@ from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
 from ibprof_converter.simulation.roles import Role, Workload
 from ibprof_converter.simulation.runs import run_cells
+from ibprof_converter.simulation.shared_links import SharedLink, find_shared_links
 from ibprof_converter.simulation.threshold import Threshold, find_threshold
 
 
@@ -160,6 +159,7 @@ def _describe_ways(ways: Sequence[Way], best: Way | None, links: Sequence[Shared
                     )
                 },
                 "io_bytes_per_s": None if way.io_bytes_per_s is None else round(way.io_bytes_per_s),
+                "notes": way.notes,
             }
             for way in ways
         ],
@@ -195,8 +195,11 @@ def _tell_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink
             f"  {way.name:34}{_time(way.beside[MPI]):>13}{_times(way.slowdown(MPI)):>12}{_time(way.beside[IO]):>13}"
             f"{_times(way.slowdown(IO)):>12}{change:>11}"
         )
+    lines += [f"  ? no mean that is settled: {note}" for note in dict.fromkeys(n for way in ways for n in way.notes)]
     lines.append("")
-    if best is None:
+    if now.beside[MPI] is None or now.io_bytes_per_s is None:
+        lines.append("Advice: none, as what both jobs do now is not known well enough.")
+    elif best is None:
         lines.append("Advice: none of these makes MPI messages quicker by more than 5 % and leaves I/O its rate.")
     else:
         before, after = now.beside[MPI] or 1.0, best.beside[MPI] or 1.0

@@ -11,16 +11,11 @@ import numpy as np
 
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_converter.simulation.cost import find_cycle_ns
-from ibprof_converter.simulation.engine import Stop
 from ibprof_converter.simulation.measure import Latency
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
-from ibprof_converter.simulation.rows import find_busy
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows that are tried, in cycles of the I/O job as it is."""
-
-_LOOKED_AT = 3e7
-"""Packet hops after which loads of links are looked at."""
 
 _PARTS = 20
 """In which a window's jitter is looked at."""
@@ -40,6 +35,7 @@ class Way:
         alone: mean latency of each job by itself.
         beside: mean latency of each job beside the other.
         io_bytes_per_s: what all clients of the I/O job write in a second beside the other.
+        notes: why means did not settle, each reason once.
     """
 
     name: str
@@ -48,29 +44,12 @@ class Way:
     alone: Mapping[str, float | None]
     beside: Mapping[str, float | None]
     io_bytes_per_s: float | None
+    notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> float | None:
         """Give how many times as long the job's messages take beside the other."""
         alone, beside = self.alone[job], self.beside[job]
         return beside / alone if alone and beside else None
-
-
-@dataclass(frozen=True, slots=True)
-class SharedLink:
-    """A link end that both jobs send on.
-
-    Attributes:
-        end: index of the link end.
-        name, port: the node that sends, and by which port.
-        to: the node that receives.
-        busy: part of the time that each job keeps it sending.
-    """
-
-    end: int
-    name: str
-    port: int
-    to: str
-    busy: Mapping[str, float]
 
 
 def list_ways(
@@ -110,17 +89,18 @@ def compare_ways(
     ways = []
     for name, changed, jobs in list_ways(setting, io, mpi):
         means: dict[bool, dict[str, float | None]] = {}
-        rate = None
+        rate, notes = None, []
         for beside in (False, True):
             means[beside] = {}
             for job in jobs:
                 found = [outcomes[_cell(changed, jobs, job.name, beside, seed).key].latency for seed in seeds]
                 settled = all(each.is_settled for each in found)
+                notes += [each.note for each in found if not each.is_settled]
                 means[beside][job.name] = fmean(each.mean for each in found) if settled else None
                 if settled and beside and job.name == io.name:
                     clients = int(set_up(_cell(changed, jobs, io.name, False, seeds[0])).measured.sum())
                     rate = clients * io.bytes * 1e9 / fmean(_find_mean_cycle_ns(job, each) for each in found)
-        ways.append(Way(name, changed, jobs, means[False], means[True], rate))
+        ways.append(Way(name, changed, jobs, means[False], means[True], rate, tuple(dict.fromkeys(notes))))
     return ways
 
 
@@ -147,35 +127,6 @@ def recommend(ways: Sequence[Way], mpi: str) -> Way | None:
         if (each.beside[mpi] or np.inf) < 0.95 * before and (each.io_bytes_per_s or 0) >= COSTS_LITTLE * rate
     ]
     return min(good, key=lambda each: each.beside[mpi] or np.inf, default=None)
-
-
-def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Give the link ends that are busiest with both jobs, and how many both send on.
-
-    Args:
-        cell: all of whose jobs run.
-        most: link ends to list.
-    """
-    simulation = set_up(cell).simulation
-    network, fabric = simulation.network, simulation.network.subnet.fabric
-    while (state := simulation.state).packet_hops < _LOOKED_AT and state.now < network.ticks(1e8):
-        if state.stop in {Stop.DONE, Stop.DEADLOCK}:
-            break
-        simulation.run(state.now + network.ticks(1e6))
-    busy = find_busy(simulation) / max(state.now, 1)
-    shared = np.flatnonzero((simulation.look_at_ends().bytes > 0).all(axis=1))
-    worst = shared[np.argsort(-busy[shared].sum(axis=1), kind="stable")][:most]
-    links = [
-        SharedLink(
-            end=int(end),
-            name=str(fabric.node_name[fabric.link_node[end // 2, end % 2]]),
-            port=int(fabric.link_port[end // 2, end % 2]),
-            to=str(fabric.node_name[fabric.link_node[end // 2, 1 - end % 2]]),
-            busy={job.name: float(busy[end, number]) for number, job in enumerate(simulation.jobs)},
-        )
-        for end in worst
-    ]
-    return links, len(shared)
 
 
 def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, beside: bool, seed: int) -> Cell:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes, refuse_adaptive_deadlock
-from ibprof_converter.simulation.engine import Simulation, Stop
+from ibprof_converter.simulation.engine import Client, Simulation, Stop
 from ibprof_converter.simulation.measure import Effort, Latency, measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import (
@@ -200,11 +200,13 @@ class Prepared:
 
     Attributes:
         simulation: of its running jobs.
+        clients: of its running jobs.
         measured: bool [client], those of the measured job.
         starts: int64 [client], ticks.
     """
 
     simulation: Simulation
+    clients: Sequence[Client]
     measured: npt.NDArray[np.bool_]
     starts: npt.NDArray[np.int64]
 
@@ -251,6 +253,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
     jobs, clients = make_clients(network, workloads, kept, (cell.measured, *sampled), cell.seed)
     return Prepared(
         simulation=Simulation(network, jobs, clients, cell.seed, setting.adaptive, lanes),
+        clients=clients,
         measured=np.array([jobs[client.job].name == cell.measured for client in clients]),
         starts=np.array([client.start for client in clients], np.int64),
     )

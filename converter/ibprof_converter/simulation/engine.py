@@ -127,6 +127,13 @@ class Client:
     arrivals: int = 0
     start: int = 0
 
+    def destinations(self) -> list[int]:
+        """Give the hosts that it sends to, each once."""
+        steps = self.steps
+        hosts = steps["host"] if isinstance(steps, np.ndarray) else [step.host for step in steps]
+        found: list[int] = np.unique(hosts).tolist()
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class State:
