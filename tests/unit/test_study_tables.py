@@ -17,7 +17,7 @@ import yaml
 
 from ibprof.errors import UsageError
 from ibprof_converter.cli.sim import main
-from ibprof_converter.outputs.charts import FIGURES, draw_figures, merge_means
+from ibprof_converter.outputs.charts import FIGURES, choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.advise import compare_ways, list_cells, list_ways
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell, set_up
 from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
@@ -219,20 +219,38 @@ def test_a_folder_of_another_setting_is_drawn_and_says_so(tmp_path: Path) -> Non
 
 def test_figures_tell_what_is_missing_and_of_fewer_seeds(every_study: Path, tmp_path: Path) -> None:
     means = [{**row, "seeds": 5.0, "mean_half_us": 1.0} for row in read_means([every_study / "scaling" / "means.csv"])]
-    draw_figures(means, tmp_path, "svg")
+    draw_figures(choose_machine(means)[0], tmp_path, "svg")
     assert "whisker" in texts_of(tmp_path / "figure-5.10.svg")
     assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
     beside = [row for row in means if (row["measured"], row["run"]) == (IO, "interference")]
     beside[0]["seeds"] = 1.0
     beside[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: it still grows"}
     beside[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
-    draw_figures(means, tmp_path, "svg")
+    draw_figures(choose_machine(means)[0], tmp_path, "svg")
     told = texts_of(tmp_path / "figure-5.10.svg")
     assert all(word in told for word in ("hollow: fewer seeds", "x: not simulated", "~: no steady state"))
-    assert draw_figures([{**row, "mean_us": None, "slowdown": None} for row in means], tmp_path / "none") == (
-        [],
-        list(FIGURES),
-    )
+    empty, _, _ = choose_machine([{**row, "mean_us": None, "slowdown": None} for row in means])
+    assert draw_figures(empty, tmp_path / "none") == ([], list(FIGURES))
+
+
+def test_of_two_machines_the_one_with_most_results_is_drawn(
+    every_study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    means = read_means([every_study / "placement" / "means.csv"])
+    write_table(tmp_path / "means.csv", [*means, {**means[0], "lane_bytes": 32768.0}])
+    assert main(["charts", str(tmp_path), "-o", str(tmp_path)]) == 0
+    fabric = means[0]["fabric"]
+    told = f"drawn are results of {fabric} with lane_bytes 65536, not of {fabric} with lane_bytes 32768\n"
+    assert told in capsys.readouterr().err
+
+
+def test_other_studies_intervals_are_not_those_of_4_mb_against_4_mb(every_study: Path, tmp_path: Path) -> None:
+    means = [row for name in ("detail", "scaling") for row in read_means([every_study / name / "means.csv"])]
+    assert 2000.0 in {row["io_interval_us"] for row in means} >= {128000.0}
+    draw_figures(choose_machine(means)[0], tmp_path, "svg")
+    told = texts_of(tmp_path / "figure-5.4.svg")
+    assert "2 ms" in told
+    assert "128 ms" not in told
 
 
 def test_figures_without_results_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
 from ibprof.errors import InputError, UsageError
+from ibprof.show import printable
 from ibprof_converter.cli.sim_options import (
     HOSTS_A_SERVER,
     add_machine,
@@ -32,7 +33,7 @@ from ibprof_converter.cli.sim_questions import (
     tell_of_fabric,
     tell_of_profiles,
 )
-from ibprof_converter.outputs.charts import draw_figures, merge_means
+from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.measure import Effort
@@ -134,11 +135,12 @@ def _refuse_small_lanes(arguments: argparse.Namespace, cells: Sequence[Cell]) ->
 def _draw(arguments: argparse.Namespace, _pool: Executor) -> None:
     tables = [path for each in arguments.results for path in _find_tables(each)]
     arguments.output.mkdir(parents=True, exist_ok=True)
-    written, missing = draw_figures(
-        merge_means([read_means([path]) for path in tables]), arguments.output, arguments.format
-    )
+    means, drawn, others = choose_machine(merge_means([read_means([path]) for path in tables]))
+    written, missing = draw_figures(means, arguments.output, arguments.format)
     for path in written:
         print(path)
+    if others:
+        print(f"{NAME}: drawn are results of {printable(drawn)}, not of {printable('; '.join(others))}", file=sys.stderr)
     if missing:
         print(f"{NAME}: no results for the figures {', '.join(missing)}", file=sys.stderr)
 

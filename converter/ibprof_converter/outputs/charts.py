@@ -34,7 +34,7 @@ from ibprof_converter.outputs.bar_clusters import (
     format_size,
     mark_missing,
 )
-from ibprof_converter.simulation.patterns import TABLE_5_1, US
+from ibprof_converter.simulation.patterns import DETAIL_BESIDE, DETAIL_OWN, TABLE_5_1, US
 
 _ALONE = "#111111"
 _MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")
@@ -63,23 +63,22 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
     """Draw every figure that there are rows for.
 
     Args:
-        means: rows of tables of means; of several machines, those of the one with most rows are drawn.
+        means: rows of tables of means of one machine, as `choose_machine` gives them.
         folder: to write into.
         suffix: png, svg or pdf.
 
     Returns:
         The files, and the names of figures for which rows are missing.
     """
-    kept = choose_machine(means)
     written, missing = [], []
     for name, draw in FIGURES.items():
-        figure = draw(kept)
+        figure = draw(means)
         if figure is None or not any(axes.has_data() for axes in figure.axes):
             missing.append(name)
             continue
         path = folder / f"figure-{name}.{suffix}"
         FigureCanvasAgg(figure)
-        _explain(figure, kept)
+        _explain(figure, means)
         figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Date": None} if suffix == "svg" else None)
         written.append(path)
     return written, missing
@@ -103,15 +102,29 @@ def _explain(figure: Figure, means: Rows) -> None:
         figure.suptitle(" - ".join(filter(None, (figure.get_suptitle(), ", ".join(others)))), fontsize=11)
 
 
-def choose_machine(means: Rows) -> list[Row]:
-    """Give the rows of the machine that most rows are of, and of each whether it is of fewer seeds than others."""
+def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
+    """Give the rows of the machine that most rows are of, its name, and the names of the others.
+
+    Each row says besides whether it is of fewer seeds than others.
+    """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:
-        return []
-    chosen = of_machine.most_common(1)[0][0]
+        return [], "", []
+    (chosen, _), *others = of_machine.most_common()
     rows = [row for row in means if tuple(row.get(column) for column in _MACHINE) == chosen]
     seeds = max(row["seeds"] or 0 for row in rows)
-    return [{**_OF_NOBODY, **row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
+    kept = [{**_OF_NOBODY, **row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
+    return kept, _name_machine(chosen, [each for each, _ in others]), [_name_machine(each, [chosen]) for each, _ in others]
+
+
+def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> str:
+    """Say which fabric a machine is, and what else of it is not as others are."""
+    fabric, *rest = (
+        str(value) if column == "fabric" else f"{column} {value:g}" if value is not None else f"{column} unknown"
+        for at, (column, value) in enumerate(zip(_MACHINE, machine, strict=True))
+        if column == "fabric" or any(other[at] != value for other in others)
+    )
+    return " with ".join(filter(None, (fabric, ", ".join(rest))))
 
 
 def _find_usual(rows: Rows, column: str) -> str:
@@ -212,10 +225,16 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
     return draw
 
 
+def _is_in_detail(row: Row, job: str) -> bool:
+    """Whether a job's interval, and the other's if that runs, are of the study of 4 MB against 4 MB."""
+    own, other = row.get(f"{job}_interval_us"), row.get(f"{_OTHER[job]}_interval_us")
+    return own is not None and own * US in DETAIL_OWN and (other is None or other * US in DETAIL_BESIDE)
+
+
 def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
     def draw(means: Rows) -> Figure | None:
-        size, longest = _SIZES[-1], max(TABLE_5_1[int(_SIZES[-1])]) / US
-        rows = [row for row in pick(means) if (row.get(f"{job}_interval_us") or 0) <= longest]
+        size = _SIZES[-1]
+        rows = [row for row in pick(means) if _is_in_detail(row, job)]  # other studies have more of that size
         colours = _colour_intervals(rows, job, size, size)
         clusters = _cluster_by_interval(rows, job, size, size, colours)
         if not clusters:

@@ -27,6 +27,10 @@ The table marks 6, 8 and 10 intervals; figures and text speak of six a size (sec
 threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms of 4 MB), and 36 and 648 ask for 18.
 """
 
+DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))
+DETAIL_BESIDE = tuple(each * MS for each in (5, 1, 0.5, 0.1))
+"""Intervals of 4 MB against 4 MB in figures 5.4 and 5.7: of the measured job, and of the other; the print has no list."""
+
 CHECKPOINT = 0.0
 """Interval of a job that writes without a pause."""
 

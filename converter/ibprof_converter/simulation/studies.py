@@ -12,6 +12,8 @@ from typing import Any
 
 from ibprof_converter.simulation.cell import Cell, Setting
 from ibprof_converter.simulation.patterns import (
+    DETAIL_BESIDE,
+    DETAIL_OWN,
     IO,
     KIB,
     MIB,
@@ -88,13 +90,11 @@ def _interference(setting: Setting, quick: bool) -> Iterator[Part]:
 
 
 def _detail(setting: Setting, quick: bool) -> Iterator[Part]:
-    """Figures 5.4 and 5.7: 4 MB against 4 MB, with more intervals; which ones they show is not printed."""
-    own = (5, 2, 1) if quick else (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1)
-    others = (1,) if quick else (5, 1, 0.5, 0.1)
-    for interval in own:
-        for other in others:
-            yield setting, [io(4 * MIB, interval * MS), mpi(4 * MIB, other * MS)], IO
-            yield setting, [io(4 * MIB, other * MS), mpi(4 * MIB, interval * MS)], MPI
+    """Figures 5.4 and 5.7: 4 MB against 4 MB, with more intervals."""
+    for interval in (5 * MS, 2 * MS, 1 * MS) if quick else DETAIL_OWN:
+        for other in (1 * MS,) if quick else DETAIL_BESIDE:
+            yield setting, [io(4 * MIB, interval), mpi(4 * MIB, other)], IO
+            yield setting, [io(4 * MIB, other), mpi(4 * MIB, interval)], MPI
 
 
 def _routing(setting: Setting, quick: bool) -> Iterator[Part]:
