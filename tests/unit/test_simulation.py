@@ -237,6 +237,18 @@ def test_a_ring_has_a_circle_and_lanes_open_it() -> None:
         assign_lanes(network, most=1)
 
 
+def test_tables_that_lead_in_a_circle_are_told() -> None:
+    """A leaf sends packets for a host of another up, and the spine down again."""
+    network = make("xgft:2:4,4:1,4@100")
+    egress = network.egress.copy()
+    one, other = network.host_leaf[0], network.host_leaf[4]
+    spine = network.end_to[network.port_end[one, egress[one, 15]]] - network.hosts
+    egress[other, 15] = egress[one, 15]
+    egress[spine, 15] = egress[spine, 4]
+    with pytest.raises(InconsistentError, match="'host16 HCA-1' in a circle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"):
+        assign_lanes(replace(network, egress=egress))
+
+
 def test_a_ring_deadlocks_and_is_told() -> None:
     tight = Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4, gbps=100)
     network = make(RING, tight)

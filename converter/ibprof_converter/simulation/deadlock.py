@@ -84,11 +84,12 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
         uint8 [switch, switch], the lane from leaf to leaf; None when one lane is enough.
 
     Raises:
-        InconsistentError: `most` lanes are not enough.
+        InconsistentError: `most` lanes are not enough, or packets never leave a circle.
     """
     cycle = find_cycle(network)
     if not cycle:
         return None
+    _refuse_loops(network)
     lanes = np.zeros((network.switches, network.switches), np.uint8)
     layers: list[nx.DiGraph] = []
     for (source, destination), steps in sorted(_leaf_paths(network).items(), key=lambda each: (-len(each[1]), each[0])):
@@ -103,6 +104,24 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
                 f"routes can deadlock: {describe_cycle(network, cycle)}; {most} virtual lanes cannot keep them apart"
             )
     return lanes
+
+
+def _refuse_loops(network: SimulatedNetwork) -> None:
+    for host, name in enumerate(network.host_names):
+        for hops, (_, end) in enumerate(_follow(network, host)):
+            if hops < network.switches:
+                continue
+            # After so many they are where they have been: round once more.
+            circle = [int(end[0])]
+            while (following := _next(network, circle[-1], host)) != circle[0]:
+                circle.append(following)
+            told = f"the tables lead packets for {name!r} in a circle: {describe_cycle(network, circle)}"
+            raise InconsistentError(told)
+
+
+def _next(network: SimulatedNetwork, end: int, host: int) -> int:
+    at = int(network.end_to[end]) - network.hosts
+    return int(network.port_end[at, network.egress[at, host]])
 
 
 def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
