@@ -250,6 +250,17 @@ def test_files_of_another_study_are_not_its_own(tmp_path: Path, capsys: pytest.C
     assert not (output / "operations.csv").exists()
 
 
+def test_tables_of_another_study_go(tmp_path: Path) -> None:
+    output, effort = tmp_path / "out", {"messages": 2, "background": 1, "hops": 1e5}
+    job = {"name": "a", "role": "ring", "bytes": "4 B", "limit": 3}
+    study = write_study(tmp_path, jobs=[job], measured="a", effort=effort)
+    assert main(["run", str(study), "-o", str(output), "--workers", "1", "--parquet"]) == 0
+    assert {"whole.csv", "whole.parquet", "means.parquet"} <= {each.name for each in output.iterdir()}
+    study = write_study(tmp_path, effort=effort)
+    assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
+    assert not {"whole.csv", "whole.parquet", "means.parquet"} & {each.name for each in output.iterdir()}
+
+
 def test_numbers_as_people_write_them(tmp_path: Path) -> None:
     study = write_study(tmp_path, hardware={"gbps": "HERE", "tick_ns": "THERE"})
     study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))

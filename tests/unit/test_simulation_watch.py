@@ -183,7 +183,8 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
 @pytest.mark.parametrize("reads", [0, 256])
 def test_flows_put_on_links_by_the_tables_are_what_was_simulated(network: SimulatedNetwork, reads: int) -> None:
     jobs = [Job("short", interval=3000, limit=50), Job("long", limit=30, reads=reads)]
-    clients = [Client(host, 0, [Step((host + 5) % 16, 700), Step((host + 9) % 16, 5000)]) for host in range(16)]
+    steps = [(5, 700), (9, 5000), (6, 0)]
+    clients = [Client(host, 0, [Step((host + to) % 16, size) for to, size in steps]) for host in range(16)]
     clients += [Client(host, 1, [Step((host + 3) % 16, 60_000)]) for host in range(0, 16, 2)]
     watch = Watch(Simulation(network, jobs, clients), every_ns=50)
     for until in (100_000, 1 << 60):  # part of the flows are known when others come

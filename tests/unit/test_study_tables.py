@@ -217,6 +217,17 @@ def test_a_folder_of_another_setting_is_drawn_and_says_so(tmp_path: Path) -> Non
     assert "not simulated" in texts_of(tmp_path / "figures" / "figure-6.2.svg")  # panel A, of which --quick has nothing
 
 
+@pytest.mark.parametrize(("placement", "shared"), [("random-node", range(2, 9)), ("random-switch", range(2))])
+def test_the_run_that_is_shown_is_as_the_command_says(tmp_path: Path, placement: str, shared: range) -> None:
+    """Also where the study has both: leaves on which both jobs have hosts."""
+    assert main(["study", "placement", *MACHINE, "--job-placement", placement, "-o", str(tmp_path)]) == 0
+    leaves: dict[str, set[int]] = {"io": set(), "mpi": set()}
+    with (tmp_path / "clients.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            leaves[row["job"]].add((int(re.sub(r"\D*(\d+).*", r"\1", row["name"])) - 1) // 8)
+    assert len(leaves["io"] & leaves["mpi"]) in shared
+
+
 def test_figures_tell_what_is_missing_and_of_fewer_seeds(every_study: Path, tmp_path: Path) -> None:
     means = [{**row, "seeds": 5.0, "mean_half_us": 1.0} for row in read_means([every_study / "scaling" / "means.csv"])]
     draw_figures(choose_machine(means)[0], tmp_path, "svg")

@@ -117,7 +117,7 @@ def _run_study(arguments: argparse.Namespace, pool: Executor) -> None:
     if arguments.estimate:
         _print_estimate(cells, arguments.workers)
         return
-    results, means = _run(cells, pool, arguments)
+    results, means = _run(cells, setting, pool, arguments)
     _report(arguments, arguments.name, setting, results, study.conclude(means))
 
 
@@ -158,7 +158,7 @@ def _find_tables(path: Path) -> list[Path]:
 def _run_own(arguments: argparse.Namespace, pool: Executor) -> None:
     cells = read_study(arguments.study)
     tell_of_profiles(cells[0].workloads)
-    results, means = _run(cells, pool, arguments)
+    results, means = _run(cells, cells[0].setting, pool, arguments)
     _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
 
 
@@ -190,7 +190,9 @@ def _print_estimate(cells: Sequence[Cell], workers: int) -> None:
     print(json.dumps({"simulations": len(unique), "packet_hops": round(hops), "minutes": round(minutes, 1)}))
 
 
-def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -> tuple[list[Row], list[Row]]:
+def _run(
+    cells: Sequence[Cell], setting: Setting, pool: Executor, arguments: argparse.Namespace
+) -> tuple[list[Row], list[Row]]:
     folder: Path = arguments.output
     folder.mkdir(parents=True, exist_ok=True)
     if arguments.parquet:
@@ -205,13 +207,19 @@ def _run(cells: Sequence[Cell], pool: Executor, arguments: argparse.Namespace) -
     results = list_results(unique, outcomes)
     means = average_seeds(results)
     for name, rows in ((RESULTS, results), (MEANS, means), (WHOLE, list_whole_times(unique, outcomes))):
-        if rows:
-            write_table(folder / name, rows)
-            if arguments.parquet:
-                write_table((folder / name).with_suffix(".parquet"), rows)
+        for path, is_wanted in ((folder / name, True), ((folder / name).with_suffix(".parquet"), arguments.parquet)):
+            path.unlink(missing_ok=True)  # one of an older study
+            if rows and is_wanted:
+                write_table(path, rows)
     if not arguments.stored:
-        write_run(folder, next((cell for cell in unique if not cell.is_alone), unique[0]))
+        write_run(folder, _choose_run(unique, setting))
     return results, means
+
+
+def _choose_run(cells: Sequence[Cell], setting: Setting) -> Cell:
+    """Give the simulation of all jobs that is shown: of what a study varies, as the command has it where it does."""
+    together = [cell for cell in cells if not cell.is_alone]
+    return next((cell for cell in together if cell.setting == setting), (together or cells)[0])
 
 
 def _report(

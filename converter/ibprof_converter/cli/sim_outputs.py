@@ -55,7 +55,7 @@ def write_run(folder: Path, cell: Cell) -> None:
     simulation = prepared.simulation
     watch = Watch(simulation)
     effort = replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST))
-    measure(simulation, prepared.measured, effort, watch)
+    measure(simulation, prepared.measured, effort, watch, cell.is_measured_whole)
     run_to_limits(simulation, effort.hops, lambda now: watch.run(now + now // _PARTS + 1, effort.hops))
     loads, layouts = rows.load_ends(simulation), lay_out([subnet.fabric])
     columns = (*link_columns(loads), *rows.BUSY_COLUMNS)
@@ -68,9 +68,9 @@ def write_run(folder: Path, cell: Cell) -> None:
         _write(folder / "operations.csv", rows.OPERATION_COLUMNS, rows.operation_rows(watch))
     _write(folder / "queues.csv", rows.QUEUE_COLUMNS, rows.queue_rows(watch))
     jobs = "; ".join(_describe_job(each) for each in cell.workloads if each.name in cell.running)
-    told = f"{jobs}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
+    told = f"{jobs}; {_describe_seats(cell)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
     title = f"Simulated jobs on {subnet.fabric.name}"
-    draw_run(folder / "run.png", f"{title}: {told}", watch)
+    draw_run(folder / "run.png", f"{title}\n{told}", watch)
     write_picture(folder / "links.png", title, told, [subnet.fabric], layouts, loads, panels="job")
     coverage = Coverage(
         origin="packet simulation",
@@ -98,6 +98,14 @@ def _describe_job(job: Workload) -> str:
     every = f" every {format_time(job.interval_ns)}" if job.interval_ns else ""
     apart = f" {format_time(job.window_ns)} apart" if job.window_ns else ""
     return f"{job.name} ({job.role.value}{size}{every}{apart})"
+
+
+def _describe_seats(cell: Cell) -> str:
+    """Say how routes, hosts and servers were chosen."""
+    setting = cell.setting
+    servers = f", {setting.servers} {setting.server_placement.value} servers" if setting.servers else ""
+    routing = "adaptive routing, " if setting.adaptive else ""
+    return f"{routing}{setting.job_placement.value} hosts{servers}"
 
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:

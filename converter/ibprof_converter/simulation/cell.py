@@ -88,6 +88,16 @@ class Cell:
         """Whether the measured job runs alone: a baseline."""
         return self.running == (self.measured,)
 
+    @property
+    def is_measured_whole(self) -> bool:
+        """Whether all messages that the effort asks for are measured, also where their mean looks settled before.
+
+        Ways that are chosen by queues fill them up slowly: means hold still for tens of messages, and go on to grow.
+        Large messages of a recorded run are rare: means hold still before the first of them.
+        """
+        (measured,) = (each for each in self.workloads if each.name == self.measured)
+        return self.setting.adaptive or (measured.role is Role.PROFILE and not measured.follows_time_line)
+
     def describe(self) -> dict[str, Any]:
         """Give all that the outcome depends on, as JSON has it; what is 0 or nothing is left out.
 
@@ -264,12 +274,7 @@ def run_cell(cell: Cell) -> Outcome:
     begin = time.process_time()
     prepared = set_up(cell)
     simulation = prepared.simulation
-    # Ways that are chosen by queues fill them up slowly: means hold still for tens of messages, and go on to grow.
-    # Large messages of a recorded run are rare: means hold still before the first of them.
-    (measured,) = (each for each in cell.workloads if each.name == cell.measured)
-    at_intervals = measured.role is Role.PROFILE and not measured.follows_time_line
-    whole = cell.setting.adaptive or at_intervals
-    latency = measure(simulation, prepared.measured, cell.setting.effort, whole=whole)
+    latency = measure(simulation, prepared.measured, cell.setting.effort, whole=cell.is_measured_whole)
     chunk, hops = simulation.network.ticks(_CHUNK_NS), cell.setting.effort.hops
     run_to_limits(simulation, hops, lambda now: simulation.run(now + chunk, hops))
     return Outcome(

@@ -148,7 +148,7 @@ def operation_rows(watch: Watch) -> Iterator[Row]:
 def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row a client: `CLIENT_COLUMNS`.
 
-    `messages` and `mean_us` are of those sampled, `last_us` is the time from the simulation's start at which its last
+    `messages` and `mean_us` are of those sampled that left their host, `last_us` is the time from the simulation's start at which its last
     step was complete: None before that, and where the job has no limit.
     """
     simulation = watch.simulation

@@ -83,7 +83,7 @@ class Flows:
     Attributes:
         client, host: int64, of the simulation, by number.
         messages: int64, complete ones.
-        bytes: uint64, of them.
+        bytes: uint64, of them on the links, where an empty message is a packet of a byte.
     """
 
     client: Counts
@@ -185,7 +185,7 @@ class Watch:
         if not len(samples):
             return
         client = samples["client"]
-        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], samples["bytes"])
+        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], np.maximum(samples["bytes"], 1))
         for number, operations in self._operations.items():
             _, ticks = operations.note(samples)
             self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))
