@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from scipy.stats import t
 
 from ibprof_converter.simulation.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.patterns import KIB, MIB, SURVEY, US, io, mpi
 from ibprof_converter.simulation.results import describe_latency
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ibprof_converter.simulation.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.patterns import IO, KIB, MIB, MPI, MS, TABLE_5_1, THESIS_FABRIC, US, io, mpi
 from ibprof_converter.simulation.results import Mean, read_means
 from ibprof_converter.simulation.roles import Workload

@@ -20,7 +20,7 @@ from fabric_samples import find_sample
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation import results
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import TABLE_5_1
 from ibprof_converter.simulation.roles import Role

@@ -245,7 +245,9 @@ def test_tables_that_lead_in_a_circle_are_told() -> None:
     spine = network.end_to[network.port_end[one, egress[one, 15]]] - network.hosts
     egress[other, 15] = egress[one, 15]
     egress[spine, 15] = egress[spine, 4]
-    with pytest.raises(InconsistentError, match="'host16 HCA-1' in a circle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"):
+    with pytest.raises(
+        InconsistentError, match="'host16 HCA-1' in a circle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"
+    ):
         assign_lanes(replace(network, egress=egress))
 
 

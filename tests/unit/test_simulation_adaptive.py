@@ -14,7 +14,8 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.cell import Cell, Setting, run_cell, set_up
 from ibprof_converter.simulation.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.measure import Effort, measure
+from ibprof_converter.simulation.latency import Effort
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import NONE, Hardware, SimulatedNetwork, find_minimal_ports, index_network
 from ibprof_converter.simulation.roles import Role, Workload
 

@@ -8,7 +8,8 @@ import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine import Client, Job, Simulation, Step
-from ibprof_converter.simulation.measure import Effort, Latency, measure
+from ibprof_converter.simulation.latency import Effort, Latency
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import Hardware, index_network
 from ibprof_converter.simulation.stationary import Slice, find_drift, find_warm_up
 

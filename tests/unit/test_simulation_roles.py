@@ -9,7 +9,8 @@ import pytest
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.measure import Effort, measure
+from ibprof_converter.simulation.latency import Effort
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import (
     JobPlacement,

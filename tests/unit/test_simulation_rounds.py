@@ -15,7 +15,8 @@ from ibprof.profile import Intervals
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell
 from ibprof_converter.simulation.engine import Client, Job, Simulation, Step
-from ibprof_converter.simulation.measure import Effort, Latency, measure
+from ibprof_converter.simulation.latency import Effort, Latency
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.patterns import QUICK
 from ibprof_converter.simulation.roles import Role, Workload

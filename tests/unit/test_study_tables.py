@@ -22,7 +22,7 @@ from ibprof_converter.simulation.advise import compare_ways, list_cells, list_wa
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell, set_up
 from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
 from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Effort, Latency
+from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Effort, Latency
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
 from ibprof_converter.simulation.results import (
@@ -344,7 +344,9 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(0 < sum(link["busy"].values()) <= 1 + 1e-9 for link in found["busiest_links_of_both"])
     # What is not known is said, and why.
     store = tmp_path / "kept" / STORE
-    store.write_text(re.sub('"is_settled": true, "note": "[^"]*"', '"is_settled": false, "note": "lost"', store.read_text()))
+    store.write_text(
+        re.sub('"is_settled": true, "note": "[^"]*"', '"is_settled": false, "note": "lost"', store.read_text())
+    )
     assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
     told = capsys.readouterr().out
     assert told.count("? no mean that is settled: lost") == 1

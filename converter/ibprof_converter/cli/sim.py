@@ -36,7 +36,7 @@ from ibprof_converter.cli.sim_questions import (
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
 from ibprof_converter.simulation.results import (
@@ -140,7 +140,9 @@ def _draw(arguments: argparse.Namespace, _pool: Executor) -> None:
     for path in written:
         print(path)
     if others:
-        print(f"{NAME}: drawn are results of {printable(drawn)}, not of {printable('; '.join(others))}", file=sys.stderr)
+        print(
+            f"{NAME}: drawn are results of {printable(drawn)}, not of {printable('; '.join(others))}", file=sys.stderr
+        )
     if missing:
         print(f"{NAME}: no results for the figures {', '.join(missing)}", file=sys.stderr)
 

@@ -113,8 +113,12 @@ def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
     (chosen, _), *others = of_machine.most_common()
     rows = [row for row in means if tuple(row.get(column) for column in _MACHINE) == chosen]
     seeds = max(row["seeds"] or 0 for row in rows)
-    kept = [{**_OF_NOBODY, **row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
-    return kept, _name_machine(chosen, [each for each, _ in others]), [_name_machine(each, [chosen]) for each, _ in others]
+    kept: list[Row] = [{**_OF_NOBODY, **row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
+    return (
+        kept,
+        _name_machine(chosen, [each for each, _ in others]),
+        [_name_machine(each, [chosen]) for each, _ in others],
+    )
 
 
 def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_converter.simulation.cost import find_cycle_ns
-from ibprof_converter.simulation.measure import Latency
+from ibprof_converter.simulation.latency import Latency
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)

@@ -19,7 +19,8 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine import Client, Simulation, Stop
-from ibprof_converter.simulation.measure import Effort, Latency, measure
+from ibprof_converter.simulation.latency import Effort, Latency
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.roles import (
     SCHEDULES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ibprof_converter.simulation.cell import Cell, Setting
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.roles import Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -29,7 +29,7 @@ threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms o
 
 DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))
 DETAIL_BESIDE = tuple(each * MS for each in (5, 1, 0.5, 0.1))
-"""Intervals of 4 MB against 4 MB in figures 5.4 and 5.7: of the measured job, and of the other; the print has no list."""
+"""Intervals of 4 MB against 4 MB in figures 5.4 and 5.7: of the measured job, of the other; not printed."""
 
 CHECKPOINT = 0.0
 """Interval of a job that writes without a pause."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.cell import Cell, Outcome
-from ibprof_converter.simulation.measure import NOTHING, QUANTILES, Latency
+from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Latency
 from ibprof_converter.simulation.roles import Role
 
 Row = dict[str, Any]

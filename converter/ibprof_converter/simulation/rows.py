@@ -148,8 +148,8 @@ def operation_rows(watch: Watch) -> Iterator[Row]:
 def client_rows(watch: Watch) -> Iterator[Row]:
     """Yield a row a client: `CLIENT_COLUMNS`.
 
-    `messages` and `mean_us` are of those sampled that left their host, `last_us` is the time from the simulation's start at which its last
-    step was complete: None before that, and where the job has no limit.
+    `messages` and `mean_us` are of those sampled that left their host, `last_us` is the time from the simulation's
+    start at which its last step was complete: None before that, and where the job has no limit.
     """
     simulation = watch.simulation
     network, fabric = simulation.network, simulation.network.subnet.fabric

@@ -22,7 +22,7 @@ from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.engine import interrupted
-from ibprof_converter.simulation.measure import Latency
+from ibprof_converter.simulation.latency import Latency
 
 STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""

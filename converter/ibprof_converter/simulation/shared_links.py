@@ -46,8 +46,8 @@ class SharedLink:
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
     """Give the link ends that are busiest with all jobs of a cell, and how many all of them send on.
 
-    By the forwarding tables, that is for each message of each client, however seldom it sends; with adaptive routing for
-    those that were sent while it was looked at.
+    By the forwarding tables, that is for each message of each client, however seldom it sends; with adaptive routing
+    for those that were sent while it was looked at.
 
     Args:
         cell: all of whose jobs run.

@@ -15,7 +15,7 @@ import yaml
 from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
 from ibprof_converter.routing.generated.spec import is_generated
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, refuse_long_times
-from ibprof_converter.simulation.measure import Effort
+from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.network import RANGES, Hardware
 from ibprof_converter.simulation.patterns import cells_of
 from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, seat

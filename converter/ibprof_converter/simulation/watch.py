@@ -185,7 +185,9 @@ class Watch:
         if not len(samples):
             return
         client = samples["client"]
-        self._add_flows(client.astype(np.int64) * self.simulation.network.hosts + samples["host"], np.maximum(samples["bytes"], 1))
+        self._add_flows(
+            client.astype(np.int64) * self.simulation.network.hosts + samples["host"], np.maximum(samples["bytes"], 1)
+        )
         for number, operations in self._operations.items():
             _, ticks = operations.note(samples)
             self._durations[number] += bin_values(ticks.astype(float) * self.simulation.network.to_ns(1))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all ways of measuring a simulation have in common."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.simulation.engine import Simulation
+from ibprof_converter.simulation.latency import Latency
+from ibprof_converter.simulation.operations import Operations
+
+BATCHES = 20
+"""Whose means say how sure a mean is."""
+
+CHUNKS = 40
+"""Parts in which simulated time is extended at first."""
+
+NO_END = 1 << 62
+"""Messages of a client without a limit."""
+
+_FIRST_CHUNK_NS = 50e3
+
+_LEAST = 10
+"""Operations of a collective that are measured at least: tens of messages of a rank can be less than one."""
+
+
+def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
+    """Give how many messages each client sends in all."""
+    return np.array([job.limit or NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
+
+
+def find_first_chunk(simulation: Simulation) -> int:
+    """Give for how many ticks a simulation goes on at a time at first."""
+    return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
+
+
+def leave_hosts(
+    simulation: Simulation, clients: npt.NDArray[np.bool_], samples: npt.NDArray[Any]
+) -> npt.NDArray[np.bool_]:
+    """Give which messages are of some clients and leave their hosts."""
+    client = samples["client"]
+    chosen: npt.NDArray[np.bool_] = clients[client] & (samples["host"] != simulation.host_of_client[client])
+    return chosen
+
+
+class MeanOperation:
+    """The durations of a collective's operations; nothing for other jobs."""
+
+    def __init__(self, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> None:
+        job = int(simulation.job_of_client[clients][0])
+        self._of = Operations(simulation, job) if simulation.is_collective[job] else None
+        self._to_ns = simulation.network.to_ns(1)
+        self._begin: list[npt.NDArray[np.int64]] = []
+        self._ticks: list[npt.NDArray[np.int64]] = []
+        self.needed = _LEAST if self._of else 0
+
+    def note(self, samples: npt.NDArray[Any]) -> None:
+        """Take note of the next messages."""
+        if self._of:
+            begin, ticks = self._of.note(samples)
+            self._begin.append(begin)
+            self._ticks.append(ticks)
+
+    def add_to(self, latency: Latency) -> Latency:
+        """Add those that began after the warm-up."""
+        if not self._of:
+            return latency
+        ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
+        mean = float(ticks.mean() * self._to_ns) if len(ticks) else math.nan
+        return replace(latency, operations=len(ticks), operation_mean=mean)
