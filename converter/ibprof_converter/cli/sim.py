@@ -33,6 +33,7 @@ from ibprof_converter.cli.sim_questions import (
     tell_of_fabric,
     tell_of_profiles,
 )
+from ibprof_converter.fabric.names import show_some
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
@@ -140,9 +141,7 @@ def _draw(arguments: argparse.Namespace, _pool: Executor) -> None:
     for path in written:
         print(path)
     if others:
-        print(
-            f"{NAME}: drawn are results of {printable(drawn)}, not of {printable('; '.join(others))}", file=sys.stderr
-        )
+        print(f"{NAME}: drawn are results of {printable(drawn)}, not of {printable(show_some(others))}", file=sys.stderr)
     if missing:
         print(f"{NAME}: no results for the figures {', '.join(missing)}", file=sys.stderr)
 
