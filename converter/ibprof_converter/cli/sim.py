@@ -141,7 +141,8 @@ def _draw(arguments: argparse.Namespace, _pool: Executor) -> None:
     for path in written:
         print(path)
     if others:
-        print(f"{NAME}: drawn are results of {printable(drawn)}, not of {printable(show_some(others))}", file=sys.stderr)
+        told = f"drawn are results of {drawn}, not of {show_some(others)}"
+        print(f"{NAME}: {printable(told)}", file=sys.stderr)
     if missing:
         print(f"{NAME}: no results for the figures {', '.join(missing)}", file=sys.stderr)
 
