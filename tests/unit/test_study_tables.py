@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import json
+import lzma
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
+from fabric_samples import find_sample
 
 from ibprof.errors import UsageError
 from ibprof_converter.cli.sim import main
@@ -301,10 +303,31 @@ def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFix
     found = json.loads(capsys.readouterr().out)
     # 31 clients, one server: I* = N S/(n B) - S/B.
     bound = (31 - 1) * 256 * KIB / 12.5e3
-    assert found["bound_us"] == pytest.approx(bound, rel=0.03)
+    assert found["bound_us"] == pytest.approx(bound, abs=1e-3)
+    assert found["crossing_us"] == pytest.approx(bound, rel=0.02)
+    assert found["alone_us"] == pytest.approx(256 * KIB / 12.5e3 + 3 * (4096 / 12.5e3 + 0.09), rel=0.02)
     assert found["threshold_us"]["from"] < 1.2 * bound
     assert found["threshold_us"]["to"] > 0.95 * bound
     assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+
+
+def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hypercube at 32 Gb/s, whose two isolated servers have 8: 46 clients."""
+    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
+        (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
+    lst = tmp_path / "ibdiagnet.lst"
+    lines = lst.read_text().splitlines(keepends=True)
+    slow = ("{hc-n037 HCA-1}", "{hc-n038 HCA-1}")
+    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", x) if any(each in x for each in slow) else x for x in lines))
+    question = ["--fabric", str(lst), "--servers", "2", "--workers", "1", "--quick", "--json"]
+    assert main(["threshold", *question, "--size", "1MiB", "--share", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bound_us"] == pytest.approx(46 * MIB / (2 * 1e3) - MIB / 1e3, abs=1e-3)
+    assert found["threshold_us"]["from"] > 0.6 * found["bound_us"]
+    assert found["crossing_us"] == pytest.approx(found["bound_us"], rel=0.1)
+    ways = list_ways(Setting(str(lst), servers=2), io(MIB), mpi())
+    windows = [jobs[0].window_ns for name, _, jobs in ways if "apart" in name]
+    assert windows == pytest.approx([factor * 23 * MIB / 2 for factor in (1, 1.25, 1.5, 2)], rel=0.05)
 
 
 def test_no_threshold_where_nothing_is_full(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ from ibprof_converter.simulation.replay import load_messages
 from ibprof_converter.simulation.roles import Role, Workload
 from ibprof_converter.simulation.runs import run_cells
 from ibprof_converter.simulation.shared_links import SharedLink, find_shared_links
-from ibprof_converter.simulation.threshold import Threshold, find_threshold
+from ibprof_converter.simulation.threshold import NEAR, Threshold, find_threshold
 
 
 def find_own_threshold(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> None:
@@ -67,6 +67,7 @@ def _describe_threshold(found: Threshold) -> dict[str, Any]:
         "alone_us": us(found.alone_ns),
         "without_pause_us": us(found.without_pause_ns),
         "threshold_us": None if found.below_ns is None else {"from": us(found.below_ns), "to": us(found.above_ns)},
+        "crossing_us": us(found.crossing_ns),
         "bound_us": us(found.bound_ns),
         "tried": [{"interval_us": us(interval), "mean_us": us(mean)} for interval, mean in found.tried],
     }
@@ -74,7 +75,7 @@ def _describe_threshold(found: Threshold) -> dict[str, Any]:
 
 def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int) -> str:
     lines = [
-        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} servers:",
+        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} server{"s" * (servers != 1)}:",
         f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
     ]
     if found.below_ns is None or found.above_ns is None:
@@ -82,9 +83,11 @@ def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int)
     else:
         lines.append(
             f"  I/O-congestion threshold: between {_time(found.below_ns)} and {_time(found.above_ns)} from a request's "
-            "end to the next one's start"
+            "end to the next one's start,"
         )
-        lines.append(f"  by the servers' links alone it would be {_time(max(found.bound_ns, 0))}")
+        lines.append(f"    up to which the job has {100 * NEAR:.0f} % of the throughput that it has without a pause")
+        lines.append(f"  as a corner, without a pause less alone: {_time(found.crossing_ns)}")
+        lines.append(f"  by the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}")
     lines += ["", f"  {'interval':>12}  {'request':>12}"]
     lines += [f"  {_time(interval):>12}  {_time(mean):>12}" for interval, mean in found.tried]
     return "\n".join(lines)

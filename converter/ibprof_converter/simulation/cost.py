@@ -13,11 +13,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof_converter.routing.network import NONE
 from ibprof_converter.simulation.cell import Cell, load_network
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork
-from ibprof_converter.simulation.roles import Role, Workload
+from ibprof_converter.simulation.roles import Role, ServerPlacement, Workload, seat_servers
 
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
@@ -50,6 +51,8 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
     setting = cell.setting
     _, network, _ = load_network(setting.fabric, setting.hardware)
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
+    if (at_servers := _find_server_byte_ns(cell, workload)) is not None:
+        byte_ns = float(np.maximum(at_servers, byte_ns).mean())
     hops = find_mean_hops(setting.fabric, setting.hardware)
     packet = min(workload.bytes, setting.hardware.packet_bytes)
     each = packet * byte_ns + setting.hardware.switch_ns + setting.hardware.wire_ns
@@ -57,14 +60,45 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Give the least time in which the servers' links can take a message of every client; 0 for other jobs."""
+    """Give the least time in which the servers' links can take a message of every client; 0 for other jobs.
+
+    All servers are sent to in turn, so that the slowest one's link sets the pace.
+    """
+    at_servers = _find_server_byte_ns(cell, workload)
+    if at_servers is None:
+        return 0.0
+    setting = cell.setting
+    _, network, _ = load_network(setting.fabric, setting.hardware)
+    clients = round(workload.share * (network.hosts - setting.servers))
+    return clients * workload.bytes * float(at_servers.max()) / setting.servers
+
+
+def find_bound_ns(cell: Cell, workload: Workload) -> float:
+    """Give the interval below which the servers' links alone hold requests up, N S/(n B) - S/B; 0 for other jobs."""
+    at_servers = _find_server_byte_ns(cell, workload)
+    if at_servers is None:
+        return 0.0
+    return find_bottleneck_ns(cell, workload) - workload.bytes * float(at_servers.max())
+
+
+def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float64] | None:
+    """Give the time of a byte on each server's link: float64 [server]; None for jobs without servers."""
     setting = cell.setting
     if workload.role is not Role.IO or not setting.servers:
-        return 0.0
-    _, network, _ = load_network(setting.fabric, setting.hardware)
-    byte_ns = network.to_ns(float(np.median(network.end_byte_ticks[network.host_end])) / 2**32)
-    clients = round(workload.share * (network.hosts - setting.servers))
-    return clients * workload.bytes * byte_ns / setting.servers
+        return None
+    # Where nothing is drawn, all seeds are one.
+    seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
+    return _list_server_byte_ns(setting.fabric, setting.hardware, setting.servers, setting.server_placement, seed)
+
+
+@lru_cache(maxsize=64)
+def _list_server_byte_ns(
+    fabric: str, hardware: Hardware, servers: int, placement: ServerPlacement, seed: int
+) -> npt.NDArray[np.float64]:
+    _, network, _ = load_network(fabric, hardware)
+    hosts = seat_servers(network, servers, placement, np.random.default_rng(seed))
+    byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
+    return byte_ns
 
 
 def find_cycle_ns(cell: Cell, workload: Workload) -> float:

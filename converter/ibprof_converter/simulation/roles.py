@@ -156,11 +156,9 @@ def seat(
         InconsistentError: there are not enough hosts.
     """
     leaves = order_leaves(network)
-    if not 0 <= servers < network.hosts:
-        raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
     if sum(workload.share for workload in workloads) > 1 + 1e-9:
         raise InconsistentError("the jobs' shares of the hosts add up to more than 1")
-    at_servers = _seat_servers(leaves, servers, server_placement, random)
+    at_servers = seat_servers(network, servers, server_placement, random)
     free = [leaf[~np.isin(leaf, at_servers)] for leaf in leaves]
     if job_placement is JobPlacement.RANDOM_SWITCH:
         order = np.concatenate([free[leaf] for leaf in random.permutation(len(free))])
@@ -186,7 +184,17 @@ def seat(
     return Seats(at_servers, tuple(seats))
 
 
-def _seat_servers(leaves: list[Ints], servers: int, placement: ServerPlacement, random: np.random.Generator) -> Ints:
+def seat_servers(
+    network: SimulatedNetwork, servers: int, placement: ServerPlacement, random: np.random.Generator
+) -> Ints:
+    """Give the hosts of the I/O servers: the first that `seat` draws.
+
+    Raises:
+        InconsistentError: there are not enough hosts.
+    """
+    if not 0 <= servers < network.hosts:
+        raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
+    leaves = order_leaves(network)
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:

@@ -18,7 +18,7 @@ from statistics import fmean
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting
-from ibprof_converter.simulation.cost import find_bottleneck_ns, find_transfer_ns
+from ibprof_converter.simulation.cost import find_bottleneck_ns, find_bound_ns, find_transfer_ns
 from ibprof_converter.simulation.roles import Workload
 
 CONGESTED = 2.0
@@ -26,6 +26,9 @@ CONGESTED = 2.0
 
 NEAR = 0.9
 """Part of the throughput without a pause from which on the job counts as congested."""
+
+_LONG = 100
+"""Bottlenecks, or times of a request, that requests are apart to be alone: the servers' links are busy for 1 % then."""
 
 _POINTS = 4
 """Intervals that are tried at once."""
@@ -42,7 +45,7 @@ class Threshold:
         alone_ns: time of a request with nothing in its way (T0), measured at long intervals.
         without_pause_ns: time of a request at no interval (C).
         below_ns, above_ns: the threshold lies between these intervals; None where there is none.
-        bound_ns: where it would lie by the servers' links alone; 0 or less: they are no bottleneck.
+        bound_ns: where it would lie by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
         tried: intervals and the times of requests at them, by interval; None where they have no settled mean.
     """
 
@@ -52,6 +55,11 @@ class Threshold:
     above_ns: float | None
     bound_ns: float
     tried: tuple[tuple[float, float | None], ...]
+
+    @property
+    def crossing_ns(self) -> float:
+        """The interval at which the asymptotes cross, C - T0: a threshold that is no bend but a corner."""
+        return self.without_pause_ns - self.alone_ns
 
 
 def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simulate: Simulate) -> Threshold:
@@ -86,7 +94,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
 
     sample = _cell(setting, job, 0.0, seeds[0])
     transfer, bottleneck = find_transfer_ns(sample, job), find_bottleneck_ns(sample, job)
-    long = round(20 * max(transfer, bottleneck))
+    long = round(_LONG * max(transfer, bottleneck))
     measure([0.0, long])
     alone, cycle = need(long), need(0.0)
     below = above = None
@@ -100,7 +108,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
             congested = [point for point, mean in known if cycle >= NEAR * (point + mean)]
             below = max(congested, default=below)
             above = min((point for point, _ in known if point > below), default=above)
-    return Threshold(alone, cycle, below, above, bottleneck - transfer, tuple(sorted(tried.items())))
+    return Threshold(alone, cycle, below, above, find_bound_ns(sample, job), tuple(sorted(tried.items())))
 
 
 def _cell(setting: Setting, job: Workload, interval: float, seed: int) -> Cell:
