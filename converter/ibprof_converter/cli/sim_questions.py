@@ -75,7 +75,7 @@ def _describe_threshold(found: Threshold) -> dict[str, Any]:
 
 def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int) -> str:
     lines = [
-        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} server{"s" * (servers != 1)}:",
+        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} server{'s' * (servers != 1)}:",
         f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
     ]
     if found.below_ns is None or found.above_ns is None:
