@@ -182,7 +182,9 @@ def _tell_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink
         f"I/O requests take {_time(now.alone[IO])} alone and {_time(now.beside[IO])} beside the MPI job: "
         f"{_times(now.slowdown(IO))}.",
         "",
-        f"Both jobs send on {shared} link ends. Those that both keep busiest:",
+        f"Both jobs send on {shared} link ends. Those that both keep busiest:"
+        if shared
+        else "No link end is sent on by both jobs.",
     ]
     lines += [
         f"  {link.name!r} port {link.port} to {link.to!r}: busy {100 * link.busy[IO]:.0f} % of the time with I/O, "
