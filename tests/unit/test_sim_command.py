@@ -19,6 +19,7 @@ from fabric_samples import find_sample
 
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
+from ibprof_converter.cli.sim_options import format_size, parse_size
 from ibprof_converter.simulation import results
 from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.network import Hardware
@@ -72,6 +73,14 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
     # Two links of 12.5 GB/s and a switch's 90 ns.
     assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(1, "1 B"), (1023, "1023 B"), (10_000, "10 kB"), (51_200, "50 KiB"), (3 << 19, "1.5 MiB"), (10**12, "1 TB")],
+)
+def test_sizes_are_said_as_they_may_be_written(size: int, said: str) -> None:
+    assert (format_size(size), parse_size(said)) == (said, size)
 
 
 def test_files_are_looked_for_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,10 +121,10 @@ def _parse(text: str, units: Mapping[str, float], what: str, least: float) -> fl
 
 
 def format_size(size: int) -> str:
-    """Say a size as it may be written."""
-    for unit, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
+    """Say a size as it may be written: in the largest unit that it has a whole number or a few hundredths of."""
+    for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
+        if size >= factor and 100 * size % factor == 0:
+            return f"{size / factor:.15g} {unit}"
     return f"{size} B"
 
 
