@@ -117,16 +117,18 @@ def advise(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> N
 
 def tell_of_profiles(workloads: Iterable[Workload]) -> None:
     """Say on stderr which recorded runs are given more hosts than they had, and of which not all messages are sent."""
+    told = []
     for each in workloads:
         if not each.profile:
             continue
         recorded = load_messages(Path(each.profile), with_times=each.follows_time_line)
         if recorded.was_on_one_host:
-            told = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
-            print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
+            was = "was recorded on one host, where nothing goes over a network: each rank is given one of its own"
+            told.append(f"{each.profile} {was}")
         if recorded.one_of > 1:
-            told = f"has so many messages that one of {recorded.one_of} is sent, in each size"
-            print(f"ibprof-sim: {each.profile} {told}", file=sys.stderr)
+            told.append(f"{each.profile} has so many messages that one of {recorded.one_of} is sent, in each size")
+    for line in dict.fromkeys(told):
+        print(f"ibprof-sim: {line}", file=sys.stderr)
 
 
 def tell_of_fabric(fabric: str) -> None:
