@@ -52,9 +52,12 @@ def test_one_rank_says_what_is_wrong(system_mpi: mpis.Mpi, command: list[str], t
     assert done.stderr.count("ibprof-sim:") == 1
 
 
-def test_one_rank_estimates(system_mpi: mpis.Mpi) -> None:
-    done = run_on_ranks(system_mpi, *STUDY, "--estimate")
-    assert json.loads(done.stdout)["simulations"] == 4
+def test_one_rank_estimates(system_mpi: mpis.Mpi, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the work of two others, whatever else is said."""
+    survey = ["study", "interference", "--estimate"]
+    done = run_on_ranks(system_mpi, *survey, "--workers", "7")
+    assert main([*survey, "--workers", "2"]) == 0
+    assert json.loads(done.stdout) == json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.usefixtures("system_mpi")

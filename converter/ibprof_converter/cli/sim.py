@@ -116,7 +116,7 @@ def _run_study(arguments: argparse.Namespace, pool: Executor) -> None:
     cells = study.make(setting, range(1, arguments.seeds + 1), arguments.quick)
     _refuse_small_lanes(arguments, cells)
     if arguments.estimate:
-        _print_estimate(cells, arguments.workers)
+        _print_estimate(cells, getattr(pool, "num_workers", arguments.workers))  # the other ranks under mpirun
         return
     results, means = _run(cells, setting, pool, arguments)
     _report(arguments, arguments.name, setting, results, study.conclude(means))
