@@ -17,7 +17,7 @@
         }                                                                                                              \
     } while (0)
 
-/* A new folder in the build tree or $TMPDIR; ctest's fixture removes nothing, so names are few and small. */
+/* A new folder in $TMPDIR, which ctest sets to one of the build tree: nothing removes it but who removes that. */
 static inline const char *make_test_folder(void)
 {
     static char folder[256];

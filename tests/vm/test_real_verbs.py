@@ -235,7 +235,9 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
 def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Signals) -> None:
     script = Path(__file__).parent / "guest.py"
     command = [sys.executable, str(script), "--folder", str(tmp_path), "--seconds", "300", "--", "sleep", "300"]
-    with subprocess.Popen(command) as started:
+    temporary = tmp_path / "temporary"  # a killed process leaves what it has there
+    temporary.mkdir()
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as started:
         children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
         machine = wait_for(lambda: [each for each in children.read_text().split() if "qemu" in name_of(each)])[0]
         started.send_signal(ending)
