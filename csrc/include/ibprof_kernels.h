@@ -268,7 +268,8 @@ struct ibp_sim_network {
     const int32_t *host_end; /* [host], the end it sends on, or IBP_NONE */
     const int32_t *port_end; /* [switch][width], or IBP_NONE */
     const uint8_t *egress; /* [switch][host], the port towards a host, 255 for none */
-    const uint64_t *minimal; /* [switch][leaf], ports on shortest ways to a switch, a bit each; NULL: static */
+    /* [switch][leaf][(width + 63) / 64], ports on shortest ways to a switch, a bit each, 64 to a word; NULL: static */
+    const uint64_t *minimal;
     const uint32_t *host_leaf; /* [host], the switch (from 0) that it is at */
     const uint8_t *lane; /* [switch][switch], virtual lane from leaf to leaf; NULL: 0 */
     uint32_t lanes; /* virtual lanes, 1 to 16 */

@@ -140,19 +140,24 @@ static void free_room(struct ibp_sim *sim, uint32_t queue, uint32_t bytes)
 /* -- the way of a packet ---------------------------------------------------------------------------------------------- */
 
 /* The least occupied of the ports on shortest ways, any of them at a tie. */
-static uint32_t choose_queue(struct ibp_sim *sim, uint32_t at, uint64_t ports, unsigned lane)
+static uint32_t choose_queue(struct ibp_sim *sim, uint32_t at, uint32_t leaf, unsigned lane)
 {
+    const struct ibp_sim_network *network = &sim->network;
+    const uint32_t words = (network->width + 63) / 64;
+    const uint64_t *minimal = &network->minimal[(at * (uint64_t)network->switches + leaf) * words];
     uint32_t least = UINT32_MAX, ties = 0, chosen = IBP_SIM_NOTHING;
 
-    for (; ports; ports &= ports - 1) {
-        const uint32_t number = queue_of_port(sim, at, (uint32_t)__builtin_ctzll(ports), lane);
-        const uint32_t queued = sim->queue[number].taken + sim->queue[number].waiting;
+    for (uint32_t word = 0; word < words; word++)
+        for (uint64_t ports = minimal[word]; ports; ports &= ports - 1) {
+            const uint32_t port = word * 64 + (uint32_t)__builtin_ctzll(ports);
+            const uint32_t number = queue_of_port(sim, at, port, lane);
+            const uint32_t queued = sim->queue[number].taken + sim->queue[number].waiting;
 
-        if (queued > least) continue;
-        if (queued < least) ties = 0;
-        least = queued;
-        if (ibp_sim_random(sim) % ++ties == 0) chosen = number;
-    }
+            if (queued > least) continue;
+            if (queued < least) ties = 0;
+            least = queued;
+            if (ibp_sim_random(sim) % ++ties == 0) chosen = number;
+        }
     return chosen;
 }
 
@@ -162,8 +167,7 @@ static uint32_t next_queue(struct ibp_sim *sim, uint32_t at, const struct ibp_si
     const struct ibp_sim_network *network = &sim->network;
     const uint32_t leaf = network->host_leaf[packet->host];
 
-    if (network->minimal && at != leaf)
-        return choose_queue(sim, at, network->minimal[at * (uint64_t)network->switches + leaf], packet->lane);
+    if (network->minimal && at != leaf) return choose_queue(sim, at, leaf, packet->lane);
     if (packet->ahead == IBP_SIM_NOTHING) return IBP_SIM_NOTHING;
     return end_of(sim, packet->ahead, packet->lane)->to == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : packet->ahead;
 }

@@ -75,6 +75,31 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
     assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
 
 
+def test_virtual_lanes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A ring of six needs two; a tree one, of which nothing is said."""
+    jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
+    for fabric, lanes in (("torus:6:1@100", 2), ("xgft:1:4:1@100", 1)):
+        study = write_study(tmp_path, fabric=fabric, servers=0, jobs=jobs)
+        assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+        assert json.loads((tmp_path / "out" / "summary.json").read_text())["virtual_lanes"] == lanes
+        assert ("over 2 virtual lanes" in capsys.readouterr().err) == (lanes == 2)
+
+
+def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its messages' mean is soon known; the tens of operations that they make are few."""
+    jobs = [
+        {"name": "mpi", "role": "barrier", "share": 0.5, "interval": "20 us"},
+        {"name": "io", "role": "io", "bytes": "64 KiB", "interval": 0},
+    ]
+    study = write_study(tmp_path, jobs=jobs, measured="mpi", effort={"messages": 2000, "precision": 0.1})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    for cell in json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]:
+        assert cell["note"] == "the interval is narrow enough"
+        assert cell["operation_half_us"] <= 0.1 * cell["operation_us"]
+        assert cell["half_interval_us"] <= 0.1 * cell["mean_us"]
+    assert cell["operations"] > 20
+
+
 @pytest.mark.parametrize(
     ("size", "said"),
     [(1, "1 B"), (1023, "1023 B"), (10_000, "10 kB"), (51_200, "50 KiB"), (3 << 19, "1.5 MiB"), (10**12, "1 TB")],

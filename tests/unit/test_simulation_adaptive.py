@@ -81,7 +81,9 @@ def test_ways_are_no_longer_than_the_shortest(name: str) -> None:
     assert hops[0] == hops[1]
 
 
-@pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,4,2@100", "xgft:2:4,2:1,4@100", "tree:3,3@100"])
+@pytest.mark.parametrize(
+    "name", ["xgft:3:4,4,4:1,4,2@100", "xgft:2:4,2:1,4@100", "tree:3,3@100", "xgft:2:32,2:1,32@400"]
+)
 def test_trees_are_fit_for_it(name: str) -> None:
     refuse_adaptive_deadlock(make(name))
 
@@ -99,6 +101,22 @@ def test_what_can_lock_up_is_refused_by_name(name: str) -> None:
     cell = Cell(Setting(name, adaptive=True, servers=0), (workload,), ("a",), "a", 1)
     with pytest.raises(InconsistentError, match="adaptive routes can deadlock"):
         set_up(cell)
+
+
+def test_every_port_of_a_large_switch_is_taken() -> None:
+    """Switches of 132 ports: three words of ports to choose among."""
+    network = make("xgft:2:66,2:1,66@100")
+    clients = [Client(host, 0, [Step((host + 66) % 132, 1 << 20)]) for host in range(132)]
+    simulation = Simulation(network, [Job("all", limit=4)], clients, adaptive=True)
+    simulation.run()
+    assert simulation.state.stop == Stop.DONE
+    sent = simulation.look_at_ends().bytes[:, 0]
+    upwards = network.port_end[np.unique(network.host_leaf)]
+    upwards = upwards[(upwards != NONE) & (network.end_to[upwards] >= network.hosts)]
+    assert len(upwards) == 132
+    # As much by each as by any other, but for what chance does at ties.
+    mean = 4 * (1 << 20)
+    assert (np.abs(sent[upwards] / mean - 1) < 0.05).all()
 
 
 def test_a_deadlock_names_its_circle() -> None:
@@ -120,7 +138,7 @@ def test_a_torus_runs_with_its_tables() -> None:
     assert outcome.latency.is_settled
 
 
-@pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2"])
+@pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2", "xgft:2:62,2:1,70"])
 @pytest.mark.parametrize("cut", [False, True])
 def test_ports_on_shortest_ways_are_those_of_networkx(name: str, cut: bool) -> None:
     """Also where every cable of a switch is cut, so that nothing leads there."""
@@ -146,6 +164,6 @@ def test_ports_on_shortest_ways_are_those_of_networkx(name: str, cut: bool) -> N
         distance = nx.single_source_shortest_path_length(graph.reverse(), leaf)
         for switch, port, to in cables:
             nearer = switch in distance and distance[switch] == distance[to] + 1
-            assert bool(int(found[switch, leaf]) >> port & 1) == nearer
+            assert bool(int(found[switch, leaf, port // 64]) >> port % 64 & 1) == nearer
     leaves = np.unique(network.host_leaf)
     assert not np.delete(found, leaves, axis=1).any()

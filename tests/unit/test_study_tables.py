@@ -61,6 +61,23 @@ def test_a_slowdown_is_the_mean_of_each_seeds_own() -> None:
     assert alone["io_bytes"] is None
 
 
+def test_a_slowdown_is_of_the_seeds_that_have_both_runs() -> None:
+    cells = cells_of(SMALL, [io(), mpi()], MPI, [1, 2, 3])
+    latencies = [
+        latency_of(1e3),
+        latency_of(2e3),
+        latency_of(1e3, False),
+        latency_of(9e3),
+        latency_of(1e3),
+        latency_of(4e3),
+    ]
+    latencies = [replace(each, node_mean=2 * each.mean - 1e3) for each in latencies]
+    outcomes = {cell.key: Outcome(cell.key, each, 1, 0.0, {}) for cell, each in zip(cells, latencies, strict=True)}
+    alone, beside = average_seeds(list_results(cells, outcomes))
+    assert (alone["seeds"], beside["seeds"], beside["slowdown_seeds"]) == (2, 3, 2)
+    assert (beside["slowdown"], beside["node_slowdown"]) == (3.0, 5.0)
+
+
 def test_an_interval_by_clients() -> None:
     """Student's t of the clients' means, whatever the batches of time say; none of one client."""
     clients = tuple((host, 50, mean) for host, mean in enumerate((1000.0, 1200.0, 1400.0, 1200.0)))
@@ -286,14 +303,21 @@ def test_jobs_of_other_names_are_in_no_figure(tmp_path: Path, capsys: pytest.Cap
     assert "few.csv:1: expected columns" in capsys.readouterr().err
 
 
-def test_tables_read_back_the_same(every_study: Path, tmp_path: Path) -> None:
+def test_tables_read_back_the_same(every_study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     means = read_means([every_study / "placement" / "means.csv"])
     write_table(tmp_path / "again.csv", means)
     assert read_means([tmp_path / "again.csv"]) == means
     write_table(tmp_path / "means.parquet", means)
-    assert pq.read_table(tmp_path / "means.parquet").to_pylist() == means
+    table = pq.read_table(tmp_path / "means.parquet")
+    assert table.to_pylist() == means == read_means([tmp_path / "means.parquet"])
+    assert "null" not in map(str, table.schema.types)
+    assert main(["charts", str(tmp_path / "means.parquet"), "-o", str(tmp_path)]) == 0
+    assert capsys.readouterr().out
+    (tmp_path / "cut.parquet").write_bytes((tmp_path / "means.parquet").read_bytes()[:100])
+    assert main(["charts", str(tmp_path / "cut.parquet"), "-o", str(tmp_path)]) == 3
+    assert "cut.parquet: expected a Parquet file" in capsys.readouterr().err
     assert len(merge_means([means, means])) == len(means)
 
 

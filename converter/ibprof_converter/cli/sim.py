@@ -35,7 +35,7 @@ from ibprof_converter.cli.sim_questions import (
 )
 from ibprof_converter.fabric.names import show_some
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
-from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
+from ibprof_converter.simulation.cell import Cell, Setting, count_lanes, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.latency import Effort
 from ibprof_converter.simulation.network import Hardware
@@ -234,6 +234,7 @@ def _report(
         "hardware": asdict(setting.hardware),
         "servers": setting.servers,
         "routing": "adaptive" if setting.adaptive else "static",
+        "virtual_lanes": count_lanes(setting.fabric),
         "effort": asdict(setting.effort),
         **concluded,
         "cells": results,

@@ -22,7 +22,15 @@ from ibprof_converter.simulation.advise import (
     list_cells,
     recommend,
 )
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, load_network, set_up
+from ibprof_converter.simulation.cell import (
+    Cell,
+    Outcome,
+    Setting,
+    can_route_adaptively,
+    count_lanes,
+    load_network,
+    set_up,
+)
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
@@ -135,6 +143,9 @@ def tell_of_fabric(fabric: str) -> None:
     """Say on stderr what is odd about a fabric and its tables."""
     for warning in load_network(fabric, Hardware(gbps=1.0))[0].warnings:
         print(f"ibprof-sim: {printable(warning)}", file=sys.stderr)
+    if (lanes := count_lanes(fabric)) > 1:
+        told = f"routes close circles: pairs of leaves are spread over {lanes} virtual lanes that keep them apart"
+        print(f"ibprof-sim: {told}; a dump's own SLs are not looked at", file=sys.stderr)
 
 
 def _simulate(cells: Sequence[Cell], folder: Path, pool: Executor) -> dict[str, Outcome]:

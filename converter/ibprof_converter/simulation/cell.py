@@ -191,6 +191,12 @@ def load_network(fabric: str, hardware: Hardware) -> tuple[Subnet, SimulatedNetw
     return subnet, index_network(subnet, hardware), lanes
 
 
+def count_lanes(fabric: str) -> int:
+    """Give how many virtual lanes keep the routes of a fabric from closing circles."""
+    lanes = _read_network(fabric)[1]
+    return 1 if lanes is None else int(lanes.max()) + 1
+
+
 @lru_cache(maxsize=4)
 def _refuse_adaptive_deadlock(fabric: str) -> None:
     refuse_adaptive_deadlock(load_network(fabric, Hardware(gbps=1.0))[1])

@@ -186,8 +186,8 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
     """Find what packets from any leaf do on shortest ways: from which switch, by which link end, to which switch."""
-    width = np.arange(network.port_end.shape[1], dtype=np.uint64)
-    at, port = np.nonzero((ports[:, None] >> width) & np.uint64(1))
+    number = np.arange(network.port_end.shape[1], dtype=np.uint64)
+    at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)
     to = network.end_to[end].astype(np.int64) - network.hosts
     reached = np.zeros(network.switches, np.bool_)

@@ -72,6 +72,7 @@ class Latency:
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
         operations: of a collective, that began after the warm-up; 0 for other jobs.
         operation_mean: of their durations, from the first message's start to the last one's arrival.
+        operation_half: of its 95 % confidence interval, by the means of batches in time; nan where there are too few.
     """
 
     messages: int
@@ -91,6 +92,7 @@ class Latency:
     over_time: tuple[Slice, ...] = ()
     operations: int = 0
     operation_mean: float = math.nan
+    operation_half: float = math.nan
 
 
 NOTHING = Latency(0, *(math.nan,) * 6, (math.nan,) * len(QUANTILES), 0.0, 0.0, False, "no message was measured")

@@ -28,6 +28,7 @@ from ibprof_converter.simulation.sampling import (
     BATCHES,
     CHUNKS,
     MeanOperation,
+    average_batches,
     find_first_chunk,
     leave_hosts,
     list_limits,
@@ -107,7 +108,8 @@ def _measure(
             latency = operations.add_to(
                 _summarise(simulation, samples, int(clients.sum()), effort.precision, looked_at, begin)
             )
-            settled = ((latency.is_settled and not whole) or all_of) and latency.operations >= operations.needed
+            narrow = latency.is_settled and not whole and operations.is_narrow(latency, effort.precision)
+            settled = (narrow or all_of) and operations.are_enough(latency)
             if ended or settled:
                 stay = begun and not len(samples) and bool((steps > first)[clients].any())
                 return _judge(latency, simulation, all_of, effort, stay)
@@ -130,18 +132,12 @@ def _summarise(
     if not len(kept):
         return NOTHING
     begin = float((kept["start"][0] + kept["ticks"][0]) * to_ns) if cut else begin
-    latency = describe(simulation, kept, begin, half_interval(_batch_means(kept["ticks"] * to_ns)))
+    latency = describe(simulation, kept, begin, half_interval(average_batches(kept["ticks"] * to_ns, 2 * BATCHES)))
     is_narrow = latency.half <= precision * latency.mean
     drifts = find_drift(latency.over_time).exceeds(precision)
     return replace(
         latency, is_settled=points - cut >= 2 and is_narrow and not drifts, note="the interval is narrow enough"
     )
-
-
-def _batch_means(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give the means of batches in time, of values that depend on each other; none of too few."""
-    batches = np.array_split(values, BATCHES) if len(values) >= 2 * BATCHES else []
-    return np.array([part.mean() for part in batches])
 
 
 def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effort, stay: bool) -> Latency:

@@ -14,9 +14,6 @@ from ibprof_converter.routing.network import NONE, Network
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import runs_programs
 
-_ADAPTIVE_PORTS = 64
-"""Ports of a switch that adaptive routing can choose among: a bit each."""
-
 _BITS_A_TICK = 64
 """A tick is the time of 8 bytes on the fastest link, if not said otherwise."""
 
@@ -165,19 +162,15 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
 
 
 def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
-    """Find the ports of each switch that lie on shortest ways to each switch: uint64 [switch, switch], a bit a port.
+    """Find the ports of each switch that lie on shortest ways to each switch.
 
-    Raises:
-        InconsistentError: a switch has more ports than can be chosen among.
+    Returns:
+        uint64 [switch, switch, word], a bit a port, 64 of them to a word.
     """
-    ends = network.port_end
-    used = np.flatnonzero((ends != NONE).any(axis=0))
-    if len(used) and used[-1] >= _ADAPTIVE_PORTS:
-        raise InconsistentError(f"adaptive routing chooses among {_ADAPTIVE_PORTS} ports, a switch has {used[-1]}")
     from scipy.sparse import coo_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
-    switches, hosts = network.switches, network.hosts
+    ends, switches, hosts = network.port_end, network.switches, network.hosts
     leads_to = np.where(ends != NONE, network.end_to[ends].astype(np.int64) - hosts, NONE)
     at, port = np.nonzero(leads_to >= 0)
     to = leads_to[at, port]
@@ -185,8 +178,8 @@ def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
     backwards = coo_array((np.ones(len(at), np.uint8), (to, at)), shape=(switches, switches)).tocsr()
     distance = dijkstra(backwards, unweighted=True, indices=leaves)  # [leaf, switch], to the leaf
     distance[np.isinf(distance)] = np.nan  # from where no way leads there: never one nearer than another
-    minimal = np.zeros((switches, switches), np.uint64)
+    minimal = np.zeros((switches, switches, -(-ends.shape[1] // 64)), np.uint64)
     for here, by, there in zip(at.tolist(), port.tolist(), to.tolist(), strict=True):
         nearer = distance[:, here] == distance[:, there] + 1
-        minimal[here, leaves[nearer]] |= np.uint64(1 << by)
+        minimal[here, leaves[nearer], by // 64] |= np.uint64(1 << by % 64)
     return minimal

@@ -29,6 +29,8 @@ _PATTERN = ("role", "bytes", "interval_us", "window_us", "limit")
 _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
+_SLOWDOWNS = {"slowdown": "mean_us", "node_slowdown": "node_mean_us", "operation_slowdown": "operation_us"}
+"""Slow-downs, and of what they are."""
 
 _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
@@ -102,6 +104,7 @@ def describe_latency(latency: Latency) -> Row:
         **{name: us(value) for name, value in zip(_QUANTILES, latency.quantiles, strict=True)},
         "most_us": us(latency.most),
         "operation_us": us(latency.operation_mean),
+        "operation_half_us": us(latency.operation_half),
         "messages": latency.messages,
         "operations": latency.operations,
         "left_out_us": round(latency.left_out_ns / 1000, 3),
@@ -115,7 +118,8 @@ def average_seeds(results: Sequence[Row]) -> list[Row]:
     """Give a row for all seeds of the same simulation, and its slow-down.
 
     A slow-down is the mean over seeds of each seed's mean latency over that of its own baseline (same hosts, partners
-    and starts); `_half` is half of a 95 % interval over seeds by Student's t, empty with fewer than two.
+    and starts), of the `slowdown_seeds` that have both; `_half` is half of a 95 % interval over seeds by Student's t,
+    empty with fewer than two.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:
@@ -154,10 +158,12 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
         values = [row[column] for row in settled.values() if row[column] is not None]
         mean[column] = round(fmean(values), 4) if values else None
     mean["mean_half_us"] = _half_interval([row["mean_us"] for row in settled.values()])
-    for name, column in (("slowdown", "mean_us"), ("operation_slowdown", "operation_us")):
+    for name, column in _SLOWDOWNS.items():
         ratios = _compare(settled, baseline, column) if first["run"] != "baseline" else []
         mean[name] = round(fmean(ratios), 4) if ratios else None
         mean[f"{name}_half"] = _half_interval(ratios)
+        if name == "slowdown":
+            mean["slowdown_seeds"] = len(ratios)
     for column in first:
         if column.endswith(("_whole_ms", "_whole_most_ms")):
             whole = [row[column] for row in rows.values() if row[column] is not None]
@@ -223,7 +229,12 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         import pyarrow as pa  # noqa: PLC0415  (an extra)
         import pyarrow.parquet as pq  # noqa: PLC0415
 
-        pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), str(path))
+        table = pa.Table.from_pylist([dict(row) for row in rows])
+        for number, field in enumerate(table.schema):
+            if pa.types.is_null(field.type):  # no row has a value
+                kind = pa.string() if _is_text(field.name) else pa.float64()
+                table = table.set_column(number, field.name, table.column(number).cast(kind))
+        pq.write_table(table, str(path))
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
@@ -238,26 +249,52 @@ _OF_MEANS = frozenset({"measured", "run", *_SETTING, "seeds", *_VALUES, "slowdow
 
 
 def is_means(path: Path) -> bool:
-    """Whether a file begins as a table of means does."""
+    """Whether a CSV file begins as a table of means does."""
     with path.open(encoding="utf-8", errors="replace") as file:
         return set(file.readline().strip().split(",")) >= _OF_MEANS
 
 
 def read_means(paths: Iterable[Path]) -> list[Row]:
-    """Read tables of means.
+    """Read tables of means, CSV or Parquet.
 
     Raises:
         InputError: a file is none.
+        MissingToolError: pyarrow is not installed.
     """
     means: list[Row] = []
     for path in paths:
-        with path.open(newline="", encoding="utf-8", errors="replace") as file:
-            reader = csv.DictReader(file)
-            found = reader.fieldnames or ("nothing",)
-            if not set(found) >= _OF_MEANS:
-                raise InputError(path, 1, f"columns {', '.join(sorted(_OF_MEANS))}", quote_found(", ".join(found)))
-            means += [_parse(path, reader.line_num, row) for row in reader]
+        means += _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     return means
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    need_parquet()
+    import pyarrow as pa  # noqa: PLC0415  (an extra)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        rows: list[Row] = pq.read_table(str(path)).to_pylist()
+    except pa.ArrowException as error:
+        raise InputError(path, None, "a Parquet file", str(error)) from None
+    _need_columns(path, list(rows[0]) if rows else ())
+    return rows
+
+
+def _read_csv(path: Path) -> list[Row]:
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        reader = csv.DictReader(file)
+        _need_columns(path, reader.fieldnames or ())
+        return [_parse(path, reader.line_num, row) for row in reader]
+
+
+def _need_columns(path: Path, found: Sequence[str]) -> None:
+    if not set(found) >= _OF_MEANS:
+        told = quote_found(", ".join(found or ("nothing",)))
+        raise InputError(path, 1, f"columns {', '.join(sorted(_OF_MEANS))}", told)
+
+
+def _is_text(column: str) -> bool:
+    return column in _TEXTS or column.endswith("_role")
 
 
 def _parse(path: Path, line: int, row: Mapping[str, str | None]) -> Row:
@@ -265,7 +302,7 @@ def _parse(path: Path, line: int, row: Mapping[str, str | None]) -> Row:
     for column, value in row.items():
         if not value:
             parsed[column] = "" if column in _TEXTS else None
-        elif column in _TEXTS or column.endswith("_role"):
+        elif _is_text(column):
             parsed[column] = value
         else:
             try:

@@ -176,9 +176,11 @@ class Rounds:
         return replace(latency, is_settled=True, note=f"{rounds} whole rounds of the recorded run")
 
     def _is_enough(self, latency: Latency, sent: npt.NDArray[np.uint64], rounds: int) -> bool:
-        if latency.operations < self._operations.needed:
+        if not self._operations.are_enough(latency):
             return False
-        narrow = 0 < self._effort.precision * latency.mean >= latency.half and not self._whole
+        precision = self._effort.precision
+        narrow = 0 < precision * latency.mean >= latency.half and not self._whole
+        narrow = narrow and self._operations.is_narrow(latency, precision)
         if self._own_round:
             return narrow or rounds >= _ROUNDS or not latency.messages or sent.mean() >= self._effort.messages
         return (narrow and latency.messages >= 4 * len(sent)) or bool((sent >= self._effort.messages).all())

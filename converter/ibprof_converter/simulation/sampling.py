@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.latency import Latency
+from ibprof_converter.simulation.latency import Latency, half_interval
 from ibprof_converter.simulation.operations import Operations
 
 BATCHES = 20
@@ -48,6 +48,12 @@ def leave_hosts(
     return chosen
 
 
+def average_batches(values: npt.NDArray[np.floating], least: int) -> npt.NDArray[np.float64]:
+    """Give the means of batches in time, of values that depend on each other; none of fewer values than `least`."""
+    batches = min(BATCHES, len(values) // 2) if len(values) >= least else 0
+    return np.array([part.mean() for part in np.array_split(values, batches)] if batches else [])
+
+
 class MeanOperation:
     """The durations of a collective's operations; nothing for other jobs."""
 
@@ -57,7 +63,6 @@ class MeanOperation:
         self._to_ns = simulation.network.to_ns(1)
         self._begin: list[npt.NDArray[np.int64]] = []
         self._ticks: list[npt.NDArray[np.int64]] = []
-        self.needed = _LEAST if self._of else 0
 
     def note(self, samples: npt.NDArray[Any]) -> None:
         """Take note of the next messages."""
@@ -71,5 +76,15 @@ class MeanOperation:
         if not self._of:
             return latency
         ticks = np.concatenate(self._ticks)[np.concatenate(self._begin) * self._to_ns >= latency.left_out_ns]
-        mean = float(ticks.mean() * self._to_ns) if len(ticks) else math.nan
-        return replace(latency, operations=len(ticks), operation_mean=mean)
+        durations = ticks * self._to_ns
+        mean = float(durations.mean()) if len(ticks) else math.nan
+        half = half_interval(average_batches(durations, _LEAST))
+        return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
+
+    def are_enough(self, latency: Latency) -> bool:
+        """Whether there are as many operations as it takes; of jobs without any, there are."""
+        return not self._of or latency.operations >= _LEAST
+
+    def is_narrow(self, latency: Latency, precision: float) -> bool:
+        """Whether the interval of their mean is; of jobs without any, it is."""
+        return not self._of or latency.operation_half <= precision * latency.operation_mean
