@@ -255,7 +255,7 @@ struct ibp_events {
 /* Read the events of one location, OTF2_EvtReader `reader` of OTF2_Reader `archive`, behind those that are in `into`.
  * Returns 0, OTF2's error, -E2BIG when there is no room for all of them, or -ENOMEM. */
 int ibp_otf2_read(const struct ibp_otf2_reader *otf2, void *archive, void *reader, struct ibp_events *into);
-/* -- packets (simulation.c, simulation_queues.c, simulation_clients.c) -- */
+/* -- packets (simulation.c, simulation_time.c, simulation_queues.c, simulation_clients.c, simulation_deadlock.c) -- */
 
 /* Time is counted in ticks, of a length that the caller chooses. A link end is what a node sends on a link. Nodes are the
  * hosts, 0 .. hosts - 1, and then the switches. */
@@ -320,7 +320,7 @@ enum ibp_sim_stop {
     IBP_SIM_TIME = 0,
     IBP_SIM_SAMPLES = 1,
     IBP_SIM_DONE = 2,
-    IBP_SIM_DEADLOCK = 3,
+    IBP_SIM_DEADLOCK = 3, /* packets wait for each other, and never move again; others may */
     IBP_SIM_UNROUTED = 4,
     IBP_SIM_HOPS = 5
 };
@@ -357,9 +357,10 @@ void ibp_sim_ends(const struct ibp_sim *sim, uint64_t *bytes, uint64_t *busy, ui
 /* Per client: steps completed, their bytes, the tick at which the last one was, and whether one is under way. */
 void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes, uint64_t *last, uint8_t *busy);
 
-/* Who waits for whom: packets that came over the end holds[i] wait for room at the end wants[i]. Gives how many there are,
- * none when memory is short; fills in the first `capacity`. */
-uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity);
+/* Who waits for whom: packets that came over the end holds[i] wait for room at the end wants[i], all or those that never get
+ * it. Gives how many there are, none when memory is short; fills in the first `capacity`. */
+uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t only_stuck, uint32_t *holds, uint32_t *wants,
+                       uint64_t capacity);
 
 /* -- dumps of forwarding tables (entries.c) -- */
 

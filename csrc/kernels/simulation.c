@@ -201,21 +201,3 @@ void ibp_sim_clients(const struct ibp_sim *sim, uint64_t *steps, uint64_t *bytes
         busy[i] = sim->process[i].under_way || sim->process[i].waits_for_messages;
     }
 }
-
-uint64_t ibp_sim_waits(const struct ibp_sim *sim, uint32_t *holds, uint32_t *wants, uint64_t capacity)
-{
-    const uint32_t lanes = sim->network.lanes;
-    uint32_t *end_of_place = calloc(sim->places, sizeof *end_of_place);
-    uint64_t count = 0;
-
-    for (uint32_t end = 0; end < sim->network.ends && end_of_place; end++)
-        if (sim->place_of_end[end] != IBP_SIM_NOTHING) end_of_place[sim->place_of_end[end]] = end;
-    for (uint64_t i = 0; i < (uint64_t)sim->places * lanes && end_of_place; i++)
-        for (uint32_t at = sim->queue[i].first; at != IBP_SIM_NOTHING; at = sim->packet[at].next, count++)
-            if (count < capacity) {
-                holds[count] = end_of_place[sim->packet[at].queue / lanes];
-                wants[count] = end_of_place[i / lanes];
-            }
-    free(end_of_place);
-    return count;
-}

@@ -121,6 +121,7 @@ struct ibp_sim {
     uint32_t jobs, clients;
     uint64_t random, seed;
     struct ibp_sim_state state;
+    uint64_t looked_at; /* packet hops when it was last seen whether packets are stuck */
     bool is_large; /* what a hop may touch is more than caches hold */
     struct ibp_sim_scout scout;
     struct ibp_sim_sample *sample;
@@ -198,6 +199,11 @@ void ibp_sim_prefetch_waiting(const struct ibp_sim *sim, uint32_t packet);
 
 /* A packet has come to the node that its end leads to. */
 void ibp_sim_arrive(struct ibp_sim *sim, uint32_t packet);
+
+/* -- simulation_deadlock.c -- */
+
+/* Whether packets wait for each other so that they never move again, whatever else goes on. */
+bool ibp_sim_is_stuck(struct ibp_sim *sim);
 
 /* -- simulation_clients.c: processes -- */
 

@@ -167,6 +167,14 @@ static void do_bucket(struct ibp_sim *sim)
     }
 }
 
+/* To look is to go through all queues: not before as many packets have moved. */
+static void look_for_deadlock(struct ibp_sim *sim)
+{
+    if (sim->state.packet_hops - sim->looked_at < (uint64_t)sim->places * sim->network.lanes) return;
+    sim->looked_at = sim->state.packet_hops;
+    if (ibp_sim_is_stuck(sim)) sim->state.stopped = IBP_SIM_DEADLOCK;
+}
+
 #ifndef NDEBUG
 /* Every byte that a host has sent is at one place: it has arrived, or takes room at one end. */
 static void check_conservation(const struct ibp_sim *sim)
@@ -230,6 +238,7 @@ int64_t ibp_sim_run(struct ibp_sim *sim, uint64_t until, struct ibp_sim_sample *
         do_laters(sim);
         do_bucket(sim);
     }
+    if (!sim->failed && (state->stopped == IBP_SIM_TIME || state->stopped == IBP_SIM_HOPS)) look_for_deadlock(sim);
 #ifndef NDEBUG
     if (!sim->failed && state->stopped != IBP_SIM_UNROUTED) check_conservation(sim);
 #endif

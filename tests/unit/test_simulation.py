@@ -19,6 +19,8 @@ from ibprof_converter.cli import layout
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.deadlock import assign_lanes, describe_cycle, find_cycle
 from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop, interrupted
+from ibprof_converter.simulation.latency import Effort
+from ibprof_converter.simulation.measure import measure
 from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
 
 TREE = "xgft:2:4,4:1,2@100"
@@ -264,6 +266,53 @@ def test_a_ring_deadlocks_and_is_told() -> None:
     freed = Simulation(network, [Job("all", limit=1)], clients, lanes=lanes)
     freed.run()
     assert freed.state.stop == Stop.DONE
+
+
+def test_a_deadlock_is_told_while_others_go_on() -> None:
+    """Six hosts of a ring lock each other up; two at one switch of it know nothing of that."""
+    network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
+    of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
+    ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]
+    beside = Client(int(of_switch[0][1]), 1, [Step(int(of_switch[0][2]), 4096)])
+    simulation = Simulation(network, [Job("ring"), Job("beside")], [*ring, beside])
+    simulation.run(network.ticks(1e6))
+    assert simulation.state.stop == Stop.DEADLOCK
+    stuck = set(map(tuple, simulation.find_waits(only_stuck=True).tolist()))
+    assert {end for pair in stuck for end in pair} >= set(find_cycle(network))
+    before = simulation.look_at_clients().steps
+    simulation.run(network.ticks(2e6))
+    assert set(map(tuple, simulation.find_waits(only_stuck=True).tolist())) == stuck
+    progress = simulation.look_at_clients().steps - before
+    assert progress[-1] > 1000
+    assert not progress[:-1].any()
+    latency = measure(simulation, np.array([False] * 6 + [True]), Effort())
+    assert latency.note.startswith("deadlock: packets wait for each other in a circle: '")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_stuck_stays_and_nothing_else_does(seed: int) -> None:
+    """On rings and tori with little room, of jobs that end: those whose packets are stuck never do, the others do."""
+    draw = np.random.default_rng(seed)
+    network = make(("torus:6:1@100", "torus:7:2@100")[seed % 2], Hardware(packet_bytes=4096, lane_bytes=4096))
+    hosts = network.hosts
+    far = [int(draw.integers(1, 3)) * hosts // (6 + seed % 2) for _ in range(hosts)]
+    clients = [
+        Client(host, 0, [Step((host + far[host]) % hosts, int(draw.integers(1, 1 << 15)))]) for host in range(hosts)
+    ]
+    simulation = Simulation(network, [Job("all", limit=20)], clients, seed)
+    told = None
+    while simulation.state.stop != Stop.DONE:
+        before = simulation.state.packet_hops
+        simulation.run(simulation.state.now + network.ticks(20e3))
+        stuck = {tuple(pair) for pair in simulation.find_waits(only_stuck=True).tolist()}
+        assert (told or set()) <= stuck
+        if simulation.state.stop == Stop.DEADLOCK:
+            assert stuck
+            told = stuck
+            if simulation.state.packet_hops == before:
+                break
+    ended = simulation.look_at_clients().steps == 20
+    assert ended.all() == (told is None)
 
 
 @pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,2,2", "dragonfly:4,2,2", "tree:3,3"])

@@ -54,8 +54,8 @@ def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) 
     """Name the circle that packets wait in.
 
     Args:
-        network: in which nothing moves any more.
-        waits: of `Simulation.find_waits`.
+        network: in which packets never move again.
+        waits: theirs, of `Simulation.find_waits`.
     """
     ends = len(network.end_to)
     pairs: Ints = np.unique(waits[:, 0].astype(np.int64) * ends + waits[:, 1])

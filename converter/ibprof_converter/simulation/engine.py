@@ -296,12 +296,17 @@ class Simulation:
         self._lib.ibp_sim_clients(self._sim, *(self._kernels.pointer(each) for each in arrays))
         return found
 
-    def find_waits(self) -> npt.NDArray[np.uint32]:
-        """Give over which link end each waiting packet came and at which it waits for room: uint32 [packet, 2]."""
+    def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
+        """Give over which link end each waiting packet came and at which it waits for room: uint32 [packet, 2].
+
+        Args:
+            only_stuck: leave out those that will get it.
+        """
         none = self._kernels.ffi.NULL
-        count = self._lib.ibp_sim_waits(self._sim, none, none, 0)
+        count = self._lib.ibp_sim_waits(self._sim, only_stuck, none, none, 0)
         holds, wants = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
-        self._lib.ibp_sim_waits(self._sim, self._kernels.pointer(holds), self._kernels.pointer(wants), count)
+        pointers = self._kernels.pointer(holds), self._kernels.pointer(wants)
+        self._lib.ibp_sim_waits(self._sim, only_stuck, *pointers, count)
         return np.stack([holds, wants], axis=1)
 
     def _look(self) -> Any:

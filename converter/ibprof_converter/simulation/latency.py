@@ -156,7 +156,7 @@ def half_interval(means: npt.NDArray[np.float64]) -> float:
 
 def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
     """Give what was measured as no result, with the circle that packets wait in."""
-    circle = describe_deadlock(simulation.network, simulation.find_waits())
+    circle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a circle: {circle}")
 
 
