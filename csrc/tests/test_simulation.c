@@ -185,7 +185,7 @@ static void test_a_ring_locks_up(void)
         struct ibp_sim_sample sample[CLIENTS_MAX];
         state = finish(sim, sample, CLIENTS_MAX, lanes > 1 ? 6 : 0);
         CHECK(state.stopped == (lanes > 1 ? IBP_SIM_DONE : IBP_SIM_DEADLOCK));
-        const uint64_t waits = ibp_sim_waits(sim, holds, wants, ENDS_MAX);
+        const uint64_t waits = ibp_sim_waits(sim, 1, holds, wants, ENDS_MAX);
         CHECK((waits > 0) == (lanes == 1) && waits <= ENDS_MAX);
         /* Follow who waits for whom: it ends in the circle of the six, wherever it begins. */
         uint32_t at = waits ? holds[0] : 0, in_circle = 0;
