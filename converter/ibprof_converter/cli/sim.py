@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,13 @@ from ibprof.errors import InputError, UsageError
 from ibprof.show import printable
 from ibprof_converter.cli.sim_options import (
     HOSTS_A_SERVER,
+    add_job_hosts,
     add_machine,
     add_running,
     parse_pattern,
     parse_size,
     parse_traffic,
+    refuse_option,
     share,
 )
 from ibprof_converter.cli.sim_outputs import FILES, write_run
@@ -32,12 +34,14 @@ from ibprof_converter.cli.sim_questions import (
     find_own_threshold,
     tell_of_fabric,
     tell_of_profiles,
+    tell_on_stderr,
 )
 from ibprof_converter.fabric.names import show_some
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.cell import Cell, Setting, count_lanes, load_network, set_up
 from ibprof_converter.simulation.cost import estimate_hops
 from ibprof_converter.simulation.latency import Effort
+from ibprof_converter.simulation.named_hosts import NamedHosts
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
 from ibprof_converter.simulation.results import (
@@ -96,23 +100,31 @@ def _make_setting(arguments: argparse.Namespace, usual: Effort) -> Setting:
     if arguments.lane < arguments.packet:
         raise UsageError(f"--lane: expected at least the {arguments.packet} bytes of a packet, found {arguments.lane}")
     hosts = load_network(fabric, hardware)[1].hosts
-    servers = arguments.servers or max(hosts // HOSTS_A_SERVER, 1)
+    named = arguments.servers if isinstance(arguments.servers, list) else []
+    servers = len(named) or arguments.servers or max(hosts // HOSTS_A_SERVER, 1)
     if servers >= hosts:
         raise UsageError(f"--servers: expected fewer than the fabric's {hosts} hosts, found {servers}")
-    return Setting(
+    setting = Setting(
         fabric=fabric,
         hardware=hardware,
         adaptive=arguments.adaptive,
         servers=servers,
-        server_placement=ServerPlacement(arguments.server_placement),
+        server_placement=ServerPlacement(arguments.server_placement or ServerPlacement.ISOLATED),
         job_placement=JobPlacement(arguments.job_placement),
         effort=QUICK if arguments.quick else FULL if arguments.full else usual,
     )
+    if not named:
+        return setting
+    if arguments.server_placement:
+        raise UsageError("--server-placement is of servers that are not named by --servers")
+    return replace(setting, server_hosts=NamedHosts(setting).number(named, refuse_option("--servers")))
 
 
 def _run_study(arguments: argparse.Namespace, pool: Executor) -> None:
     setting = _make_setting(arguments, SURVEY)
     study = STUDIES[arguments.name]
+    if setting.server_hosts and "server_placement" in study.by:
+        raise UsageError(f"--servers: expected a number, as the study {arguments.name} varies where they are")
     cells = study.make(setting, range(1, arguments.seeds + 1), arguments.quick)
     _refuse_small_lanes(arguments, cells)
     if arguments.estimate:
@@ -158,7 +170,7 @@ def _find_tables(path: Path) -> list[Path]:
 
 
 def _run_own(arguments: argparse.Namespace, pool: Executor) -> None:
-    cells = read_study(arguments.study)
+    cells = read_study(arguments.study, tell_on_stderr)
     tell_of_profiles(cells[0].workloads)
     results, means = _run(cells, cells[0].setting, pool, arguments)
     _report(arguments, arguments.study.stem, cells[0].setting, results, _conclude(means))
@@ -295,7 +307,7 @@ def _parser() -> argparse.ArgumentParser:
         "Say what an MPI job and an I/O job do to each other on this fabric, and what placement, routing and "
         "throttling would change.",
         "  ibprof-sim advise --mpi 4KiB@500us --io 4MiB --quick\n"
-        "  ibprof-sim advise --fabric ibdiagnet.lst --servers 8 --mpi profile.otf2@100us --io 1MiB@5ms --json",
+        "  ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json",
     )  # fmt: skip
     advice.set_defaults(run=_advise)
     advice.add_argument(
@@ -310,8 +322,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         type=share,
         default=0.5,
-        help="of the compute hosts for MPI (default: 0.5)",
+        help="of the compute hosts for MPI, and the others for I/O (default: 0.5)",
     )
+    add_job_hosts(advice)
     for each in (threshold, advice):
         add_machine(each)
         add_running(each, None)

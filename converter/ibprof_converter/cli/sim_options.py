@@ -10,13 +10,26 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from ibprof.errors import UsageError, quote_found
+from ibprof_converter.simulation.named_hosts import DRAWN, Refuse
 from ibprof_converter.simulation.network import RANGES
 from ibprof_converter.simulation.patterns import THESIS_FABRIC
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
 from ibprof_converter.simulation.study_file import MOST_SEEDS, UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
+from ibprof_converter.traffic.hostlists import expand_hosts
 
 HOSTS_A_SERVER = 18
 """The thesis has 1,296 hosts and 72 servers."""
+
+
+def add_job_hosts(parser: argparse.ArgumentParser) -> None:
+    """Add where the jobs of `advise` are."""
+    parser.add_argument(
+        "--mpi-hosts", metavar="HOSTS", type=parse_hosts,
+        help="the MPI job's hosts, as node[01-04,7],login1, instead of a share; of a profile as many as its run had, "
+        f"in the order of their first ranks, or {DRAWN} (default: those of the recording, where the fabric has them)",
+    )  # fmt: skip
+    parser.add_argument("--io-hosts", metavar="HOSTS", type=parse_hosts, help="the I/O job's hosts, instead of a share")
 
 
 def add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
@@ -37,17 +50,18 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fabric", metavar="LST", help=f"default: {THESIS_FABRIC}")
     parser.add_argument(
         "--servers",
-        metavar="N",
-        type=count,
-        help=f"I/O servers (default: one for {HOSTS_A_SERVER} hosts, as 72 of 1,296)",
+        metavar="N|HOSTS",
+        type=parse_servers,
+        help="I/O servers: how many, or their hosts as node[01-04,7],login1 "
+        f"(default: one for {HOSTS_A_SERVER} hosts, as 72 of 1,296)",
     )
     parser.add_argument(
-        "--server-placement", choices=[each.value for each in ServerPlacement], default="isolated",
-        help="on whole leaves, one a leaf, anywhere (default: isolated)",
+        "--server-placement", choices=[each.value for each in ServerPlacement],
+        help="of servers that are not named: on whole leaves, one a leaf, anywhere (default: isolated)",
     )  # fmt: skip
     parser.add_argument(
         "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
-        help="hosts drawn one by one, or by whole leaves (default: random-node)",
+        help="of jobs without hosts of their own: drawn one by one, or by whole leaves (default: random-node)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest ways")
     parser.add_argument("--packet", metavar="B", type=_packet, default=4096, help="bytes of a packet (default: 4096)")
@@ -63,6 +77,24 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
         raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
     return int(text)
+
+
+def parse_hosts(text: str) -> list[str]:
+    """Read names of hosts such as `node[01-04,7],login1`, for argparse."""
+    try:
+        return expand_hosts(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def refuse_option(name: str) -> Refuse:
+    """Give what makes the errors of an option's value."""
+    return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
+
+
+def parse_servers(text: str) -> int | list[str]:
+    """Read how many servers there are, or their hosts' names, for argparse."""
+    return parse_hosts(text) if re.search("[A-Za-z]", text) else count(text)
 
 
 def _number(text: str, least: float, most: float) -> float:

@@ -104,9 +104,15 @@ def _describe_job(job: Workload) -> str:
 def _describe_seats(cell: Cell) -> str:
     """Say how routes, hosts and servers were chosen."""
     setting = cell.setting
-    servers = f", {setting.servers} {setting.server_placement.value} servers" if setting.servers else ""
-    routing = "adaptive routing, " if setting.adaptive else ""
-    return f"{routing}{setting.job_placement.value} hosts{servers}"
+    chosen = ["adaptive routing"] if setting.adaptive else []
+    if any(each.hosts for each in cell.workloads):
+        chosen.append("named hosts")
+    if not all(each.hosts for each in cell.workloads):
+        chosen.append(f"{setting.job_placement.value} hosts")
+    if setting.servers:
+        placed = "named" if setting.server_hosts else setting.server_placement.value
+        chosen.append(f"{setting.servers} {placed} servers")
+    return ", ".join(chosen)
 
 
 def _write(path: Path, columns: Sequence[str], lines: Iterator[Row]) -> None:

@@ -8,14 +8,14 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ibprof.cli.progress import show_progress
 from ibprof.show import printable
-from ibprof_converter.cli.sim_options import format_size, format_time
+from ibprof_converter.cli.sim_options import format_size, format_time, refuse_option
 from ibprof_converter.simulation.advise import (
     Way,
     compare_ways,
@@ -31,6 +31,7 @@ from ibprof_converter.simulation.cell import (
     load_network,
     set_up,
 )
+from ibprof_converter.simulation.named_hosts import DRAWN, NamedHosts, give_hosts, order_for_run, stay_as_recorded
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
@@ -103,8 +104,9 @@ def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int)
 
 def advise(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> None:
     """Answer `advise`."""
-    io = _read_io(arguments.io, 1 - arguments.share)
-    mpi = _read_mpi(arguments.mpi, arguments.share)
+    io, mpi = _place_jobs(
+        setting, _read_io(arguments.io, 1 - arguments.share), _read_mpi(arguments.mpi, arguments.share), arguments
+    )
     seeds = range(1, arguments.seeds + 1)
     tell_of_profiles([mpi])
     tell_of_fabric(setting.fabric)
@@ -121,6 +123,40 @@ def advise(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> N
         print(json.dumps(_describe_ways(ways, best, links, shared), indent=2))
     else:
         print(_tell_ways(ways, best, links, shared))
+
+
+def _place_jobs(
+    setting: Setting, io: Workload, mpi: Workload, arguments: argparse.Namespace
+) -> tuple[Workload, Workload]:
+    """Give both jobs the hosts that options name, or that the recording does, and say what is left to be drawn."""
+    named, jobs = NamedHosts(setting), {IO: io, MPI: mpi}
+    is_drawn = arguments.mpi_hosts == [DRAWN] and mpi.role is Role.PROFILE
+    for job, names in ((IO, arguments.io_hosts), (MPI, None if is_drawn else arguments.mpi_hosts)):
+        if names:
+            refuse = refuse_option(f"--{job}-hosts")
+            hosts = named.number(names, refuse)
+            for host in hosts:
+                if host in setting.server_hosts or host in jobs[IO].hosts:
+                    raise refuse("hosts of nothing else", named.name(host))
+            if jobs[job].role is Role.PROFILE:
+                hosts = order_for_run(jobs[job], hosts, refuse)
+            jobs[job] = give_hosts(setting, jobs[job], hosts)
+    (io, mpi), notes = stay_as_recorded(setting, list(jobs.values()), named, [MPI] if is_drawn else [])
+    if mpi.hosts and not io.hosts:
+        io = replace(io, share=max(min(io.share, 1 - mpi.share), 0.0))
+    if io.hosts and not mpi.hosts:
+        mpi = replace(mpi, share=max(min(mpi.share, 1 - io.share), 0.0))
+    for note in notes:
+        tell_on_stderr(note)
+    drawn = {"--servers": setting.server_hosts, "--mpi-hosts": mpi.hosts, "--io-hosts": io.hosts}
+    if options := [option for option, hosts in drawn.items() if not hosts]:
+        tell_on_stderr(f"hosts are drawn where no option names them: {', '.join(options)}")
+    return io, mpi
+
+
+def tell_on_stderr(note: str) -> None:
+    """Say something beside the answer."""
+    print(f"ibprof-sim: {printable(note)}", file=sys.stderr)
 
 
 def tell_of_profiles(workloads: Iterable[Workload]) -> None:
@@ -161,8 +197,10 @@ def _describe_ways(ways: Sequence[Way], best: Way | None, links: Sequence[Shared
         "ways": [
             {
                 "name": way.name,
+                "io_hosts": "named" if way.jobs[0].hosts else "drawn",
+                "mpi_hosts": "named" if way.jobs[1].hosts else "drawn",
                 "job_placement": way.setting.job_placement.value,
-                "server_placement": way.setting.server_placement.value,
+                "server_placement": "named" if way.setting.server_hosts else way.setting.server_placement.value,
                 "routing": "adaptive" if way.setting.adaptive else "static",
                 "io_window_us": us(way.jobs[0].window_ns),
                 **{

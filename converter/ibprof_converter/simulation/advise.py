@@ -57,12 +57,15 @@ def list_ways(
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
     """Give the ways that are compared, the present one first; none that could deadlock."""
     yield "as it is", setting, (io, mpi)
-    if setting.job_placement is not JobPlacement.RANDOM_SWITCH:
-        yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), (io, mpi)
+    drawn, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
+    if are_named:
+        yield "jobs on hosts drawn one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), drawn
+    if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
+        yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), drawn
     for placement, name in ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
-        if setting.server_placement is not placement:
-            yield name, replace(setting, server_placement=placement), (io, mpi)
+        if setting.server_hosts or setting.server_placement is not placement:
+            yield name, replace(setting, server_placement=placement, server_hosts=()), (io, mpi)
     if not setting.adaptive and can_route_adaptively(setting.fabric):
         yield "adaptive routing", replace(setting, adaptive=True), (io, mpi)
     cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)

@@ -51,7 +51,8 @@ class Setting:
         fabric: a LST, or the name of a fabric that is made up.
         hardware: what the fabric does not say.
         adaptive: whether packets choose among shortest ways.
-        servers, server_placement, job_placement: who sits where.
+        servers, server_placement, job_placement: who sits where, but those whose hosts are named.
+        server_hosts: numbers of the servers' hosts; none: they are drawn.
         effort: how long each is measured.
     """
 
@@ -59,6 +60,7 @@ class Setting:
     hardware: Hardware = field(default_factory=Hardware)
     adaptive: bool = False
     servers: int = 72
+    server_hosts: tuple[int, ...] = ()
     server_placement: ServerPlacement = ServerPlacement.ISOLATED
     job_placement: JobPlacement = JobPlacement.RANDOM_NODE
     effort: Effort = field(default_factory=Effort)
@@ -138,7 +140,7 @@ def _describe_workload(workload: Workload, runs: bool) -> dict[str, Any]:
     if workload.role in SCHEDULES:
         described["starts"] = "together"
         described["pauses"] = "alike"
-    return described if runs else {name: described[name] for name in ("name", "role", "share", "profile")}
+    return described if runs else {name: described[name] for name in ("name", "role", "share", "profile", "hosts")}
 
 
 def _leave_out_nothing(value: Any) -> Any:
@@ -263,6 +265,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
         setting.server_placement,
         setting.job_placement,
         np.random.default_rng(cell.seed),
+        setting.server_hosts,
     )
     chosen = [number for number, each in enumerate(cell.workloads) if each.name in cell.running]
     kept = Seats(seats.servers, tuple(seats.jobs[number] for number in chosen))

@@ -88,15 +88,23 @@ def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float
         return None
     # Where nothing is drawn, all seeds are one.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
-    return _list_server_byte_ns(setting.fabric, setting.hardware, setting.servers, setting.server_placement, seed)
+    taken = tuple(host for each in cell.workloads for host in each.hosts)
+    return _list_server_byte_ns(setting.fabric, setting.hardware, setting.servers, setting.server_placement, seed,
+                                setting.server_hosts, taken)  # fmt: skip
 
 
 @lru_cache(maxsize=64)
 def _list_server_byte_ns(
-    fabric: str, hardware: Hardware, servers: int, placement: ServerPlacement, seed: int
+    fabric: str,
+    hardware: Hardware,
+    servers: int,
+    placement: ServerPlacement,
+    seed: int,
+    named: tuple[int, ...],
+    taken: tuple[int, ...],
 ) -> npt.NDArray[np.float64]:
     _, network, _ = load_network(fabric, hardware)
-    hosts = seat_servers(network, servers, placement, np.random.default_rng(seed))
+    hosts = seat_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
     byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
     return byte_ns
 

@@ -49,7 +49,7 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
         "fabric": setting.fabric,
         "routing": "adaptive" if setting.adaptive else "static",
         "servers": setting.servers,
-        "server_placement": setting.server_placement.value,
+        "server_placement": "named" if setting.server_hosts else setting.server_placement.value,
         "job_placement": setting.job_placement.value,
         "packet_bytes": hardware.packet_bytes,
         "lane_bytes": hardware.lane_bytes,

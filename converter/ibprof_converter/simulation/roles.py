@@ -87,6 +87,7 @@ class Workload:
         limit: messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
         profile: a profile or recording, for the role of that name.
+        hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are drawn.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Workload:
     limit: int = 0
     reads: int = 0
     profile: str = ""
+    hosts: tuple[int, ...] = ()
 
     @property
     def follows_time_line(self) -> bool:
@@ -149,17 +151,22 @@ def seat(
     server_placement: ServerPlacement,
     job_placement: JobPlacement,
     random: np.random.Generator,
+    server_hosts: Sequence[int] = (),
 ) -> Seats:
-    """Give hosts to servers, and the others to jobs by their shares.
+    """Give hosts to servers, and to jobs: those that are named, and of the others their shares.
 
     Raises:
-        InconsistentError: there are not enough hosts.
+        InconsistentError: there are not enough hosts, or one is named twice.
     """
     leaves = order_leaves(network)
     if sum(workload.share for workload in workloads) > 1 + 1e-9:
         raise InconsistentError("the jobs' shares of the hosts add up to more than 1")
-    at_servers = seat_servers(network, servers, server_placement, random)
-    free = [leaf[~np.isin(leaf, at_servers)] for leaf in leaves]
+    named = [host for workload in workloads for host in workload.hosts]
+    if len({*named, *server_hosts}) < len(named) + len(server_hosts):
+        raise InconsistentError("a host that is named has more than one seat")
+    at_servers = seat_servers(network, servers, server_placement, random, server_hosts, named)
+    free = [leaf[~np.isin(leaf, [*at_servers, *named])] for leaf in leaves]
+    compute = network.hosts - len(at_servers)
     if job_placement is JobPlacement.RANDOM_SWITCH:
         order = np.concatenate([free[leaf] for leaf in random.permutation(len(free))])
     else:
@@ -167,16 +174,20 @@ def seat(
     seats, begin = [], 0
     for workload in workloads:
         # Two halves of an odd number are rounded up to more than there are.
-        count = min(round(workload.share * len(order)), len(order) - begin)
+        count = len(workload.hosts) or min(round(workload.share * compute), len(order) - begin)
         needed = _NEEDED.get(workload.role, 1)
         if workload.role is Role.PAIRS:
+            if len(workload.hosts) % 2:
+                raise InconsistentError(f"job {workload.name}: {count} hosts are not pairs")
             count -= count % 2
         elif workload.role is Role.PROFILE:
-            needed = int(_load_messages(workload).host.max()) + 1
+            needed = int(load_recorded(workload).host.max()) + 1
         if count < needed:
-            raise InconsistentError(
-                f"job {workload.name}: its share of {len(order)} hosts is too small for its role: {count} of {needed}"
-            )
+            of = "" if workload.hosts else f"its share of {compute} hosts is too small for its role: "
+            raise InconsistentError(f"job {workload.name}: {of}{count} of {needed}")
+        if workload.hosts:
+            seats.append(np.array(workload.hosts, np.int64))
+            continue
         if workload.role is Role.PROFILE:
             count = needed
         seats.append(order[begin : begin + count].astype(np.int64))
@@ -185,16 +196,35 @@ def seat(
 
 
 def seat_servers(
-    network: SimulatedNetwork, servers: int, placement: ServerPlacement, random: np.random.Generator
+    network: SimulatedNetwork,
+    servers: int,
+    placement: ServerPlacement,
+    random: np.random.Generator,
+    named: Sequence[int] = (),
+    taken: Sequence[int] = (),
 ) -> Ints:
-    """Give the hosts of the I/O servers: the first that `seat` draws.
+    """Give the hosts of the I/O servers: those that are named, or else the first that `seat` draws.
+
+    Args:
+        network: the hosts.
+        servers: how many.
+        placement: where those are that are not named.
+        random: draws.
+        named: all of them, or none.
+        taken: hosts that are named for jobs.
 
     Raises:
         InconsistentError: there are not enough hosts.
     """
+    if named:
+        return np.array(named, np.int64)
     if not 0 <= servers < network.hosts:
         raise InconsistentError(f"expected fewer than {network.hosts} servers, one a host, found {servers}")
-    leaves = order_leaves(network)
+    if servers > network.hosts - len(taken):
+        raise InconsistentError(f"{servers} servers are more than the {network.hosts - len(taken)} hosts of no job")
+    leaves = [free for leaf in order_leaves(network) if len(free := leaf[~np.isin(leaf, taken)])]
+    if not leaves:
+        return np.zeros(0, np.int64)
     if placement is ServerPlacement.RANDOM:
         return random.permutation(np.concatenate(leaves))[:servers].astype(np.int64)
     if placement is ServerPlacement.SPREAD:
@@ -304,19 +334,25 @@ def _clients_of_collective(
     return clients
 
 
-def _load_messages(workload: Workload) -> Recorded:
+def load_recorded(workload: Workload) -> Recorded:
+    """Give the messages of a job that is a recorded run.
+
+    Raises:
+        InputError: it is no profile.
+        InconsistentError: none is named, or it has no messages, or no times where it goes by them.
+    """
     if not workload.profile:
         raise InconsistentError(f"job {workload.name}: a profile is needed")
     return load_messages(Path(workload.profile), with_times=workload.follows_time_line)
 
 
 def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
-    return max(network.ticks(_load_messages(workload).duration_ns), 1) if workload.follows_time_line else 0
+    return max(network.ticks(load_recorded(workload).duration_ns), 1) if workload.follows_time_line else 0
 
 
 def digest_messages(workload: Workload) -> str:
     """Give a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
-    recorded = _load_messages(workload)
+    recorded = load_recorded(workload)
     digest = hashlib.sha256(repr((recorded.duration_ns, recorded.one_of)).encode())
     for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -324,7 +360,7 @@ def digest_messages(workload: Workload) -> str:
 
 
 def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, starts: Ints) -> list[Client]:
-    recorded = _load_messages(workload)
+    recorded = load_recorded(workload)
     host = hosts[recorded.host]
     clients = []
     for rank in range(len(host)):

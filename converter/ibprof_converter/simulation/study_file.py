@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,14 +16,23 @@ from ibprof.errors import InconsistentError, InputError, UsageError, quote_found
 from ibprof_converter.routing.generated.spec import is_generated
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, refuse_long_times
 from ibprof_converter.simulation.latency import Effort
+from ibprof_converter.simulation.named_hosts import (
+    DRAWN,
+    NamedHosts,
+    Refuse,
+    give_hosts,
+    order_for_run,
+    stay_as_recorded,
+)
 from ibprof_converter.simulation.network import RANGES, Hardware
 from ibprof_converter.simulation.patterns import cells_of
 from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, seat
+from ibprof_converter.traffic.hostlists import expand_hosts
 
 EXAMPLE = """\
 fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
 routing: static                        # or adaptive
-servers: 16
+servers: 16                            # or node[01-16]
 server_placement: isolated             # spread, random
 job_placement: random-node             # random-switch
 hardware: {packet_bytes: 4096, lane_bytes: 65536, switch_ns: 90}
@@ -39,6 +48,8 @@ WORDS = """\
 roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
 
 what a job may say besides:
+  hosts: [n1, "n[3-9]"]  instead of share; of a profile as many as its run had, in the order of their first ranks, or
+                         "drawn"; else it stays on the hosts that it was recorded on, where the fabric has them
   interval: 500 us       from a message's arrival, or a collective's end, to the next one's start (default: none)
   window: 2 ms           of io and pairs: from start to start at least, a throttle
   jitter: 0.05           both vary by up to this part of them (default: 0.05)
@@ -62,7 +73,8 @@ UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
 
 KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
          "jobs")  # fmt: skip
-JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile")
+JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
+             "hosts")  # fmt: skip
 
 _TAKEN = ("packet", "lane", "half")
 """Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
@@ -204,6 +216,23 @@ class _Reader:
                 return str(found)
         raise self.fail(where, f"a file beside {self.path.name} or where the command is given", name)
 
+    def hosts(self, where: str, value: object) -> list[str]:
+        """Read names of hosts: one expression such as node[01-04,7],login1, or a list of them."""
+        given = value if isinstance(value, list) else [value]
+        names = []
+        for each in given:
+            try:
+                names += expand_hosts(self.text(where, each))
+            except UsageError:
+                raise self.fail(where, "hosts such as node[01-04,7],login1", each) from None
+        if not names:
+            raise self.fail(where, "hosts such as node[01-04,7],login1", value)
+        return names
+
+    def refusal(self, where: str) -> Refuse:
+        """Give what makes the errors of a value."""
+        return lambda expected, found: self.fail(where, expected, found)
+
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:
         if value not in values:
             raise self.fail(where, f"one of {', '.join(values)}", value)
@@ -223,8 +252,12 @@ class _Reader:
         return of(**made)
 
 
-def read_study(path: Path) -> list[Cell]:
+def read_study(path: Path, tell: Callable[[str], None] = lambda _: None) -> list[Cell]:
     """Read a study: the baseline of the measured job, and the run with all jobs, for each seed.
+
+    Args:
+        path: of the file.
+        tell: is told where recorded runs are put, a sentence each.
 
     Raises:
         InputError: it is no YAML, or says what cannot be.
@@ -242,11 +275,29 @@ def read_study(path: Path) -> list[Cell]:
         if key not in study:
             raise reader.fail("the study", "with fabric and jobs", f"no {key}")
     workloads = _read_jobs(reader, study["jobs"])
+    setting = _read_setting(reader, study)
+    names = tuple(each.name for each in workloads)
+    measured = reader.choice("measured", study.get("measured", names[-1]), names)
+    seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, MOST_SEEDS) + 1)
+    _check_machine(reader, setting, workloads)
+    try:
+        setting, workloads = _place_named(reader, study, setting, workloads, tell)
+        _check_seats(reader, setting, workloads)
+    except InconsistentError as error:
+        raise reader.fail("jobs", "such that they fit on the fabric", error) from None
+    return cells_of(setting, workloads, measured, seeds)
+
+
+def _read_setting(reader: _Reader, study: Mapping[str, Any]) -> Setting:
+    """Read all but the jobs; of servers that are named only how many there are."""
+    fabric, servers = reader.file("fabric", study["fabric"]), study.get("servers", 0)
+    are_named = _are_named(servers)
+    count = len(reader.hosts("servers", servers)) if are_named else reader.whole("servers", servers, 0, 1 << 16)
     setting = Setting(
-        fabric=reader.file("fabric", study["fabric"]),
+        fabric=fabric,
         hardware=reader.numbers("hardware", study.get("hardware", _Mapping()), Hardware),
         adaptive=reader.choice("routing", study.get("routing", "static"), ("static", "adaptive")) == "adaptive",
-        servers=reader.whole("servers", study.get("servers", 0), 0, 1 << 16),
+        servers=count,
         server_placement=ServerPlacement(
             reader.choice(
                 "server_placement", study.get("server_placement", "isolated"), tuple(e.value for e in ServerPlacement)
@@ -261,22 +312,25 @@ def read_study(path: Path) -> list[Cell]:
     )
     if setting.hardware.lane_bytes < setting.hardware.packet_bytes:
         raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
-    names = tuple(each.name for each in workloads)
-    measured = reader.choice("measured", study.get("measured", names[-1]), names)
-    seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, MOST_SEEDS) + 1)
-    _check_seats(reader, setting, workloads)
-    return cells_of(setting, workloads, measured, seeds)
+    if "server_placement" in study and are_named:
+        raise reader.fail("server_placement", "of servers that are not named", study["server_placement"])
+    jobs = study["jobs"]
+    if "job_placement" in study and all(job.get("hosts", DRAWN) != DRAWN for job in jobs):
+        raise reader.fail("job_placement", "of jobs without hosts of their own", study["job_placement"])
+    return setting
 
 
-def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload]) -> None:
-    """Say at once, and where, what does not fit on the fabric.
+def _are_named(servers: object) -> bool:
+    """Whether a study names its servers' hosts, and does not only say how many there are."""
+    return isinstance(servers, list) or (isinstance(servers, str) and bool(re.search("[A-Za-z]", servers)))
+
+
+def _check_machine(reader: _Reader, setting: Setting, workloads: Sequence[Workload]) -> None:
+    """Say at once, and where, what is wrong with the fabric, its servers and the jobs' times.
 
     Raises:
-        InputError: there are too many servers or none, or too few hosts for a job.
+        InputError: there are too many servers or none, or times are too long.
     """
-    if sum(each.share for each in workloads) > 1 + 1e-9:
-        total = " + ".join(f"{each.share:g}" for each in workloads)
-        raise reader.fail(f"job {len(workloads)}'s share", "such that all shares add up to 1 at most", total)
     if not setting.servers and any(each.role is Role.IO for each in workloads):
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
@@ -290,11 +344,75 @@ def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload
             refuse_long_times(network, each)
         except InconsistentError as error:
             raise reader.fail(f"job {number}", "of times that are counted", error) from None
+
+
+def _place_named(
+    reader: _Reader,
+    study: Mapping[str, Any],
+    setting: Setting,
+    workloads: Sequence[Workload],
+    tell: Callable[[str], None],
+) -> tuple[Setting, list[Workload]]:
+    """Give servers and jobs the hosts that are named, and recorded runs those that they were on.
+
+    Raises:
+        InputError: a name is no host's, or a host is named twice.
+        InconsistentError: a recorded run cannot be read as its job wants it.
+    """
+    jobs = study["jobs"]
+    if not _are_named(study.get("servers", 0)) and not any(
+        "hosts" in job or each.role is Role.PROFILE for job, each in zip(jobs, workloads, strict=True)
+    ):
+        return setting, list(workloads)
+    named, taken, placed = NamedHosts(setting), {}, []
+    if _are_named(study.get("servers", 0)):
+        refuse = reader.refusal("servers")
+        hosts = named.number(reader.hosts("servers", study["servers"]), refuse)
+        setting = replace(setting, server_hosts=hosts)
+        taken = dict.fromkeys(hosts, "a server")
+    for number, (job, each) in enumerate(zip(jobs, workloads, strict=True), start=1):
+        given = job.get("hosts", DRAWN)
+        if given == DRAWN:
+            placed.append(each)
+            continue
+        where = f"job {number}'s hosts"
+        refuse = reader.refusal(where)
+        hosts = named.number(reader.hosts(where, given), refuse)
+        for host in hosts:
+            if host in taken:
+                raise refuse("hosts of nothing else", f"{named.name(host)}, which is of {taken[host]}")
+        if each.role is Role.PROFILE:
+            hosts = order_for_run(each, hosts, refuse)
+        taken |= dict.fromkeys(hosts, f"job {number}")
+        placed.append(give_hosts(setting, each, hosts))
+    drawn = [each.name for job, each in zip(jobs, workloads, strict=True) if job.get("hosts") == DRAWN]
+    placed, notes = stay_as_recorded(setting, placed, named, drawn)
+    for note in notes:
+        tell(note)
+    # What a job has where nothing is said: its part of all, or of what those have left whose hosts are known.
+    free = [not each.hosts and "share" not in job for job, each in zip(jobs, placed, strict=True)]
+    left = 1 - sum(each.share for each in placed if each.hosts)
+    return setting, [
+        replace(each, share=max(min(each.share, left / sum(free)), 0.0)) if is_free else each
+        for each, is_free in zip(placed, free, strict=True)
+    ]
+
+
+def _check_seats(reader: _Reader, setting: Setting, workloads: Sequence[Workload]) -> None:
+    """Say at once, and where, what does not fit on the fabric.
+
+    Raises:
+        InputError: shares add up to more than all hosts.
+        InconsistentError: there are too few hosts for a job.
+    """
+    if sum(each.share for each in workloads) > 1 + 1e-9:
+        total = " + ".join(f"{each.share:g}" for each in workloads)
+        parts = "shares" if not any(each.hosts for each in workloads) else "shares, and parts that hosts are named for,"
+        raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
+    _, network, _ = load_network(setting.fabric, setting.hardware)
     random = np.random.default_rng(1)
-    try:
-        seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random)
-    except InconsistentError as error:
-        raise reader.fail("jobs", "such that they fit on the fabric", error) from None
+    seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
+         setting.server_hosts)  # fmt: skip
 
 
 def _read_jobs(reader: _Reader, jobs: object) -> list[Workload]:
@@ -342,5 +460,9 @@ def _check_role(reader: _Reader, where: str, job: Mapping[str, Any], workload: W
         if job.get(key) and workload.role not in roles:
             allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
             raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
+    if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
+        raise reader.fail(f"{where}'s hosts", "names, as those of other jobs than a profile are drawn anyway", DRAWN)
+    if "share" in job and job.get("hosts", DRAWN) != DRAWN:
+        raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
     if job.get("jitter") and workload.follows_time_line:
         raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])
