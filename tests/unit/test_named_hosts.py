@@ -272,7 +272,7 @@ def test_hosts_that_cannot_be(
 def test_hosts_of_two_jobs(tmp_path: Path) -> None:
     study = write_study(tmp_path, {**PAIRS, "hosts": "host[01-04]"}, {**WRITES, "hosts": "host[04-05]"}, servers=1)
     with pytest.raises(
-        InputError, match="job 2's hosts to be hosts of nothing else, found 'host04, which is of job 1'"
+        InputError, match="job 2's hosts to be hosts of nothing else, found 'host04, which is of job mpi'"
     ):
         read_study(study)
 
@@ -371,7 +371,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
         (
             ["--servers", "host01", "--mpi-hosts", "host[01-02]"],
             2,
-            "--mpi-hosts: expected hosts of nothing else, found 'host01'",
+            "--mpi-hosts: expected hosts of nothing else, found 'host01, which is of a server'",
         ),
         (["--io-hosts", "host01", "--mpi-hosts", "host[01-02]"], 2, "--mpi-hosts: expected hosts of nothing else"),
         (["--mpi-hosts", "host01,host01"], 2, "--mpi-hosts: expected each host once, found 'host01 again'"),

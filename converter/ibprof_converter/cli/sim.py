@@ -322,7 +322,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         type=share,
         default=0.5,
-        help="of the compute hosts for MPI, and the others for I/O (default: 0.5)",
+        help="of the compute hosts for MPI, the others for I/O; at most what named ones leave (default: 0.5)",
     )
     add_job_hosts(advice)
     for each in (threshold, advice):

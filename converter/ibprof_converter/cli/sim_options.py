@@ -15,7 +15,8 @@ from ibprof_converter.simulation.named_hosts import DRAWN, Refuse
 from ibprof_converter.simulation.network import RANGES
 from ibprof_converter.simulation.patterns import THESIS_FABRIC
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.study_file import MOST_SEEDS, UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
+from ibprof_converter.simulation.study_file import MOST_SEEDS
+from ibprof_converter.simulation.study_reader import UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
 from ibprof_converter.traffic.hostlists import expand_hosts
 
 HOSTS_A_SERVER = 18

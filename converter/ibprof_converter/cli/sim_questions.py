@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +31,7 @@ from ibprof_converter.simulation.cell import (
     load_network,
     set_up,
 )
-from ibprof_converter.simulation.named_hosts import DRAWN, NamedHosts, give_hosts, order_for_run, stay_as_recorded
+from ibprof_converter.simulation.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, MPI
 from ibprof_converter.simulation.replay import load_messages
@@ -129,23 +129,14 @@ def _place_jobs(
     setting: Setting, io: Workload, mpi: Workload, arguments: argparse.Namespace
 ) -> tuple[Workload, Workload]:
     """Give both jobs the hosts that options name, or that the recording does, and say what is left to be drawn."""
-    named, jobs = NamedHosts(setting), {IO: io, MPI: mpi}
+    named, taken = NamedHosts(setting), dict.fromkeys(setting.server_hosts, "a server")
     is_drawn = arguments.mpi_hosts == [DRAWN] and mpi.role is Role.PROFILE
-    for job, names in ((IO, arguments.io_hosts), (MPI, None if is_drawn else arguments.mpi_hosts)):
-        if names:
-            refuse = refuse_option(f"--{job}-hosts")
-            hosts = named.number(names, refuse)
-            for host in hosts:
-                if host in setting.server_hosts or host in jobs[IO].hosts:
-                    raise refuse("hosts of nothing else", named.name(host))
-            if jobs[job].role is Role.PROFILE:
-                hosts = order_for_run(jobs[job], hosts, refuse)
-            jobs[job] = give_hosts(setting, jobs[job], hosts)
-    (io, mpi), notes = stay_as_recorded(setting, list(jobs.values()), named, [MPI] if is_drawn else [])
-    if mpi.hosts and not io.hosts:
-        io = replace(io, share=max(min(io.share, 1 - mpi.share), 0.0))
-    if io.hosts and not mpi.hosts:
-        mpi = replace(mpi, share=max(min(mpi.share, 1 - io.share), 0.0))
+    jobs = [
+        give_named(setting, job, names, named, taken, refuse_option(f"--{job.name}-hosts")) if names else job
+        for job, names in ((io, arguments.io_hosts), (mpi, None if is_drawn else arguments.mpi_hosts))
+    ]
+    jobs, notes = stay_as_recorded(setting, jobs, named, [MPI] if is_drawn else [])
+    io, mpi = share_rest(jobs, (IO, MPI))
     for note in notes:
         tell_on_stderr(note)
     drawn = {"--servers": setting.server_hosts, "--mpi-hosts": mpi.hosts, "--io-hosts": io.hosts}

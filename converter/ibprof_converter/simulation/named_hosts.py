@@ -87,16 +87,41 @@ def give_hosts(setting: Setting, workload: Workload, hosts: tuple[int, ...]) -> 
     return replace(workload, hosts=hosts, share=len(hosts) / (network.hosts - setting.servers))
 
 
-def order_for_run(workload: Workload, hosts: tuple[int, ...], refuse: Refuse) -> tuple[int, ...]:
-    """Give hosts that were named for a recorded run, in the order of their first ranks, in that of the run's hosts.
+def give_named(
+    setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
+) -> Workload:
+    """Give a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
+
+    Args:
+        setting: of the fabric and the number of servers.
+        workload: the job.
+        names: of hosts.
+        named: the fabric's hosts.
+        taken: hosts that have a use already, and which; the job's are added.
+        refuse: makes the errors.
 
     Raises:
-        IbprofError: what `refuse` makes where they are not as many as the run's.
+        IbprofError: what `refuse` makes, of names that are no host's, of hosts that have a use already or are named
+            twice, and where they are not as many as the recorded run's.
     """
-    first = np.unique(load_recorded(workload).host, return_index=True)[1]
-    if len(hosts) != len(first):
-        raise refuse(f"as many as the run's {len(first)}", str(len(hosts)))
-    return tuple(np.array(hosts)[np.argsort(np.argsort(first))].tolist())
+    hosts = named.number(names, refuse)
+    for host in hosts:
+        if host in taken:
+            raise refuse("hosts of nothing else", f"{named.name(host)}, which is of {taken[host]}")
+    taken |= dict.fromkeys(hosts, f"job {workload.name}")
+    if workload.role is Role.PROFILE:
+        first = np.unique(load_recorded(workload).host, return_index=True)[1]
+        if len(hosts) != len(first):
+            raise refuse(f"as many as the run's {len(first)}", str(len(hosts)))
+        hosts = tuple(np.array(hosts)[np.argsort(np.argsort(first))].tolist())
+    return give_hosts(setting, workload, hosts)
+
+
+def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> list[Workload]:
+    """Let jobs whose share nobody states have no more than what those leave whose hosts are known."""
+    left = max(1 - sum(each.share for each in workloads if each.hosts), 0.0)
+    free = [each for each in workloads if each.name in open_ones and not each.hosts]
+    return [replace(each, share=min(each.share, left / len(free))) if each in free else each for each in workloads]
 
 
 def stay_as_recorded(
