@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +15,16 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from fabric_samples import find_sample
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
 from ibprof.archive import write_archive
-from ibprof.errors import InconsistentError, InputError
+from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.advise import list_ways
 from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
 from ibprof_converter.simulation.cost import find_bottleneck_ns
-from ibprof_converter.simulation.named_hosts import give_hosts
+from ibprof_converter.simulation.named_hosts import NamedHosts, give_hosts
 from ibprof_converter.simulation.network import Hardware
 from ibprof_converter.simulation.patterns import IO, KIB, MPI, io, mpi
 from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, order_leaves, seat
@@ -193,18 +196,18 @@ def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
-    """Also where the recording has its hosts in another order."""
+    """Also where the recording has its hosts in another order; and each rank is where it was if nothing is said."""
     ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
     counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
-    write_archive(make_profile(counts, ranks, [make_host(name) for name in "abc"]), tmp_path / "profile.otf2")
+    write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")
     job = {"name": "mpi", "role": "profile", "profile": "profile.otf2", "interval": "20 us"}
-    study = write_study(tmp_path, {**job, "hosts": ["host11", "host12", "host13"]})
-    clients = set_up(read_study(study)[0]).clients
     _, network, _ = load_network(FABRIC, Hardware())
-    assert [network.host_names[each.host].split()[0] for each in clients] == ["host11", "host12", "host13"]
-
-
-NAMES = "[host01, host02]"
+    for changes, hosts in (
+        ({"hosts": "host[11-13]"}, ["host11", "host12", "host13"]),
+        ({}, ["host23", "host21", "host22"]),
+    ):
+        clients = set_up(read_study(write_study(tmp_path, {**job, **changes}))[0]).clients
+        assert [network.host_names[each.host].split()[0] for each in clients] == hosts
 
 
 @pytest.mark.parametrize(
@@ -315,12 +318,25 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
     assert len((results / STORE).read_text().splitlines()) == 2
 
 
-def test_named_servers_set_the_pace() -> None:
-    setting = Setting(FABRIC, servers=2, server_hosts=(0, 1))
-    jobs = (give_hosts(setting, io(64 * KIB), tuple(range(2, 8))), mpi())
-    cell = Cell(setting, jobs, (IO,), IO, 1)
-    assert find_bottleneck_ns(cell, jobs[0]) == pytest.approx(6 * 64 * KIB / (2 * 12.5))
-    assert find_bottleneck_ns(replace(cell, setting=replace(setting, server_hosts=())), jobs[0]) > 0
+def test_named_servers_set_the_pace(tmp_path: Path) -> None:
+    """Of a hypercube at 32 Gb/s: of two hosts beside each other, where isolated servers are, the second has 8."""
+    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
+        (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
+    lst = tmp_path / "ibdiagnet.lst"
+    lines = lst.read_text().splitlines(keepends=True)
+    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", each) if "{hc-n038 HCA-1}" in each else each for each in lines))
+    setting = Setting(str(lst), servers=1)
+    first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n037", "hc-n038"))
+
+    def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
+        """ns a byte."""
+        writes = give_hosts(setting, io(64 * KIB), (0, 1, *others))
+        changed = replace(setting, server_hosts=server_hosts)
+        return find_bottleneck_ns(Cell(changed, (writes, mpi()), (IO,), IO, 1), writes) / len(writes.hosts) / 64 / KIB
+
+    assert find_pace(()) == find_pace(first) == pytest.approx(0.25)
+    assert find_pace(slow) == pytest.approx(1)
+    assert find_pace((), *first) == pytest.approx(1)  # as the first is the job's
 
 
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:
