@@ -93,6 +93,8 @@ def _simulate(argv: Sequence[str] | None) -> None:
 
 
 def _make_setting(arguments: argparse.Namespace, usual: Effort) -> Setting:
+    if arguments.fabric == "":
+        raise UsageError("--fabric: expected a file or the name of a made-up fabric, found nothing")
     fabric = arguments.fabric or THESIS_FABRIC
     hardware = Hardware(
         packet_bytes=arguments.packet, lane_bytes=arguments.lane, switch_ns=arguments.switch_ns, gbps=arguments.gbps
@@ -326,7 +328,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_job_hosts(advice)
     for each in (threshold, advice):
-        add_machine(each)
+        add_machine(each, seeds=3)
         add_running(each, None)
         each.add_argument("--json", action="store_true", help="for programs")
     charts = _add_command(

@@ -42,12 +42,14 @@ def add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
     parser.add_argument("--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes at once")
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
+def add_machine(parser: argparse.ArgumentParser, seeds: int = 1) -> None:
     """Add what is simulated, and how thoroughly."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
-    parser.add_argument("--seeds", metavar="N", type=_seeds, default=1, help="runs of each, drawn anew (default: 1)")
+    parser.add_argument(
+        "--seeds", metavar="N", type=_seeds, default=seeds, help=f"runs of each, drawn anew (default: {seeds})"
+    )
     parser.add_argument("--fabric", metavar="LST", help=f"default: {THESIS_FABRIC}")
     parser.add_argument(
         "--servers",

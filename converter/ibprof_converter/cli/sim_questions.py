@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,7 @@ from ibprof_converter.simulation.advise import (
     list_cells,
     recommend,
 )
+from ibprof_converter.simulation.by_seed import BySeed, Figure, average
 from ibprof_converter.simulation.cell import (
     Cell,
     Outcome,
@@ -56,7 +58,7 @@ def find_own_threshold(arguments: argparse.Namespace, setting: Setting, pool: Ex
         print(json.dumps({"request_bytes": job.bytes, "clients": clients, "servers": setting.servers}
                          | _describe_threshold(found), indent=2))  # fmt: skip
     else:
-        print(_tell_threshold(found, job, clients, setting.servers))
+        print(_tell_threshold(found, job, clients, setting))
 
 
 def _in_folder(arguments: argparse.Namespace, work: Any) -> Any:
@@ -75,26 +77,32 @@ def _describe_threshold(found: Threshold) -> dict[str, Any]:
     return {
         "alone_us": us(found.alone_ns),
         "without_pause_us": us(found.without_pause_ns),
-        "threshold_us": None if found.below_ns is None else {"from": us(found.below_ns), "to": us(found.above_ns)},
+        "threshold_us": None
+        if found.below_ns is None
+        else {"from": us(found.below_ns), "to": us(found.above_ns), "about": us(found.about_ns)},
+        "seeds": found.seeds,
         "crossing_us": us(found.crossing_ns),
         "bound_us": us(found.bound_ns),
         "tried": [{"interval_us": us(interval), "mean_us": us(mean)} for interval, mean in found.tried],
     }
 
 
-def _tell_threshold(found: Threshold, job: Workload, clients: int, servers: int) -> str:
+def _tell_threshold(found: Threshold, job: Workload, clients: int, setting: Setting) -> str:
     lines = [
-        f"Requests of {format_size(job.bytes)} from {clients} clients to {servers} server{'s' * (servers != 1)}:",
+        f"Requests of {format_size(job.bytes)} from {_count(clients, 'client')} to {_count(setting.servers, 'server')} "
+        f"of {printable(setting.fabric)}:",
         f"  one takes {_time(found.alone_ns)} alone, {_time(found.without_pause_ns)} without a pause between them",
     ]
-    if found.below_ns is None or found.above_ns is None:
+    if found.below_ns is None or found.above_ns is None or found.about_ns is None:
         lines.append("  no I/O-congestion threshold: even without a pause requests hardly wait for each other")
     else:
         lines.append(
-            f"  I/O-congestion threshold: between {_time(found.below_ns)} and {_time(found.above_ns)} from a request's "
-            "end to the next one's start,"
+            f"  I/O-congestion threshold: about {_time(found.about_ns)}, between {_time(found.below_ns)} and "
+            f"{_time(found.above_ns)}, from a request's end to the next one's start,"
         )
         lines.append(f"    up to which the job has {100 * NEAR:.0f} % of the throughput that it has without a pause")
+        of = "1 draw of hosts: others differ, --seeds N tells" if found.seeds == 1 else f"{found.seeds} draws of hosts"
+        lines.append(f"    by {of}")
         lines.append(f"  as a corner, without a pause less alone: {_time(found.crossing_ns)}")
         lines.append(f"  by the servers' links alone, N S/(n B) - S/B: {_time(max(found.bound_ns, 0))}")
     lines += ["", f"  {'interval':>12}  {'request':>12}"]
@@ -118,11 +126,11 @@ def advise(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> N
     outcomes = _in_folder(arguments, lambda folder: _simulate(cells, folder, pool))
     ways = compare_ways(setting, io, mpi, seeds, outcomes)
     links, shared = find_shared_links(Cell(setting, (io, mpi), (IO, MPI), MPI, 1))
-    best = recommend(ways, MPI)
+    best, is_open = recommend(ways, MPI)
     if arguments.json:
         print(json.dumps(_describe_ways(ways, best, links, shared), indent=2))
     else:
-        print(_tell_ways(ways, best, links, shared))
+        print(_tell_ways(ways, best, is_open, links, shared))
 
 
 def _place_jobs(
@@ -197,13 +205,14 @@ def _describe_ways(ways: Sequence[Way], best: Way | None, links: Sequence[Shared
                 **{
                     f"{job}_{name}": value
                     for job in (MPI, IO)
-                    for name, value in (
-                        ("alone_us", us(way.alone[job])),
-                        ("beside_us", us(way.beside[job])),
-                        ("slowdown", None if way.slowdown(job) is None else round(way.slowdown(job) or 0, 4)),
+                    for what, figure, unit, scale in (
+                        ("alone", average(way.alone[job]), "_us", 1e3),
+                        ("beside", average(way.beside[job]), "_us", 1e3),
+                        ("slowdown", way.slowdown(job), "", 1.0),
                     )
+                    for name, value in _describe_figure(what, figure, unit, scale)
                 },
-                "io_bytes_per_s": None if way.io_bytes_per_s is None else round(way.io_bytes_per_s),
+                **dict(_describe_figure("io_bytes_per_s", average(way.io_bytes_per_s), "", 1.0)),
                 "notes": way.notes,
             }
             for way in ways
@@ -216,12 +225,17 @@ def _describe_ways(ways: Sequence[Way], best: Way | None, links: Sequence[Shared
     }
 
 
-def _tell_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink], shared: int) -> str:
+def _describe_figure(name: str, figure: Figure | None, unit: str, scale: float) -> Iterator[tuple[str, float | None]]:
+    yield f"{name}{unit}", None if figure is None else round(figure.mean / scale, 4)
+    yield f"{name}_half{unit}", None if figure is None or math.isnan(figure.half) else round(figure.half / scale, 4)
+
+
+def _tell_ways(ways: Sequence[Way], best: Way | None, is_open: bool, links: Sequence[SharedLink], shared: int) -> str:
     now = ways[0]
     lines = [
-        f"MPI messages take {_time(now.alone[MPI])} alone and {_time(now.beside[MPI])} beside the I/O job: "
+        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.beside[MPI])} beside the I/O job: "
         f"{_times(now.slowdown(MPI))}.",
-        f"I/O requests take {_time(now.alone[IO])} alone and {_time(now.beside[IO])} beside the MPI job: "
+        f"I/O requests take {_mean(now.alone[IO])} alone and {_mean(now.beside[IO])} beside the MPI job: "
         f"{_times(now.slowdown(IO))}.",
         "",
         f"Both jobs send on {shared} link ends. Those that both keep busiest:"
@@ -233,24 +247,29 @@ def _tell_ways(ways: Sequence[Way], best: Way | None, links: Sequence[SharedLink
         f"{100 * link.busy[MPI]:.2g} % with MPI"
         for link in links
     ]
-    head = f"  {'':34}{'MPI message':>13}{'slow-down':>12}{'I/O request':>13}{'slow-down':>12}{'I/O rate':>11}"
-    lines += ["", "What changes would do, each simulated:", head]
+    head = f"  {'':34}{'MPI message':>13}{'slow-down':>21}{'I/O request':>13}{'slow-down':>21}{'I/O rate':>17}"
+    lines += ["", "What changes would do, each simulated, ± half of a 95 % interval:", head]
     for way in ways:
-        rate = way.io_bytes_per_s
-        change = f"{100 * (rate / now.io_bytes_per_s - 1):+.1f} %" if rate and now.io_bytes_per_s else "?"
+        rate = way.change_of_rate(now)
+        change = "?" if rate is None else f"{100 * (rate.mean - 1):+.1f} {_half(rate, 100, 1)}%"
         lines.append(
-            f"  {way.name:34}{_time(way.beside[MPI]):>13}{_times(way.slowdown(MPI)):>12}{_time(way.beside[IO]):>13}"
-            f"{_times(way.slowdown(IO)):>12}{change:>11}"
+            f"  {way.name:34}{_mean(way.beside[MPI]):>13}{_times(way.slowdown(MPI)):>21}{_mean(way.beside[IO]):>13}"
+            f"{_times(way.slowdown(IO)):>21}{'' if way is now else change:>17}"
         )
-    lines += [f"  ? no mean that is settled: {note}" for note in dict.fromkeys(n for way in ways for n in way.notes)]
+    lines += [f"  {way.name}, where a mean did not settle: {note}" for way in ways for note in way.notes]
+    before = average(now.beside[MPI])
     lines.append("")
-    if now.beside[MPI] is None or now.io_bytes_per_s is None:
+    if before is None or not now.io_bytes_per_s:
         lines.append("Advice: none, as what both jobs do now is not known well enough.")
+    elif best is None and is_open:
+        lines.append(
+            "Advice: none that is sure: what some would change is within what seeds differ by; --seeds N tells."
+        )
     elif best is None:
         lines.append("Advice: none of these makes MPI messages quicker by more than 5 % and leaves I/O its rate.")
     else:
-        before, after = now.beside[MPI] or 1.0, best.beside[MPI] or 1.0
-        less = f"{_time(after)}, {100 * (1 - after / before):.0f} % less"
+        times = best.change(MPI, now) or Figure(1.0, 0.0)
+        less = f"{_mean(best.beside[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
         lines.append(f"Advice: {best.name}: MPI messages then take {less}, and the I/O job keeps its rate to 5 %.")
     return "\n".join(lines)
 
@@ -270,5 +289,18 @@ def _time(nanoseconds: float | None) -> str:
     return "?" if nanoseconds is None else format_time(nanoseconds)
 
 
-def _times(ratio: float | None) -> str:
-    return "?" if ratio is None else f"{ratio:.2f} times"
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _mean(figures: BySeed) -> str:
+    found = average(figures)
+    return _time(found.mean if found else None)
+
+
+def _times(ratio: Figure | None) -> str:
+    return "?" if ratio is None else f"{ratio.mean:.2f} {_half(ratio, 1, 2)}times"
+
+
+def _half(figure: Figure, scale: float, digits: int) -> str:
+    return "" if math.isnan(figure.half) else f"± {scale * figure.half:.{digits}f} "

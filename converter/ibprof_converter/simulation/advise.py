@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from itertools import product
 
 import numpy as np
 
+from ibprof_converter.simulation.by_seed import BySeed, Figure, average, compare
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
 from ibprof_converter.simulation.cost import find_cycle_ns
 from ibprof_converter.simulation.latency import Latency
@@ -23,10 +24,13 @@ _PARTS = 20
 COSTS_LITTLE = 0.95
 """Part of its rate that the I/O job must keep for a change to be recommended."""
 
+WORTH = 0.95
+"""Part of their time now that MPI messages must take less than."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to run both jobs. Times in ns; None where a mean did not settle.
+    """A way to run both jobs. Times in ns, of the seeds whose means settled.
 
     Attributes:
         name: for people.
@@ -36,20 +40,29 @@ class Way:
         beside: mean latency of each job beside the other.
         io_bytes_per_s: what all clients of the I/O job write in a second beside the other.
         notes: why means did not settle, each reason once.
+
+    The properties and methods give what seeds say together; None where none has what it takes.
     """
 
     name: str
     setting: Setting
     jobs: tuple[Workload, Workload]
-    alone: Mapping[str, float | None]
-    beside: Mapping[str, float | None]
-    io_bytes_per_s: float | None
+    alone: Mapping[str, BySeed]
+    beside: Mapping[str, BySeed]
+    io_bytes_per_s: BySeed
     notes: tuple[str, ...]
 
-    def slowdown(self, job: str) -> float | None:
+    def slowdown(self, job: str) -> Figure | None:
         """Give how many times as long the job's messages take beside the other."""
-        alone, beside = self.alone[job], self.beside[job]
-        return beside / alone if alone and beside else None
+        return average(compare(self.beside[job], self.alone[job]))
+
+    def change(self, job: str, now: Way) -> Figure | None:
+        """Give how many times as long as now the job's messages take beside the other."""
+        return average(compare(self.beside[job], now.beside[job]))
+
+    def change_of_rate(self, now: Way) -> Figure | None:
+        """Give what part of its rate now the I/O job has."""
+        return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
 def list_ways(
@@ -91,20 +104,29 @@ def compare_ways(
     """Give each way with what was measured, the present one first."""
     ways = []
     for name, changed, jobs in list_ways(setting, io, mpi):
-        means: dict[bool, dict[str, float | None]] = {}
-        rate, notes = None, []
-        for beside in (False, True):
-            means[beside] = {}
-            for job in jobs:
-                found = [outcomes[_cell(changed, jobs, job.name, beside, seed).key].latency for seed in seeds]
-                settled = all(each.is_settled for each in found)
-                notes += [each.note for each in found if not each.is_settled]
-                means[beside][job.name] = fmean(each.mean for each in found) if settled else None
-                if settled and beside and job.name == io.name:
-                    clients = int(set_up(_cell(changed, jobs, io.name, False, seeds[0])).measured.sum())
-                    rate = clients * io.bytes * 1e9 / fmean(_find_mean_cycle_ns(job, each) for each in found)
-        ways.append(Way(name, changed, jobs, means[False], means[True], rate, tuple(dict.fromkeys(notes))))
+        means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}
+        settled: dict[int, Latency] = {}
+        notes = []
+        for beside, job in product((False, True), jobs):
+            found = {seed: outcomes[_cell(changed, jobs, job.name, beside, seed).key].latency for seed in seeds}
+            notes += [each.note for each in found.values() if not each.is_settled]
+            settled = {seed: each for seed, each in found.items() if each.is_settled}
+            means[beside][job.name] = {seed: Figure(each.mean, each.half) for seed, each in settled.items()}
+            if beside and job.name == io.name:
+                rates = _find_rates(changed, jobs, settled)
+        ways.append(Way(name, changed, jobs, means[False], means[True], rates, tuple(dict.fromkeys(notes))))
     return ways
+
+
+def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapping[int, Latency]) -> BySeed:
+    io, _ = jobs
+    rates = {}
+    for seed, latency in settled.items():
+        clients = int(set_up(_cell(setting, jobs, io.name, False, seed)).measured.sum())
+        cycle = _find_mean_cycle_ns(io, latency)
+        rate = clients * io.bytes * 1e9 / cycle
+        rates[seed] = Figure(rate, rate * latency.half / cycle)
+    return rates
 
 
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
@@ -118,18 +140,24 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     return float(np.average(np.maximum(taken[:, None], windows).mean(axis=1), weights=messages))
 
 
-def recommend(ways: Sequence[Way], mpi: str) -> Way | None:
-    """Give the change that makes MPI messages quickest and leaves the I/O job its rate; None where none is worth it."""
+def recommend(ways: Sequence[Way], mpi: str) -> tuple[Way | None, bool]:
+    """Give the change that makes MPI messages quickest and leaves the I/O job its rate; None where none is worth it.
+
+    Returns:
+        The way, and whether another would be one if its 95 % interval did not reach as far as what is now.
+    """
     now, *changes = ways
-    before, rate = now.beside[mpi], now.io_bytes_per_s
-    if before is None or rate is None:
-        return None
-    good = [
-        each
-        for each in changes
-        if (each.beside[mpi] or np.inf) < 0.95 * before and (each.io_bytes_per_s or 0) >= COSTS_LITTLE * rate
-    ]
-    return min(good, key=lambda each: each.beside[mpi] or np.inf, default=None)
+    good: list[tuple[float, Way]] = []
+    is_open = False
+    for each in changes:
+        times, rate = each.change(mpi, now), each.change_of_rate(now)
+        if not times or not rate or times.mean >= WORTH or rate.mean < COSTS_LITTLE:
+            continue
+        if times.mean + np.nan_to_num(times.half) < 1:
+            good.append((times.mean, each))
+        else:
+            is_open = True
+    return min(good, key=lambda each: each[0], default=(0.0, None))[1], is_open
 
 
 def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, beside: bool, seed: int) -> Cell:

@@ -247,6 +247,8 @@ class Simulation:
         buffer = self._kernels.ffi.cast("struct ibp_sim_sample *", self._samples.ctypes.data)
         count = 0
         while True:
+            if interrupted.is_set():
+                raise KeyboardInterrupt
             room = len(self._samples) - count
             more = self._lib.ibp_sim_run(self._sim, _FOREVER if until is None else until, buffer + count, room)
             if more < 0:
@@ -255,8 +257,6 @@ class Simulation:
             state = self._look()
             if state.stopped != Stop.HOPS or state.packet_hops >= hops:
                 break
-            if interrupted.is_set():
-                raise KeyboardInterrupt
         if state.stopped == Stop.UNROUTED:
             raise InconsistentError(
                 f"switch {self._name_switch(state.switch_without_route)} has no way to "

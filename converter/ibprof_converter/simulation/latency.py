@@ -67,6 +67,7 @@ class Latency:
         measured_ns: simulated time of the measurement.
         is_settled: whether it fulfils what was asked of it.
         note: why not, or which rule ended it.
+        change: where that it still changes is why not: by what part, over the time that was measured; else 0.
         histogram: lower edge, upper edge in ns, messages, of each bin of `watch.bin_edges` that has any.
         by_client: host by number, messages and their mean, of each client that had any.
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
@@ -87,6 +88,7 @@ class Latency:
     measured_ns: float
     is_settled: bool
     note: str
+    change: float = 0.0
     histogram: tuple[tuple[float, float, int], ...] = ()
     by_client: tuple[tuple[int, int, float], ...] = ()
     over_time: tuple[Slice, ...] = ()

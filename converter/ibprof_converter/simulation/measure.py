@@ -149,7 +149,8 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
         drift = find_drift(latency.over_time)
         if effort.precision and drift.exceeds(effort.precision):
             told = f"{100 * drift.change:+.0f} % ± {100 * drift.half:.0f} in the time that is measured"
-            return replace(latency, is_settled=False, note=f"no steady state: the mean still changes, {told}")
+            note = f"no steady state: the mean still changes, {told}"
+            return replace(latency, is_settled=False, change=drift.change, note=note)
         return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client, or all of them")
     if all_of or simulation.state.stop == Stop.DONE:
         return say_all_sent(latency, effort, stay)

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.cell import Cell, Outcome
-from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Latency
+from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Latency, half_interval
 from ibprof_converter.simulation.roles import Role
 
 Row = dict[str, Any]
@@ -184,10 +186,7 @@ def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) 
 
 
 def _half_interval(values: Sequence[float]) -> float | None:
-    from scipy.stats import t  # noqa: PLC0415  (slow to import)
-
-    count = len(values)
-    return round(float(t.ppf(0.975, count - 1)) * stdev(values) / math.sqrt(count), 4) if count > 1 else None
+    return round(half_interval(np.array(values)), 4) if len(values) > 1 else None
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:

@@ -59,7 +59,7 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
     busy = _find_busy_parts(simulation)
     sends = simulation.look_at_ends().bytes > 0 if cell.setting.adaptive else _trace(prepared)
     shared = np.flatnonzero(sends.all(axis=1))
-    worst = shared[np.argsort(-busy[shared].sum(axis=1), kind="stable")][:most]
+    worst = shared[np.argsort(-busy[shared].min(axis=1), kind="stable")][:most]
     links = [
         SharedLink(
             end=int(end),

@@ -4,7 +4,9 @@
 A client waits for its request, then for its interval: its cycle is I + T(I). With long intervals T is the time of a
 request alone, T0; without any it is C, what the servers' links and the ways to them need for a request of every client.
 Where I + T(I) has come near C the job gets nearly all the throughput that there is: a shorter interval only lengthens T
-by as much. The asymptotes T0 and C - I cross at C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
+by as much. Throughput is of all clients together, so T is a mean over messages; whether requests hold each other up is
+seen by the clients' own means, which count alike however many requests each has. The asymptotes T0 and C - I cross at
+C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978; the name is that of section 5.4.1 of the thesis on whose method ibprof stands.
@@ -12,13 +14,16 @@ Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing net
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+
+import numpy as np
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.simulation.by_seed import BySeed, Figure, average, compare
 from ibprof_converter.simulation.cell import Cell, Outcome, Setting
 from ibprof_converter.simulation.cost import find_bottleneck_ns, find_bound_ns, find_transfer_ns
+from ibprof_converter.simulation.latency import Latency
 from ibprof_converter.simulation.roles import Workload
 
 CONGESTED = 2.0
@@ -38,23 +43,42 @@ Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
+class _Tried:
+    """An interval's requests by seed: their time over messages, and the mean of the clients' means."""
+
+    requests: BySeed
+    of_clients: BySeed
+    note: str
+
+    @property
+    def mean(self) -> float | None:
+        found = average(self.requests)
+        return found.mean if found else None
+
+
+@dataclass(frozen=True, slots=True)
 class Threshold:
     """What was found. Times in ns.
 
     Attributes:
         alone_ns: time of a request with nothing in its way (T0), measured at long intervals.
         without_pause_ns: time of a request at no interval (C).
-        below_ns, above_ns: the threshold lies between these intervals; None where there is none.
+        below_ns, above_ns: the threshold lies between these intervals, by 95 % intervals of throughput; None where
+            there is none.
+        about_ns: where the mean throughput says that it lies; None where there is none.
         bound_ns: where it would lie by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
-        tried: intervals and the times of requests at them, by interval; None where they have no settled mean.
+        tried: intervals and the times of requests at them, by interval; None where no seed has one.
+        seeds: that it is found by.
     """
 
     alone_ns: float
     without_pause_ns: float
     below_ns: float | None
     above_ns: float | None
+    about_ns: float | None
     bound_ns: float
     tried: tuple[tuple[float, float | None], ...]
+    seeds: int
 
     @property
     def crossing_ns(self) -> float:
@@ -68,47 +92,74 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     Args:
         setting: the machine.
         job: its interval is not looked at.
-        seeds: of the simulations; times are means over them.
+        seeds: of the simulations; each is compared with itself.
         simulate: runs cells.
 
     Raises:
-        InconsistentError: a mean that is needed did not settle.
+        InconsistentError: no seed has a mean without a pause, or at long intervals.
     """
-    tried: dict[float, float | None] = {}
-    notes: dict[float, str] = {}
+    tried: dict[float, _Tried] = {}
 
     def measure(intervals: Sequence[float]) -> None:
-        cells = {each: [_cell(setting, job, each, seed) for seed in seeds] for each in intervals if each not in tried}
-        outcomes = simulate([cell for several in cells.values() for cell in several])
-        for interval, several in cells.items():
-            latencies = [outcomes[cell.key].latency for cell in several]
-            settled = all(latency.is_settled for latency in latencies)
-            tried[interval] = fmean(latency.mean for latency in latencies) if settled else None
-            notes[interval] = next((latency.note for latency in latencies if not latency.is_settled), "")
-
-    def need(interval: float) -> float:
-        mean = tried[interval]
-        if mean is None:
-            raise InconsistentError(f"requests {interval / 1e3:g} us apart have no settled mean: {notes[interval]}")
-        return mean
+        cells = {each: {seed: _cell(setting, job, each, seed) for seed in seeds} for each in intervals}
+        new = {each: of_seeds for each, of_seeds in cells.items() if each not in tried}
+        outcomes = simulate([cell for of_seeds in new.values() for cell in of_seeds.values()])
+        for interval, of_seeds in new.items():
+            tried[interval] = _look_at({seed: outcomes[cell.key].latency for seed, cell in of_seeds.items()})
 
     sample = _cell(setting, job, 0.0, seeds[0])
     transfer, bottleneck = find_transfer_ns(sample, job), find_bottleneck_ns(sample, job)
     long = round(_LONG * max(transfer, bottleneck))
     measure([0.0, long])
-    alone, cycle = need(long), need(0.0)
-    below = above = None
-    if cycle >= CONGESTED * alone:
+    without_pause, alone = tried[0.0], tried[long]
+    for interval, each in ((long, alone), (0.0, without_pause)):
+        if not each.requests:
+            raise InconsistentError(f"requests {interval / 1e3:g} us apart have no settled mean: {each.note}")
+    below = above = about = None
+    times = average(compare(without_pause.of_clients, alone.of_clients))
+    cycle = without_pause.mean or 0.0
+    if times and times.mean >= CONGESTED:
         below, above = 0.0, 1.25 * cycle  # at which the throughput is at most 0.8 of the most
         for _ in range(_ROUNDS):
             step = (above - below) / (_POINTS + 1)
-            points = [float(round(below + step * (number + 1))) for number in range(_POINTS)]
-            measure(points)
-            known = [(point, mean) for point in points if (mean := tried[point]) is not None]
-            congested = [point for point, mean in known if cycle >= NEAR * (point + mean)]
-            below = max(congested, default=below)
-            above = min((point for point, _ in known if point > below), default=above)
-    return Threshold(alone, cycle, below, above, find_bound_ns(sample, job), tuple(sorted(tried.items())))
+            measure([float(round(below + step * (number + 1))) for number in range(_POINTS)])
+            parts = _find_parts(without_pause, tried)
+            below = max(each for each, part in parts if part.mean - part.half >= NEAR)
+            above = min([above, *(each for each, part in parts if each > below and part.mean + part.half < NEAR)])
+        about = _interpolate(parts)
+    means = tuple(sorted((each, found.mean) for each, found in tried.items()))
+    return Threshold(alone.mean or 0.0, cycle, below, above, about, find_bound_ns(sample, job), means,
+                     len(without_pause.requests))  # fmt: skip
+
+
+def _look_at(latencies: Mapping[int, Latency]) -> _Tried:
+    """Give what is known, by seed; a mean that still changes is as unsure as it changes."""
+    known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
+    halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
+    return _Tried(
+        requests={seed: Figure(each.mean, halves[seed]) for seed, each in known.items()},
+        of_clients={seed: Figure(each.node_mean, halves[seed]) for seed, each in known.items()},
+        note=next((each.note for seed, each in latencies.items() if seed not in known), ""),
+    )
+
+
+def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
+    """Give what part of the throughput without a pause is left at intervals, in their order."""
+    parts = [(0.0, Figure(1.0, 0.0))]
+    for interval in sorted(tried)[1:]:
+        cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}
+        if part := average(compare(without_pause.requests, cycles)):
+            parts.append((interval, part))
+    return parts
+
+
+def _interpolate(parts: Sequence[tuple[float, Figure]]) -> float:
+    """Give the interval at which the throughput falls below what is near, by a straight line."""
+    last = max(number for number, (_, part) in enumerate(parts) if part.mean >= NEAR)
+    if last + 1 == len(parts):
+        return parts[last][0]
+    (shorter, more), (longer, less) = parts[last : last + 2]
+    return shorter + (longer - shorter) * (more.mean - NEAR) / (more.mean - less.mean)
 
 
 def _cell(setting: Setting, job: Workload, interval: float, seed: int) -> Cell:
