@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 import yaml
 from fabric_samples import find_sample
+from profile_samples import Count, make_host, make_profile, make_rank
 
+from ibprof.archive import write_archive
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.cli.sim_options import format_size, parse_size
@@ -60,6 +62,8 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for damaged in (
         stored.replace('"mean": ', '"mean": "about ', 1).replace(', "half"', '", "half"', 1),
         stored.replace('"whole_ns": {}', '"whole_ns": [1]', 1),
+        stored.replace('"mean": ', '"mean": 9'),
+        stored + "[" * 100_000 + "\n",
     ):
         assert damaged != stored
         (output / STORE).write_text(damaged)
@@ -121,6 +125,28 @@ def test_files_are_looked_for_beside_the_study(tmp_path: Path, monkeypatch: pyte
                   write_study(tmp_path / "elsewhere", fabric="one/ibdiagnet.lst", **common)):  # fmt: skip
         assert main(["run", str(study), "-o", str(study.parent / "out"), "--workers", "1"]) == 0
     assert main(["run", str(write_study(tmp_path, fabric="two", **common)), "-o", str(tmp_path / "out")]) == 3
+
+
+def test_a_file_without_an_end_is_no_study(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "/dev/zero"]) == 3
+    assert "/dev/zero: expected a study of at most 16 MiB" in capsys.readouterr().err
+
+
+def test_no_fabric_is_not_the_usual_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["threshold", "--fabric", ""]) == 2
+    assert "--fabric: expected a file" in capsys.readouterr().err
+
+
+def test_what_a_recording_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a run of four ranks, of which two left nothing."""
+    counts = [Count(0, 1, 4096, messages=1), Count(1, 0, 4096, messages=1)]
+    hosts = [make_host(name) for name in ("a", "b")]
+    run = make_profile(counts, [make_rank(0, 0), make_rank(1, 1)], hosts, world_size=4)
+    write_archive(run, tmp_path / "run.otf2")
+    jobs = [{"name": "mpi", "role": "profile", "profile": str(tmp_path / "run.otf2"), "interval": "10 us"}]
+    study = write_study(tmp_path, jobs=jobs, measured="mpi", effort={"messages": 2, "background": 1})
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert "run.otf2: 2 of 4 ranks were not recorded: 2-3" in capsys.readouterr().err
 
 
 def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str]) -> None:

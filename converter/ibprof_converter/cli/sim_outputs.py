@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ibprof_converter.cli.sim_options import format_size, format_time
+from ibprof_converter.cli.sim_questions import list_gaps
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
@@ -78,7 +79,7 @@ def write_run(folder: Path, cell: Cell) -> None:
         world_size=None,
         ranks_recorded=None,
         hosts=(),
-        not_seen=(),
+        not_seen=tuple(gap for each in cell.workloads if each.name in cell.running for gap in list_gaps(each)),
         modelled=(f"all traffic is simulated, of {told}",),
         notes=(),
     )

@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ibprof.cli.progress import show_progress
+from ibprof.gaps import describe_gaps
+from ibprof.load import load_profile
 from ibprof.show import printable
 from ibprof_converter.cli.sim_options import format_size, format_time, refuse_option
 from ibprof_converter.simulation.advise import (
@@ -170,8 +172,15 @@ def tell_of_profiles(workloads: Iterable[Workload]) -> None:
             told.append(f"{each.profile} {was}")
         if recorded.one_of > 1:
             told.append(f"{each.profile} has so many messages that one of {recorded.one_of} is sent, in each size")
+        told += list_gaps(each)
     for line in dict.fromkeys(told):
-        print(f"ibprof-sim: {line}", file=sys.stderr)
+        tell_on_stderr(line)
+
+
+def list_gaps(workload: Workload) -> list[str]:
+    """Give what a recorded run's profile lacks; nothing of other jobs."""
+    path = workload.profile
+    return [f"{path}: {gap}" for gap in describe_gaps(load_profile(Path(path)))] if path else []
 
 
 def tell_of_fabric(fabric: str) -> None:

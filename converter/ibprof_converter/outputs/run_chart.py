@@ -36,6 +36,7 @@ def draw_run(path: Path, title: str, watch: Watch) -> None:
     _draw_queues(queues, watch)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
+        warnings.filterwarnings("ignore", "constrained_layout not applied")  # a legend of many jobs leaves no room
         figure.savefig(path, dpi=_DOTS_PER_INCH)
 
 

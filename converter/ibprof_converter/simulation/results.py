@@ -307,5 +307,7 @@ def _parse(path: Path, line: int, row: Mapping[str, str | None]) -> Row:
             try:
                 parsed[column] = float(value)
             except ValueError:
-                raise InputError(path, line, f"a number in {column}", repr(value)) from None
+                parsed[column] = math.nan
+            if not math.isfinite(parsed[column]):
+                raise InputError(path, line, f"a number in {column}", quote_found(value))
     return parsed

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Thread, current_thread, main_thread
 from time import monotonic
 from typing import Any, TextIO, cast
+from zlib import crc32
 
 from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
@@ -202,7 +203,8 @@ def _end_line(store: Path, write: Callable[[str], int]) -> None:
 
 
 def _write_line(cell: Cell, outcome: Outcome) -> str:
-    return json.dumps(_replace_nan({**asdict(outcome), "cell": cell.describe()})) + "\n"
+    text = json.dumps(_replace_nan({**asdict(outcome), "cell": cell.describe()}))
+    return f'{text[:-1]}, "check": {crc32(text.encode("ascii"))}}}\n'
 
 
 def _replace_nan(value: Any) -> Any:
@@ -220,12 +222,15 @@ def _read_store(store: Path) -> Iterator[Outcome]:
     for line in store.read_text(encoding="ascii", errors="replace").splitlines():
         try:
             document: dict[str, Any] = json.loads(line)
+            check = document.pop("check", None)  # lines of older versions have none
+            if check is not None and check != crc32(json.dumps(document).encode("ascii")):
+                continue
             document.pop("cell")
             latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
             if _has_types(latency) and isinstance(document["packet_hops"], int) and _are_times(document["whole_ns"]):
                 yield Outcome(**{**document, "latency": latency})
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # cut when its writer was killed, or of another version: simulated anew
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # damaged, cut when its writer was killed, or of another version: simulated anew
 
 
 def _are_times(whole_ns: Any) -> bool:

@@ -76,14 +76,21 @@ for _tag, _pattern in _NUMBERS.items():
     _Loader.add_implicit_resolver(_tag, re.compile(_pattern), list("-+.0123456789"))
 
 
+_LARGEST_FILE = 16 << 20
+
+
 def load_yaml(path: Path) -> Any:
     """Read YAML whose mappings know their lines.
 
     Raises:
         InputError: it is none.
     """
+    with path.open("rb") as file:
+        text = file.read(_LARGEST_FILE + 1)
+    if len(text) > _LARGEST_FILE:
+        raise InputError(path, None, f"a study of at most {_LARGEST_FILE >> 20} MiB", "more")
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # a SafeLoader
+        return yaml.load(text.decode("utf-8"), _Loader)  # a SafeLoader
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise InputError(path, line, "YAML", str(error.problem).removeprefix("found ")) from error
