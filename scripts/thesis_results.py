@@ -55,17 +55,18 @@ def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
 
 
 _HALF = {"slowdown": "slowdown_half", "mean_us": "mean_half_us"}
+_SEEDS = {"slowdown": "slowdown_seeds", "mean_us": "seeds"}
 
 
 def show(row: Row, column: str = "slowdown", digits: int = 2, unit: str = "") -> str:
     half = row[_HALF[column]]
     said = f"{row[column]:.{digits}f}" + (f" ± {half:.{digits}f}" if half is not None else "")
-    return said + unit + tell_seeds(row)
+    return said + unit + tell_seeds(row, of=_SEEDS[column])
 
 
-def tell_seeds(*rows: Row) -> str:
+def tell_seeds(*rows: Row, of: str = "seeds") -> str:
     """Say of how many seeds figures are, where it is not the usual number."""
-    least, most = (int(pick(row["seeds"] for row in rows)) for pick in (min, max))
+    least, most = (int(pick(row[of] for row in rows)) for pick in (min, max))
     if least == ALL_SEEDS:
         return ""
     return f" ({least} seed{'s' * (least > 1)})" if least == most else f" ({least} to {most} seeds)"

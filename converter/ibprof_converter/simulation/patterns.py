@@ -24,7 +24,7 @@ TABLE_5_1: Mapping[int, tuple[float, ...]] = {
 """Bytes -> intervals: 18 patterns, so 36 baselines and 648 pairs.
 
 The table marks 6, 8 and 10 intervals; figures and text speak of six a size (section 5.4.1: three clusters before the
-threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms of 4 MB), and 36 and 648 ask for 18.
+threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms of 4 MB).
 """
 
 DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))
