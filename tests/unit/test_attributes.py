@@ -13,7 +13,8 @@ from ibprof.errors import InputError
 from ibprof.profile import Grid
 from ibprof_converter.routing.generated.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.viewer.attributes import NONE, find_recorded_grid, read_node_data, read_rank_data
+from ibprof_converter.viewer.packing import NONE
+from ibprof_converter.viewer.user_attributes import find_recorded_grid, read_node_data, read_rank_data
 
 FABRICS = [generate("xgft:2:2,2:1,1", rail).fabric for rail in (0, 1)]
 

@@ -19,16 +19,17 @@ from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL, NO_RANK, Traffic, no_counters
-from ibprof_converter.viewer.document import LinkValue, encode_document
-from ibprof_converter.viewer.runs import Run, share_names, spread_ranks
-from ibprof_converter.viewer.timeline import merge_intervals
+from ibprof_converter.viewer.interval_arrays import merge_intervals
+from ibprof_converter.viewer.link_values import LinkValue
+from ibprof_converter.viewer.view_document import encode_document
+from ibprof_converter.viewer.view_runs import ViewRun, share_names, spread_ranks
 
 SECOND = 1_000_000_000
 
 
 def make_run(
     ranks: int, operations: tuple[str, ...], jobs: tuple[str, ...] = (ALL,), first: tuple[int, ...] = (0,)
-) -> Run:
+) -> ViewRun:
     small, wide = np.zeros(0, np.int32), np.zeros(0, np.uint64)
     lids = np.arange(1, ranks + 1, dtype=np.int32).reshape(-1, 1)
     placed = Traffic(
@@ -38,7 +39,7 @@ def make_run(
         first_rank=first,
     )
     nothing = Coverage("made", None, None, None, (), (), (), ())
-    return Run("", placed, Loads((), ((ALL, ALL),), 0, 0, 0, {}), nothing)
+    return ViewRun("", placed, Loads((), ((ALL, ALL),), 0, 0, 0, {}), nothing)
 
 
 def test_names_of_all_runs_are_shared_and_those_of_the_first_come_first() -> None:
@@ -60,7 +61,7 @@ def test_ranks_of_a_job_stay_beside_one_another() -> None:
 
 def test_counters_alone_have_names_too() -> None:
     run = make_run(1, (ALL,))
-    counted = Run("", no_counters("made"), run.loads, run.coverage)
+    counted = ViewRun("", no_counters("made"), run.loads, run.coverage)
     assert share_names([counted]).regions == (ALL,)
     assert share_names([counted]).ranks == ()
 
@@ -108,7 +109,7 @@ def test_a_traffic_between_lids_has_no_ranks_and_links_have_values_of_their_own(
     sender = np.concatenate([fabrics[0].link_node.ravel(), fabrics[1].link_node.ravel() + fabrics[0].nodes])
     run = make_run(0, (ALL,))
     loads = Loads(tuple(np.zeros((each.links, 2, 1), np.uint64) for each in fabrics), ((ALL, ALL),), 0, 0, 0, {})
-    counted = Run("", no_counters("made"), loads, run.coverage)
+    counted = ViewRun("", no_counters("made"), loads, run.coverage)
     value = LinkValue("sender", "", sender.astype(float))
     made = encode_document("", subnets, lay_out(fabrics), find_hosts(fabrics), [counted], link_values=[value])
     # Whatever order the page has its link ends in, each has its own value.

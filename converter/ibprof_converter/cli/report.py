@@ -80,7 +80,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _write_page(path: Path, report: JobReport, loaded: Loaded | None, arguments: argparse.Namespace) -> None:
     from ibprof_converter.reports.job_page import page_of_report  # noqa: PLC0415  (pages are wanted seldom)
     from ibprof_converter.reports.page import write_report_page  # noqa: PLC0415
-    from ibprof_converter.viewer.page import render_page  # noqa: PLC0415
+    from ibprof_converter.viewer.html_page import render_page  # noqa: PLC0415
 
     view = render_page(describe_view(loaded, arguments)) if loaded else None
     with naming(path):

@@ -23,9 +23,10 @@ from ibprof_converter.simulation.watch import Watch
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import load_links
 from ibprof_converter.traffic.model import no_counters
-from ibprof_converter.viewer.document import LinkValue, encode_document
-from ibprof_converter.viewer.page import write_page
-from ibprof_converter.viewer.runs import Run
+from ibprof_converter.viewer.html_page import write_page
+from ibprof_converter.viewer.link_values import LinkValue
+from ibprof_converter.viewer.view_document import encode_document
+from ibprof_converter.viewer.view_runs import ViewRun
 
 FILES = (
     "links.csv",
@@ -84,10 +85,10 @@ def write_run(folder: Path, cell: Cell) -> None:
         notes=(),
     )
     if cell.setting.adaptive:  # the page cannot put flows on links by tables
-        run = Run("", no_counters("simulated"), loads, coverage)
+        run = ViewRun("", no_counters("simulated"), loads, coverage)
     else:
         flows = rows.list_flows(watch)
-        run = Run("", flows, load_links(flows, [subnet]), coverage)
+        run = ViewRun("", flows, load_links(flows, [subnet]), coverage)
     values = [LinkValue(name, "", value) for name, value in rows.describe_links(watch)]
     hosts = find_hosts([subnet.fabric])
     write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run], link_values=values))

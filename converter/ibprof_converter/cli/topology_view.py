@@ -85,8 +85,8 @@ def write_page_of(path: Path, topology: InferredTopology, title: str, space: Spa
     Raises:
         OSError: the file cannot be written.
     """
-    from ibprof_converter.viewer.inferred import encode_topology  # noqa: PLC0415
-    from ibprof_converter.viewer.page import render_page  # noqa: PLC0415
+    from ibprof_converter.viewer.html_page import render_page  # noqa: PLC0415
+    from ibprof_converter.viewer.topology_document import encode_topology  # noqa: PLC0415
 
     write_whole(path, render_page(encode_topology(title, topology, space)).encode())
 

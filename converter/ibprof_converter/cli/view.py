@@ -22,7 +22,7 @@ from ibprof_converter.cli.layout_outputs import check_files
 from ibprof_converter.cli.view_outputs import add_compare_arguments, add_data_arguments, load_compared, write_view
 from ibprof_converter.routing.generated.spec import FORMS
 from ibprof_converter.traffic.read import KINDS
-from ibprof_converter.viewer.runs import FLOW_LIMIT
+from ibprof_converter.viewer.view_runs import FLOW_LIMIT
 
 NAME = "ibprof-view"
 

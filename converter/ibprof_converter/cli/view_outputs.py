@@ -16,11 +16,11 @@ from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.agreement import Agreement
 from ibprof_converter.traffic.loads import Loads, match_counters
 from ibprof_converter.traffic.model import ALL, PortCounters, Traffic, no_counters
-from ibprof_converter.viewer import attributes as data
-from ibprof_converter.viewer.document import encode_document
-from ibprof_converter.viewer.page import write_page
-from ibprof_converter.viewer.runs import FLOW_LIMIT, Run
-from ibprof_converter.viewer.timeline import merge_intervals
+from ibprof_converter.viewer import user_attributes as data
+from ibprof_converter.viewer.html_page import write_page
+from ibprof_converter.viewer.interval_arrays import merge_intervals
+from ibprof_converter.viewer.view_document import encode_document
+from ibprof_converter.viewer.view_runs import FLOW_LIMIT, ViewRun
 
 _RECORDED = "as recorded"
 _PREDICTED = "predicted"
@@ -158,7 +158,7 @@ def describe_view(
         UsageError: there are no ranks that data could be of.
     """
     profile = loaded.demand.profile if loaded.demand else None
-    attributes: list[data.Attribute] = []
+    attributes: list[data.UserAttribute] = []
     grid = data.find_recorded_grid(profile)
     if arguments is not None and arguments.rank_data is not None:
         ranks = loaded.placed.rank_lid if isinstance(loaded.placed, Traffic) else ()
@@ -181,17 +181,17 @@ def describe_view(
     return encode_document(title, loaded.subnets, loaded.layouts, loaded.hosts, runs, attributes, grid)
 
 
-def _run_of(name: str, loaded: Loaded) -> Run:
+def _run_of(name: str, loaded: Loaded) -> ViewRun:
     coverage = describe_coverage(loaded.demand, loaded.placed, loaded.subnets)
     if isinstance(loaded.placed, PortCounters):
         known = match_counters(loaded.placed, [subnet.fabric for subnet in loaded.subnets])[1]
-        return Run(name, loaded.placed, loaded.loads, coverage, known=known)
+        return ViewRun(name, loaded.placed, loaded.loads, coverage, known=known)
     timed = [profile.intervals if profile else None for profile in loaded.profiles]
     intervals = merge_intervals(timed, loaded.placed.first_rank)
-    return Run(name, loaded.placed, loaded.loads, coverage, intervals)
+    return ViewRun(name, loaded.placed, loaded.loads, coverage, intervals)
 
 
-def _run_of_counters(loaded: Loaded, agreement: Agreement) -> Run:
+def _run_of_counters(loaded: Loaded, agreement: Agreement) -> ViewRun:
     nothing = no_counters(agreement.origin, agreement.notes)
     loads = Loads(
         by_rail=tuple(counted[:, :, None] for counted in agreement.counted),
@@ -202,7 +202,7 @@ def _run_of_counters(loaded: Loaded, agreement: Agreement) -> Run:
         bytes_unrouted={},
     )
     coverage = describe_coverage(None, nothing, loaded.subnets)
-    return Run(_MEASURED, nothing, loads, coverage, known=agreement.known)
+    return ViewRun(_MEASURED, nothing, loads, coverage, known=agreement.known)
 
 
 def _name_runs(loaded: Loaded, arguments: argparse.Namespace | None, compared: Sequence[Compared]) -> Sequence[str]:

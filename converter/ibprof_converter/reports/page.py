@@ -16,7 +16,7 @@ from pathlib import Path
 from ibprof.show import printable
 from ibprof_converter.reports.figures import draw_share
 from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_lines
-from ibprof_converter.viewer.page import hash_inline, page_hashes
+from ibprof_converter.viewer.html_page import hash_inline, page_hashes
 
 _LONG = 28
 """Characters of a fact beyond which it gets a line of its own."""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/document.py.
+// What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/view_document.py.
 
 import { type Attribute, makeGrid, type RankGrid } from "./attributes";
 import { findSimplex, type LinkValue } from "./link_values";
@@ -53,7 +53,7 @@ const TYPES = {
 
 export type Small = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
 
-/** Flows, and the tables that lead them: see ibprof_converter/viewer/flows.py. */
+/** Flows, and the tables that lead them: see ibprof_converter/viewer/flow_arrays.py. */
 export interface Flows {
   count: number;
   addressNode: Small;

@@ -16,8 +16,7 @@ from ibprof_converter.fabric.model import Fabric
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
 from ibprof_converter.traffic.hosts import HostIndex, Hosts
 from ibprof_converter.traffic.placement import guid_number
-
-NONE = -1
+from ibprof_converter.viewer.packing import NONE
 
 _AXES = ("x", "y", "z")
 _MOST_COLUMNS = 64
@@ -25,7 +24,7 @@ _MOST_CLASSES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class UserAttribute:
     """A column of such a file.
 
     Attributes:
@@ -54,7 +53,7 @@ class RankGrid:
     place: npt.NDArray[np.int32]
 
 
-def read_rank_data(path: Path, ranks: int) -> tuple[list[Attribute], RankGrid | None]:
+def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGrid | None]:
     """Read a CSV file with the column rank, then any others; x, y and z are coordinates.
 
     Args:
@@ -75,7 +74,7 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[Attribute], RankGrid | 
     return [_attribute(path, columns, name, [[each] for each in place], ranks, True) for name in others], grid
 
 
-def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[Attribute]:
+def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[UserAttribute]:
     """Read a CSV file with the column host, node (a description) or guid, then any others.
 
     Nodes are numbered over all fabrics; what is said of a host is said of its adapters on all rails.
@@ -113,7 +112,7 @@ def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Columns:
+class _CsvColumns:
     """A file: the name of its first column, (line, text) of each row's first cell, and the other columns' cells."""
 
     kind: str
@@ -121,7 +120,7 @@ class _Columns:
     cells: dict[str, list[str]]
 
 
-def _read_columns(path: Path, kinds: tuple[str, ...]) -> _Columns:
+def _read_columns(path: Path, kinds: tuple[str, ...]) -> _CsvColumns:
     rows = read_rows(path)
     _, header = next(rows, (1, [""]))
     names = [name.strip() for name in header]
@@ -145,12 +144,12 @@ def _read_columns(path: Path, kinds: tuple[str, ...]) -> _Columns:
         key.append((line, first))
         for name, text in zip(names[1:], fields[1:], strict=True):
             cells[name].append(text.strip())
-    return _Columns(kind, key, cells)
+    return _CsvColumns(kind, key, cells)
 
 
 def _attribute(
-    path: Path, columns: _Columns, name: str, places: Sequence[Sequence[int]], count: int, of_ranks: bool
-) -> Attribute:
+    path: Path, columns: _CsvColumns, name: str, places: Sequence[Sequence[int]], count: int, of_ranks: bool
+) -> UserAttribute:
     cells = columns.cells[name]
     numbers = [_number(text) for text in cells if text]
     value = np.full(count, np.nan)
@@ -163,7 +162,7 @@ def _attribute(
     rows = [place for place, text in zip(places, cells, strict=True) if text]
     for place, number in zip(rows, numbers, strict=True):
         value[list(place)] = number
-    return Attribute(name, of_ranks, value, classes)
+    return UserAttribute(name, of_ranks, value, classes)
 
 
 def _number(text: str) -> float | None:
@@ -174,7 +173,7 @@ def _number(text: str) -> float | None:
     return number if np.isfinite(number) and "_" not in text else None
 
 
-def _grid_of(path: Path, columns: _Columns, ranks: Sequence[int], axes: Sequence[str], count: int) -> RankGrid:
+def _grid_of(path: Path, columns: _CsvColumns, ranks: Sequence[int], axes: Sequence[str], count: int) -> RankGrid:
     place = np.full((count, len(_AXES)), NONE, np.int32)
     place[list(ranks)] = 0
     for axis, name in enumerate(_AXES):

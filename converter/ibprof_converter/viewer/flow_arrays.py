@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +13,7 @@ from ibprof_converter.routing.network import NONE as NO_ROW
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.model import Traffic
-
-NONE = -1
-
-Arrays = dict[str, npt.NDArray[Any]]
+from ibprof_converter.viewer.packing import NONE, Arrays
 
 
 def describe_flows(

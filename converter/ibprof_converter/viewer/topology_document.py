@@ -12,9 +12,9 @@ from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.topology.model import InferredTopology
 from ibprof_converter.topology.space import Space
 from ibprof_converter.traffic.model import ALL
-from ibprof_converter.viewer.document import VERSION, LinkValue, describe_link_values, pack_document
-from ibprof_converter.viewer.flows import NONE
-from ibprof_converter.viewer.runs import Arrays, describe_nothing
+from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
+from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
+from ibprof_converter.viewer.view_runs import describe_nothing
 
 
 def encode_topology(title: str, topology: InferredTopology, space: Space) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.viewer.attributes import Attribute
+from ibprof_converter.viewer.user_attributes import UserAttribute
 
 _AXES = ("x", "y", "z")
 _ROUNDS = 8
@@ -17,8 +17,8 @@ _BESIDE = 0.3
 
 
 def take_space(
-    attributes: Sequence[Attribute], subnets: Sequence[Subnet]
-) -> tuple[list[Attribute], npt.NDArray[np.float64] | None]:
+    attributes: Sequence[UserAttribute], subnets: Sequence[Subnet]
+) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
     """Take places in space out of attributes.
 
     Nodes of which nothing is told, as hosts often are, are beside those that they are linked with.

@@ -15,17 +15,16 @@ from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, PortCounters, Traffic
-from ibprof_converter.viewer.flows import NONE, describe_flows
-from ibprof_converter.viewer.timeline import describe_intervals
+from ibprof_converter.viewer.flow_arrays import describe_flows
+from ibprof_converter.viewer.interval_arrays import describe_intervals
+from ibprof_converter.viewer.packing import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
 """Flows that the page can add up exactly: sums of so many 32-bit halves stay below 2**53. Beyond, loads are shipped."""
 
-Arrays = dict[str, npt.NDArray[Any]]
-
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ViewRun:
     """What is put on the fabric.
 
     Attributes:
@@ -55,7 +54,7 @@ class SharedNames:
     ranks: tuple[str, ...]
 
 
-def share_names(runs: Sequence[Run]) -> SharedNames:
+def share_names(runs: Sequence[ViewRun]) -> SharedNames:
     """Give the names of all runs, those of the first in front."""
     traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
 
@@ -89,7 +88,7 @@ def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
 
 
 def describe_run(
-    run: Run,
+    run: ViewRun,
     names: SharedNames,
     subnets: Sequence[Subnet],
     order: Sequence[npt.NDArray[np.intp]],

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile import UNKNOWN_PEER, Intervals
+from ibprof_converter.viewer.packing import Arrays
 
 _ROW_LIMIT = 1 << 20
 """Rows beyond which intervals are joined, two by two, until there are no more."""
@@ -18,7 +18,7 @@ _ROW_LIMIT = 1 << 20
 _NS = 1e-9
 
 
-def describe_intervals(intervals: Intervals) -> dict[str, npt.NDArray[Any]]:
+def describe_intervals(intervals: Intervals) -> Arrays:
     """Describe intervals by rank and group of peers; a row for each in which something was sent.
 
     Args:
@@ -76,7 +76,7 @@ def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int])
     return Intervals(**columns)
 
 
-def _count_on(job: Intervals, first_rank: int) -> dict[str, npt.NDArray[Any]]:
+def _count_on(job: Intervals, first_rank: int) -> Arrays:
     """Give the ranks of a job's intervals as they are numbered among those of all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,42 +15,11 @@ from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.model import PortCounters, Traffic
-from ibprof_converter.viewer.attributes import Attribute, RankGrid
-from ibprof_converter.viewer.flows import NONE
-from ibprof_converter.viewer.runs import Run, SharedNames, describe_run, share_names, spread_ranks
-from ibprof_converter.viewer.space import take_space
-
-VERSION = 2
-
-_ALIGNMENT = 8
-_TYPES = {
-    "uint8": "u1",
-    "uint16": "u2",
-    "uint32": "u4",
-    "int32": "i4",
-    "uint64": "u8",
-    "float32": "f4",
-    "float64": "f8",
-}
-
-Arrays = dict[str, npt.NDArray[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class LinkValue:
-    """What is known of links beside the bytes on them.
-
-    Attributes:
-        name: of it.
-        unit: `s`, `Gb/s`, or nothing.
-        value: float64 [2 * link], from each end to the other; NaN where nothing is known or nothing leads there. As
-            `describe_link_values` takes them by the page's numbers of link ends, as `encode_document` does by those of
-            the fabrics, one rail after the other.
-    """
-
-    name: str
-    unit: str
-    value: npt.NDArray[np.float64]
+from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
+from ibprof_converter.viewer.node_positions import take_space
+from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
+from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
+from ibprof_converter.viewer.view_runs import SharedNames, ViewRun, describe_run, share_names, spread_ranks
 
 
 def encode_document(
@@ -60,8 +27,8 @@ def encode_document(
     subnets: Sequence[Subnet],
     layouts: Sequence[Layout],
     hosts: Hosts,
-    runs: Sequence[Run],
-    attributes: Sequence[Attribute] = (),
+    runs: Sequence[ViewRun],
+    attributes: Sequence[UserAttribute] = (),
     grid: RankGrid | None = None,
     link_values: Sequence[LinkValue] = (),
 ) -> bytes:
@@ -123,12 +90,6 @@ def encode_document(
     return pack_document(header, arrays)
 
 
-def describe_link_values(header: dict[str, object], arrays: Arrays, values: Sequence[LinkValue]) -> None:
-    """Add what is known of links beside the bytes on them."""
-    header["link_values"] = [{"name": each.name, "unit": each.unit} for each in values]
-    arrays |= {f"link_value_{number}": each.value for number, each in enumerate(values)}
-
-
 def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:
     return [LinkValue("speed", "Gb/s", np.repeat(gbps, 2))] if np.isfinite(gbps).any() else []
 
@@ -178,7 +139,7 @@ def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64])
 
 
 def _describe_attributes(
-    attributes: Sequence[Attribute], grid: RankGrid | None, placed: Traffic | PortCounters, names: SharedNames
+    attributes: Sequence[UserAttribute], grid: RankGrid | None, placed: Traffic | PortCounters, names: SharedNames
 ) -> Arrays:
     def spread(values: npt.NDArray[Any], nothing: float) -> npt.NDArray[Any]:
         return spread_ranks(values, placed, names, nothing) if isinstance(placed, Traffic) else values
@@ -188,17 +149,3 @@ def _describe_attributes(
         for number, each in enumerate(attributes)
     }
     return arrays | ({"rank_place": spread(grid.place, NONE).ravel()} if grid else {})
-
-
-def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
-    """Give a header and its arrays as `encode_document` does."""
-    blocks, listed, offset = [], [], 0
-    for name, array in arrays.items():
-        block = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"))).tobytes()
-        listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
-        blocks.append(block + bytes(-len(block) % _ALIGNMENT))
-        offset += len(blocks[-1])
-    # Names with halves of surrogate pairs, as Python reads what is no UTF-8, stay as JSON escapes.
-    text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
-    head = struct.pack("<I", len(text)) + text
-    return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])
