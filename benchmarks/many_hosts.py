@@ -20,10 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
-from ibprof_converter.topology.measure import Measurement
-from ibprof_converter.topology.read import read_topology
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.files.topology_json import read_topology
+from ibprof_converter.topology.throughput.throughput_measurement import Measurement
 
 LEAF, POD = 20, 500
 SCRIPTS = Path(sysconfig.get_path("scripts"))

@@ -14,8 +14,8 @@ from itertools import product
 
 import numpy as np
 
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.space import GAMMA, METHODS, place_vertices
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, place_vertices
 
 REFERENCE_EDGES = 200_000
 """The published descent is for what it ends with within minutes."""

@@ -26,13 +26,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from topology_samples import SHAPES, Made, Matrix, disturb
 
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
-from ibprof_converter.topology.bufe import infer_bufe
-from ibprof_converter.topology.choose import choose, find_unconfirmed
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.values import Values, take_values
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
+from ibprof_converter.topology.infer.bufe import infer_bufe
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.model_choice import choose, find_unconfirmed
+from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
 DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from topology_samples import Made, disturb
 
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.topology.beside import Beside, put_beside
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.reference import Reference
-from ibprof_converter.topology.values import take_values
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.reference.reference_comparison import Beside, put_beside
+from ibprof_converter.topology.reference.reference_topology import Reference
 
 
 def name(vertex: int | str) -> str:

@@ -21,7 +21,7 @@ from lab.cluster import SCRIPTS, Cluster, find_splits
 from lab.plans import FAULTY, PLANS, TREE, Plan
 from mpis import Build, Mpi
 
-from ibprof_converter.latency.files import read_delays
+from ibprof_converter.latency.files.delay_files import read_delays
 
 BYTES = 1 << 16
 

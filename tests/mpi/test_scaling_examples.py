@@ -13,9 +13,9 @@ from matrices import load_complete
 from mpis import ROOT, Mpi, find_mpi, run_mpi
 
 from ibprof.profile import Profile
-from ibprof_converter.scaling.kernels import linpack, matrix_product, scalar_product
-from ibprof_converter.scaling.measure import RANKS, WHOLE, Measurement, measure
-from ibprof_converter.scaling.model import Cluster
+from ibprof_converter.scaling.analytic_kernels import linpack, matrix_product, scalar_product
+from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, Measurement, measure
+from ibprof_converter.scaling.scaling_model import Cluster
 
 EXAMPLES = ROOT / "examples" / "scaling"
 ANY = Cluster(1e9, 1e9)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from netCDF4 import Dataset
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.latency.delays import STATISTICS, Delays, clear_diagonal, empty_delays
-from ibprof_converter.latency.files import read_delays, write_classic_delays, write_delays
+from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
+from ibprof_converter.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
 
 
 def sample(hosts: tuple[str, ...] = ("a", "a", "b"), lengths: tuple[int, ...] = (0, 64, 128)) -> Delays:

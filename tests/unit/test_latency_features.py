@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ibprof_converter.cli.latency import main
-from ibprof_converter.latency.clusters import cluster_pairs, find_elbow, write_compressed
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.features import correlate_with_units, detrend, filter_median, find_features
-from ibprof_converter.latency.files import read_delays, write_delays
-from ibprof_converter.latency.odd import compare_delays, find_odd_processes
+from ibprof_converter.latency.features.delay_features import correlate_with_units, detrend, filter_median, find_features
+from ibprof_converter.latency.features.pair_clusters import cluster_pairs, find_elbow, write_compressed
+from ibprof_converter.latency.features.slow_processes import compare_delays, find_odd_processes
+from ibprof_converter.latency.files.delay_files import read_delays, write_delays
+from ibprof_converter.latency.model.delays import Delays
 
 
 @given(arrays(np.float64, (3, 12), elements=st.floats(0, 1000)))

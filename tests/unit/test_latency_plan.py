@@ -13,12 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.latency.doubtful import find_doubtful
-from ibprof_converter.latency.lengths import parse_lengths
-from ibprof_converter.latency.pairs import read_pairs, write_pairs
-from ibprof_converter.latency.plan import Noise, Plan
-from ibprof_converter.latency.samples import Sampling, sample_batches, summarise
-from ibprof_converter.latency.schedules import SCHEDULES, color_pairs, count_rounds, halving, round_robin, shifts
+from ibprof_converter.latency.files.pair_files import read_pairs, write_pairs
+from ibprof_converter.latency.measure.batch_samples import Sampling, sample_batches, summarise
+from ibprof_converter.latency.measure.measurement_plan import Noise, Plan
+from ibprof_converter.latency.measure.message_lengths import parse_lengths
+from ibprof_converter.latency.measure.outlier_pairs import find_doubtful
+from ibprof_converter.latency.measure.schedules import (
+    SCHEDULES,
+    color_pairs,
+    count_rounds,
+    halving,
+    round_robin,
+    shifts,
+)
 
 
 @pytest.mark.parametrize("name", ["rounds", "sequential", "halving"])

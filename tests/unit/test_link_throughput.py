@@ -14,13 +14,13 @@ from topology_samples import Made, line, star, three_levels, torus, tree
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli.topology_throughput import find_ranks
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.jobs import put_into_rounds
-from ibprof_converter.topology.measure import Measurement
-from ibprof_converter.topology.model import InferredTopology, Throughput
-from ibprof_converter.topology.routes import Routes
-from ibprof_converter.topology.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
-from ibprof_converter.topology.values import Values
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.throughput.pair_jobs import put_into_rounds
+from ibprof_converter.topology.throughput.throughput_measurement import Measurement
+from ibprof_converter.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
 
 
 def infer_made(made: Made) -> InferredTopology:

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from topology_samples import Made, disturb, line, star, three_levels, torus
 
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.representatives import choose_representatives, find_doubtful_pairs, schedule_pairs
-from ibprof_converter.topology.routes import Routes
-from ibprof_converter.topology.values import Values
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.throughput.representatives import (
+    choose_representatives,
+    find_doubtful_pairs,
+    schedule_pairs,
+)
 
 
 def routes_of(made: Made) -> Routes:

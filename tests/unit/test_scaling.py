@@ -16,10 +16,9 @@ from profile_samples import Count, make_host, make_profile, make_rank
 from ibprof.archive import write_archive
 from ibprof.profile import Direction, Kind
 from ibprof_converter.cli.scaling import main
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
-from ibprof_converter.scaling.fit import fit_exchange
-from ibprof_converter.scaling.kernels import (
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.scaling.analytic_kernels import (
     PRINTED_TOO_SMALL,
     Kernel,
     effective_bandwidth,
@@ -27,8 +26,9 @@ from ibprof_converter.scaling.kernels import (
     matrix_product,
     scalar_product,
 )
-from ibprof_converter.scaling.measure import HOSTS, RANKS, WHOLE, choose_ends, measure
-from ibprof_converter.scaling.model import (
+from ibprof_converter.scaling.exchange_fit import fit_exchange
+from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, measure
+from ibprof_converter.scaling.scaling_model import (
     Cluster,
     Work,
     balance,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topology_samples import SHAPES
 
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.space import METHODS, Wanted, find_lengths, place_vertices
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.space.vertex_positions import METHODS, Wanted, find_lengths, place_vertices
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from topology_samples import SHAPES, Made, disturb, line, star, three_levels, torus
 
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import read_delays
-from ibprof_converter.topology.choose import OUTLYING, choose, find_unconfirmed
-from ibprof_converter.topology.infer import Effort, Inferred, infer
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.values import Values, take_values
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
+from ibprof_converter.topology.infer.model_choice import OUTLYING, choose, find_unconfirmed
+from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 TABLES = Path(__file__).parents[1] / "delays"
 QUICK = Effort(replicates=0)

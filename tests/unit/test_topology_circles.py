@@ -12,13 +12,13 @@ from planned_topologies import as_delays, compare_made, name_slow, write_plan
 from topology_samples import Made, disturb, switched_torus
 
 from ibprof_converter.cli import topology
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
-from ibprof_converter.topology.beside import put_beside
-from ibprof_converter.topology.dot import read_dot
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.reference import Reference, read_reference
-from ibprof_converter.topology.values import take_values
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.files.dot_graph import read_dot
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.reference.reference_comparison import put_beside
+from ibprof_converter.topology.reference.reference_topology import Reference, read_reference
 
 CIRCLES = ["hypercube-4", "torus2d-5x4", "dragonfly-72"]
 

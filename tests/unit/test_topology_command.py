@@ -13,8 +13,8 @@ from recording_samples import Process, counter, make_recording
 from topology_samples import Made, disturb, line, three_levels, torus
 
 from ibprof_converter.cli import layout, place, report, topology, view
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
 
 
 @pytest.fixture(autouse=True)

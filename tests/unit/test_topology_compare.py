@@ -18,17 +18,17 @@ from topology_samples import SHAPES, Made, disturb, line, three_levels, torus, t
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.cli import topology
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
-from ibprof_converter.topology.beside import put_beside
-from ibprof_converter.topology.differences import REGULAR
-from ibprof_converter.topology.dot import read_dot
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.path_times import join_processes, spread_delays
-from ibprof_converter.topology.reference import read_reference
-from ibprof_converter.topology.values import take_values
-from ibprof_converter.topology.ways import Ways, find_ways
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.files.dot_graph import read_dot
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.reference.differences import REGULAR
+from ibprof_converter.topology.reference.link_times import join_processes, spread_delays
+from ibprof_converter.topology.reference.reference_comparison import put_beside
+from ibprof_converter.topology.reference.reference_paths import Ways, find_ways
+from ibprof_converter.topology.reference.reference_topology import read_reference
 
 FABRICS = Path(__file__).parents[1] / "fabrics"
 

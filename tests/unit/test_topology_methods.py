@@ -14,19 +14,19 @@ from scipy.spatial.distance import squareform
 from topology_samples import Made, disturb, line, mixed_speeds, three_levels, torus
 
 from ibprof.errors import UsageError
-from ibprof_converter.latency.files import read_delays
-from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
-from ibprof_converter.topology.binary_trees import BinaryTree, join_neighbours, link_average, prune
-from ibprof_converter.topology.bufe import (
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
+from ibprof_converter.topology.infer.binary_trees import BinaryTree, join_neighbours, link_average, prune
+from ibprof_converter.topology.infer.bufe import (
     build_basic_model,
     group_latencies,
     infer_bufe,
     is_less,
     probability_of_no_error,
 )
-from ibprof_converter.topology.direct import find_detours
-from ibprof_converter.topology.join import join_models
-from ibprof_converter.topology.model import InferredTopology
+from ibprof_converter.topology.infer.direct_networks import find_detours
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.model.joined_models import join_models
 
 TABLES = Path(__file__).parents[1] / "delays"
 

@@ -15,13 +15,13 @@ from topology_samples import three_levels, torus
 from ibprof.errors import InputError
 from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.outputs.inferred import describe_topology, write_dot, write_tgf
+from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
 from ibprof_converter.outputs.lst import write_lst
-from ibprof_converter.topology.fabric import make_fabric
-from ibprof_converter.topology.infer import Effort, infer
-from ibprof_converter.topology.model import InferredTopology, Throughput
-from ibprof_converter.topology.read import read_topology
-from ibprof_converter.topology.values import Values
+from ibprof_converter.topology.files.topology_json import read_topology
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.model.synthetic_fabric import make_fabric
 
 LATENCY = '{{"hosts": ["a", "b"], "switches": [], "method": "m", "edges": [{{"a": "a", "b": "b", "latency_us": {}}}]}}'
 

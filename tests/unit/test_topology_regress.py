@@ -14,10 +14,16 @@ from topology_samples import Made, disturb, mixed_speeds, three_levels, torus
 
 from ibprof.errors import UsageError
 from ibprof_converter.cli import topology
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import write_delays
-from ibprof_converter.topology.regress import MINIMUM, NONE, STORE_AND_FORWARD, correct_for_size, regress
-from ibprof_converter.topology.ways import Ways
+from ibprof_converter.latency.files.delay_files import write_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.reference.link_regression import (
+    MINIMUM,
+    NONE,
+    STORE_AND_FORWARD,
+    correct_for_size,
+    regress,
+)
+from ibprof_converter.topology.reference.reference_paths import Ways
 
 
 @pytest.fixture(autouse=True)

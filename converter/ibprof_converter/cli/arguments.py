@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from ibprof.errors import UsageError, quote_found
-from ibprof_converter.latency.lengths import parse_lengths
+from ibprof_converter.latency.measure.message_lengths import parse_lengths
 
 
 def parse_share(text: str) -> float:

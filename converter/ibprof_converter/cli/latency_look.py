@@ -12,15 +12,20 @@ from ibprof.errors import THRESHOLD_CROSSED, InconsistentError, UsageError, quot
 from ibprof_converter.cli import latency_text
 from ibprof_converter.cli.arguments import number_between, parse_share
 from ibprof_converter.cli.latency_text import MOST_SHOWN, print_document
-from ibprof_converter.latency.clusters import BY, cluster_pairs, write_compressed
-from ibprof_converter.latency.delays import STATISTICS, Delays
-from ibprof_converter.latency.document import describe_change, describe_delays, describe_features, describe_matrix
-from ibprof_converter.latency.features import FEWEST_LENGTHS, find_features
-from ibprof_converter.latency.files import read_delays, write_classic_delays, write_delays
-from ibprof_converter.latency.lengths import parse_lengths
-from ibprof_converter.latency.matrices import NO_CLUSTER
-from ibprof_converter.latency.odd import LEAST_CHANGE, compare_delays, find_odd_processes
-from ibprof_converter.latency.pairs import write_pairs
+from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, find_features
+from ibprof_converter.latency.features.pair_clusters import BY, cluster_pairs, write_compressed
+from ibprof_converter.latency.features.slow_processes import LEAST_CHANGE, compare_delays, find_odd_processes
+from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
+from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
+from ibprof_converter.latency.files.pair_files import write_pairs
+from ibprof_converter.latency.measure.message_lengths import parse_lengths
+from ibprof_converter.latency.model.delays import STATISTICS, Delays
+from ibprof_converter.latency.outputs.delay_document import (
+    describe_change,
+    describe_delays,
+    describe_features,
+    describe_matrix,
+)
 
 SHOW_EXAMPLES = """\
 examples:
@@ -71,7 +76,7 @@ def _run_show(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {arguments.statistic}")
     index = _find_length(delays, arguments.length)
     if arguments.png:
-        from ibprof_converter.latency.pictures import draw_matrix  # noqa: PLC0415  (slow to import)
+        from ibprof_converter.latency.outputs.delay_pictures import draw_matrix  # noqa: PLC0415  (slow to import)
 
         draw_matrix(arguments.png, delays, index, arguments.statistic)
     document = describe_delays(delays, arguments.statistic)
@@ -109,7 +114,7 @@ def _run_features(arguments: argparse.Namespace) -> None:
     if features is not None and len(features.pairs):
         clusters = cluster_pairs(features, arguments.clusters, arguments.by, arguments.seed)
         if arguments.output:
-            from ibprof_converter.latency.pictures import draw_all  # noqa: PLC0415  (slow to import)
+            from ibprof_converter.latency.outputs.delay_pictures import draw_all  # noqa: PLC0415  (slow to import)
 
             arguments.output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(arguments.output / "clusters.npz", delays, features, clusters)

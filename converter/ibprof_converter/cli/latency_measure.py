@@ -10,14 +10,14 @@ from typing import Any
 
 from ibprof.errors import UsageError, quote_found
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
-from ibprof_converter.latency.lengths import parse_lengths
-from ibprof_converter.latency.mpi import start_mpi
-from ibprof_converter.latency.pairs import read_pairs
-from ibprof_converter.latency.plan import MODES, Noise, Plan
-from ibprof_converter.latency.progress import show_seconds
-from ibprof_converter.latency.samples import Sampling
-from ibprof_converter.latency.schedules import SCHEDULES, color_pairs
-from ibprof_converter.latency.session import Chooser, Outcome, Session
+from ibprof_converter.latency.files.pair_files import read_pairs
+from ibprof_converter.latency.measure.batch_samples import Sampling
+from ibprof_converter.latency.measure.measurement_plan import MODES, Noise, Plan
+from ibprof_converter.latency.measure.message_lengths import parse_lengths
+from ibprof_converter.latency.measure.mpi_start import start_mpi
+from ibprof_converter.latency.measure.progress_meter import show_seconds
+from ibprof_converter.latency.measure.schedules import SCHEDULES, color_pairs
+from ibprof_converter.latency.measure.session import Chooser, Outcome, Session
 
 EXAMPLES = """\
 examples:

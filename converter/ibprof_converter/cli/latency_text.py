@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ibprof.show import format_bytes, printable
-from ibprof_converter.latency.document import Document
+from ibprof_converter.latency.outputs.delay_document import Document
 
 _PIPE_WIDTH = 160
 _MOST_ROWS = 20

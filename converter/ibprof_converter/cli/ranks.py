@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.errors import UNEXPECTED, IbprofError
-from ibprof_converter.latency.mpi import launched_rank
-from ibprof_converter.latency.together import ElsewhereError
+from ibprof_converter.latency.measure.mpi_start import launched_rank
+from ibprof_converter.latency.measure.process_agreement import ElsewhereError
 
 KILLED_BY = 128
 """A status is this and the number of the signal that ended the command."""

@@ -15,12 +15,13 @@ from ibprof.cli.command import run_command
 from ibprof.errors import InconsistentError, UsageError, quote_found
 from ibprof.load import load_profile
 from ibprof_converter.cli.printing import print_captured, print_json
-from ibprof_converter.scaling import document, text
+from ibprof_converter.scaling import scaling_document as document
+from ibprof_converter.scaling import scaling_text as text
+from ibprof_converter.scaling.analytic_kernels import KERNELS, WORD
 from ibprof_converter.scaling.formula import parse_formula
-from ibprof_converter.scaling.kernels import KERNELS, WORD
-from ibprof_converter.scaling.measure import HOSTS, RANKS, choose_ends, measure
-from ibprof_converter.scaling.model import Cluster, find_optimum, share_work
-from ibprof_converter.scaling.study import study_runs
+from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, choose_ends, measure
+from ibprof_converter.scaling.scaling_model import Cluster, find_optimum, share_work
+from ibprof_converter.scaling.scaling_study import study_runs
 from ibprof_converter.scaling.top500 import UNITS, read_systems
 
 NAME = "ibprof-scaling"
@@ -57,7 +58,7 @@ def _run_kernel(arguments: argparse.Namespace) -> None:
     most = find_optimum(kernel.exact, cluster).p_max
     processes = arguments.processes or _powers_of_two(2 * most if math.isfinite(most) else 4096)
     if arguments.figure:
-        from ibprof_converter.scaling.picture import draw_kernel  # noqa: PLC0415  (slow to import)
+        from ibprof_converter.scaling.scaling_picture import draw_kernel  # noqa: PLC0415  (slow to import)
 
         draw_kernel(arguments.figure, kernel, cluster)
     _print(document.describe_kernel(kernel, cluster, processes), text.print_kernel, arguments.json)
@@ -98,7 +99,7 @@ def _run_fit(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise InconsistentError(f"{', '.join(run.name for run in runs)}: {error}") from error
     if arguments.figure:
-        from ibprof_converter.scaling.picture import draw_study  # noqa: PLC0415  (slow to import)
+        from ibprof_converter.scaling.scaling_picture import draw_study  # noqa: PLC0415  (slow to import)
 
         draw_study(arguments.figure, study)
     _print(document.describe_study(study, between), text.print_study, arguments.json)
@@ -110,7 +111,7 @@ def _find_bandwidth(arguments: argparse.Namespace) -> float:
         raise UsageError("give one of --bandwidth, --fabric and --delays")
     if arguments.bandwidth is not None:
         return float(arguments.bandwidth)
-    from ibprof_converter.scaling.links import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
+    from ibprof_converter.scaling.network_bandwidth import slowest_host_link, slowest_process  # noqa: PLC0415  (slow to import)
 
     return slowest_host_link(arguments.fabric) if arguments.fabric else slowest_process(arguments.delays)
 

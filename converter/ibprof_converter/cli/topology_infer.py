@@ -20,20 +20,20 @@ from ibprof.show import printable
 from ibprof_converter.cli.topology_methods import add_bufe_epsilon, add_method_arguments, apply_method, read_processes
 from ibprof_converter.cli.topology_view import add_position_arguments, find_space, write_page_of, write_positions
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
-from ibprof_converter.latency.output import write_whole
-from ibprof_converter.latency.pairs import HEADER
+from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.pair_files import HEADER
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.outputs.inferred import describe_topology, write_dot, write_tgf
+from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
 from ibprof_converter.outputs.lst import write_fdbs, write_lst
 from ibprof_converter.outputs.rows import link_rows
 from ibprof_converter.outputs.slurm import compress, write_topology
-from ibprof_converter.topology.bufe import infer_bufe
-from ibprof_converter.topology.fabric import make_fabric
-from ibprof_converter.topology.infer import Effort, Inferred, infer
-from ibprof_converter.topology.join import join_models
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.space import Space
-from ibprof_converter.topology.values import Values, take_values
+from ibprof_converter.topology.infer.bufe import infer_bufe
+from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
+from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.model.joined_models import join_models
+from ibprof_converter.topology.model.synthetic_fabric import make_fabric
+from ibprof_converter.topology.space.vertex_positions import Space
 from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL

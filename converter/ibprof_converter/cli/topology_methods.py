@@ -11,13 +11,13 @@ import numpy as np
 
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli.arguments import parse_length
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import read_delays
-from ibprof_converter.topology.bannikov_salnikov import infer_bannikov_salnikov
-from ibprof_converter.topology.bufe import infer_bufe
-from ibprof_converter.topology.choose import MODELS
-from ibprof_converter.topology.infer import Effort, Inferred, infer
-from ibprof_converter.topology.values import Values, take_values
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
+from ibprof_converter.topology.infer.bufe import infer_bufe
+from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
+from ibprof_converter.topology.infer.model_choice import MODELS
+from ibprof_converter.topology.infer.pair_delays import Values, take_values
 
 METHODS = ("auto", *MODELS, "bufe", "bannikov-salnikov")
 _ALIASES = {"bannikov": "bannikov-salnikov"}

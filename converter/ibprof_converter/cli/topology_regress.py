@@ -21,15 +21,13 @@ from ibprof.show import printable
 from ibprof_converter.cli.arguments import number_between, parse_length
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
 from ibprof_converter.cli.topology_methods import read_processes
-from ibprof_converter.latency.output import write_whole
-from ibprof_converter.outputs.inferred import describe_topology
-from ibprof_converter.topology.beside import choose_pairs
-from ibprof_converter.topology.graph_files import READERS, read_graph
-from ibprof_converter.topology.matching import match_hosts
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.path_times import join_processes
-from ibprof_converter.topology.reference import Reference, read_reference, take_topology
-from ibprof_converter.topology.regress import (
+from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.outputs.inferred_graph import describe_topology
+from ibprof_converter.topology.files.topology_files import READERS, read_graph
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.reference.host_matching import match_hosts
+from ibprof_converter.topology.reference.link_regression import (
     CORRECTIONS,
     MINIMUM,
     NONE,
@@ -38,8 +36,10 @@ from ibprof_converter.topology.regress import (
     keep_unique,
     regress,
 )
-from ibprof_converter.topology.values import take_values
-from ibprof_converter.topology.ways import find_ways
+from ibprof_converter.topology.reference.link_times import join_processes
+from ibprof_converter.topology.reference.reference_comparison import choose_pairs
+from ibprof_converter.topology.reference.reference_paths import find_ways
+from ibprof_converter.topology.reference.reference_topology import Reference, read_reference, take_topology
 
 _SHOWN = 40
 

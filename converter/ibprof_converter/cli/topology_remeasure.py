@@ -15,18 +15,22 @@ from ibprof.errors import InconsistentError
 from ibprof.show import printable
 from ibprof_converter.cli.latency_measure import conclude, parse_budget
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
-from ibprof_converter.latency.delays import Delays
-from ibprof_converter.latency.files import read_delays
-from ibprof_converter.latency.mpi import start_mpi
-from ibprof_converter.latency.plan import Noise, Plan
-from ibprof_converter.latency.samples import Sampling
-from ibprof_converter.latency.schedules import Round
-from ibprof_converter.latency.session import Session
-from ibprof_converter.latency.together import on_first
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.read import read_topology
-from ibprof_converter.topology.representatives import choose_representatives, find_doubtful_pairs, schedule_pairs
-from ibprof_converter.topology.routes import Routes
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.measure.batch_samples import Sampling
+from ibprof_converter.latency.measure.measurement_plan import Noise, Plan
+from ibprof_converter.latency.measure.mpi_start import start_mpi
+from ibprof_converter.latency.measure.process_agreement import on_first
+from ibprof_converter.latency.measure.schedules import Round
+from ibprof_converter.latency.measure.session import Session
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.files.topology_json import read_topology
+from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.throughput.representatives import (
+    choose_representatives,
+    find_doubtful_pairs,
+    schedule_pairs,
+)
 
 _EXAMPLES = """\
 examples:

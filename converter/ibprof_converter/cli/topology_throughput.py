@@ -17,16 +17,16 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.show import printable
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
-from ibprof_converter.latency.delays import name_processes
-from ibprof_converter.latency.flows import Flows, Streaming
-from ibprof_converter.latency.lengths import parse_lengths
-from ibprof_converter.latency.mpi import start_mpi
-from ibprof_converter.latency.progress import Meter, show_seconds
-from ibprof_converter.latency.together import Beat, on_first
-from ibprof_converter.outputs.inferred import describe_topology
-from ibprof_converter.topology.measure import Measurement, follow
-from ibprof_converter.topology.model import InferredTopology, Throughput
-from ibprof_converter.topology.read import read_topology
+from ibprof_converter.latency.measure.concurrent_streams import Flows, Streaming
+from ibprof_converter.latency.measure.message_lengths import parse_lengths
+from ibprof_converter.latency.measure.mpi_start import start_mpi
+from ibprof_converter.latency.measure.process_agreement import Beat, on_first
+from ibprof_converter.latency.measure.progress_meter import Meter, show_seconds
+from ibprof_converter.latency.model.delays import name_processes
+from ibprof_converter.outputs.inferred_graph import describe_topology
+from ibprof_converter.topology.files.topology_json import read_topology
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.throughput.throughput_measurement import Measurement, follow
 
 _EXAMPLES = """\
 examples:

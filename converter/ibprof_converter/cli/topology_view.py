@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.latency.files import read_delays
-from ibprof_converter.latency.output import write_whole
-from ibprof_converter.topology.infer import infer
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.places import NO_EDGE, place_hosts
-from ibprof_converter.topology.read import read_topology
-from ibprof_converter.topology.space import GAMMA, METHODS, Space, place_vertices
-from ibprof_converter.topology.values import take_values
+from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.topology.files.topology_json import read_topology
+from ibprof_converter.topology.infer.inference import infer
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.model.host_attachment import NO_EDGE, place_hosts
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, Space, place_vertices
 
 _EXAMPLES = """\
 examples:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.topology.model import InferredTopology
-from ibprof_converter.topology.space import Space
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.space.vertex_positions import Space
 from ibprof_converter.traffic.model import ALL
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delays of users who have a matrix only: text with or without names, or numpy's files."""
+
+from __future__ import annotations
+
+import math
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.netcdf4_files import check_room
+from ibprof_converter.latency.model.delays import Delays
+
+NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
+
+NO_CLUSTER = 255
+"""Label of a pair that is in no cluster."""
+
+_MISSING = {"", "-", "na", "n/a", "nan", "none", "null"}
+_SEPARATORS = (";", "\t", ",")
+
+
+def read_text_matrix(path: Path, unit: float) -> Delays:
+    """Read a square matrix: rows of senders, columns of receivers.
+
+    With names, the first row and the first column are the same names in the same order. Fields are separated by
+    commas, semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured".
+
+    Args:
+        path: the file.
+        unit: seconds of 1.
+
+    Raises:
+        InputError: with the line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file") from error
+    if "\0" in text:
+        raise InputError(path, None, "a matrix of delays: NetCDF, CSV, .npy or .npz", "a binary file")
+    rows = [
+        (number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")
+    ]
+    if not rows:
+        raise InputError(path, None, "a matrix of delays", "an empty file")
+    separator = next((each for each in _SEPARATORS if each in rows[0][1]), None)
+    fields = [(number, _split(line, separator)) for number, line in rows]
+    names = _read_header(path, fields)
+    body = fields if names is None else fields[1:]
+    size = len(body[0][1]) if names is None else len(names)
+    if len(body) != size:
+        last = body[-1][0] if body else rows[-1][0]
+        raise InputError(path, last, f"{size} rows, as there are columns", f"{len(body)}")
+    check_room((1, size, size), 1)
+    values = np.empty((size, size), np.float64)
+    for row, (number, parts) in enumerate(body):
+        if names is not None:
+            if parts[0] != names[row]:
+                raise InputError(path, number, f"the row of {quote_found(names[row])}", quote_found(parts[0]))
+            parts = parts[1:]  # noqa: PLW2901
+        if len(parts) != size:
+            raise InputError(path, number, f"{size} delays", f"{len(parts)}")
+        values[row] = [_read_value(path, number, part) for part in parts]
+    return _as_delays(names or tuple(str(each) for each in range(size)), values[None] * unit)
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    if separator is None:
+        return line.split()
+    return [part.strip().strip('"') for part in line.split(separator)]
+
+
+def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
+    """Tell the names of a first row that has some: one field of it is no number, or its first is empty."""
+    number, first = rows[0]
+    if len(first) > 1 and first[0] == "" and len(rows) == len(first):
+        return tuple(first[1:])
+    if all(_is_value(part) for part in first):
+        return None
+    if len(first) < 2:
+        raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
+    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the column of names
+        return tuple(first)
+    return tuple(first[1:])
+
+
+def _is_value(part: str) -> bool:
+    return part.lower() in _MISSING or re.fullmatch(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", part) is not None
+
+
+def _read_value(path: Path, line: int, part: str) -> float:
+    if part.lower() in _MISSING:
+        return math.nan
+    if not _is_value(part):
+        raise InputError(path, line, "a delay", quote_found(part))
+    return float(part)
+
+
+def read_numpy(path: Path, unit: float) -> Delays:
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if there, `hosts` and `lengths`.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            members = dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else {"delays": loaded}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(path, None, "a numpy file", f"a damaged one ({error})") from error
+    if {"centroids", "labels"} <= set(members):
+        members["delays"], unit = _expand(path, members), 1.0
+    if "delays" not in members:
+        raise InputError(path, None, "an array `delays`", f"{sorted(members)}")
+    values = members["delays"]
+    if values.ndim not in (2, 3) or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fiu":
+        raise InputError(path, None, "numbers of the shape [n, n] or [L, n, n]", f"{values.dtype} {values.shape}")
+    cube = np.atleast_3d(values) if values.ndim == 3 else values[None]
+    hosts = members.get("hosts", np.arange(cube.shape[1]))
+    lengths = members.get("lengths", np.arange(len(cube)))
+    if hosts.shape != cube.shape[1:2] or lengths.shape != cube.shape[:1] or lengths.dtype.kind not in "iu":
+        raise InputError(path, None, f"hosts and lengths of {cube.shape}", f"{hosts.shape} and {lengths.shape}")
+    if np.any(np.diff(lengths) <= 0):
+        raise InputError(path, None, "lengths that ascend", quote_found(str(lengths.tolist())))
+    return _as_delays(tuple(str(each) for each in hosts), cube * unit, lengths.astype(np.int64))
+
+
+def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
+    """Make a cube of what `ibprof-latency features` writes: each pair gets its cluster's centroid."""
+    centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
+    if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
+        raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")
+    if np.any((labels >= len(centroids)) & (labels != NO_CLUSTER)):
+        raise InputError(
+            path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
+        )
+    check_room((centroids.shape[1], *labels.shape), 2)
+    known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
+    return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)
+
+
+def _as_delays(
+    hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], lengths: npt.NDArray[np.int64] | None = None
+) -> Delays:
+    with np.errstate(over="ignore"):
+        median = np.ascontiguousarray(seconds, np.float32)
+    return Delays(hosts, np.zeros(1, np.int64) if lengths is None else lengths, median)
+
+
+def write_text_matrix(path: Path, delays: Delays, unit: float) -> None:
+    """Write the median of the only length as CSV with names.
+
+    Raises:
+        InputError: there are several lengths.
+        OSError: the file cannot be written.
+    """
+    if len(delays.lengths) != 1:
+        raise InputError(path, None, "one message length in a CSV", f"{len(delays.lengths)} of them")
+    labels = delays.labels
+    lines = [",".join(("", *labels))]
+    for label, row in zip(labels, delays.median[0] / unit, strict=True):
+        lines.append(",".join((label, *("" if math.isnan(value) else f"{value:.6g}" for value in row))))
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())

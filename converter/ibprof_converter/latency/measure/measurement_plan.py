@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be measured, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.latency.measure.batch_samples import Sampling
+from ibprof_converter.latency.model.delays import Attribute
+
+ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", "bandwidth"
+MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
+
+AGAIN_MORE = 3
+"""How many times as many batches a pair gets that is measured again."""
+
+SYNCHRONISING_S = 3e-4
+"""About what the end of a round costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Messages of others while a pair measures, as network_tests2 has them.
+
+    Attributes:
+        processes: how many others exchange messages, in pairs that are drawn anew for each measurement.
+        messages: of one burst.
+        length: bytes of each.
+    """
+
+    processes: int = 0
+    messages: int = 1
+    length: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be measured, and how; the same on every process.
+
+    Attributes:
+        lengths: bytes of the messages, int64 [L], ascending.
+        mode: one of `MODES`.
+        schedule: a name of `SCHEDULES`.
+        sampling: how often each pair and length, and how long.
+        one_way: whether messages go back empty, so that the two directions can differ.
+        window: messages under way at once, for bandwidth.
+        noise: messages of others.
+        seed: of what is drawn.
+        save_every_s: seconds after which what is measured so far is saved.
+        limit_s: seconds after which to stop; None for never.
+        again: share of the pairs that may be measured again.
+        again_s: instead of a share, about how many seconds that may take.
+    """
+
+    lengths: npt.NDArray[np.int64]
+    mode: str = ONE_TO_ONE
+    schedule: str = "rounds"
+    sampling: Sampling = field(default_factory=Sampling)
+    one_way: bool = False
+    window: int = 64
+    noise: Noise = field(default_factory=Noise)
+    seed: int = 0
+    save_every_s: float = 30.0
+    limit_s: float | None = None
+    again: float = 0.05
+    again_s: float | None = None
+
+    def check(self, processes: int) -> None:
+        """Refuse what cannot be done with so many processes.
+
+        Raises:
+            UsageError: it cannot.
+        """
+        at_once = self.mode == ALL_TO_ALL or self.schedule == "shift"
+        if self.schedule == "shift" and self.mode != ONE_TO_ONE:
+            raise UsageError(f"--schedule shift: expected --mode {ONE_TO_ONE}, found {self.mode}")
+        if self.one_way and (at_once or self.mode != ONE_TO_ONE):
+            raise UsageError(f"--one-way: expected --mode {ONE_TO_ONE} and a schedule of pairs")
+        if self.noise.processes and self.schedule != "sequential":
+            raise UsageError(f"--noise-processes: expected --schedule sequential, found {self.schedule}")
+        if self.noise.processes and at_once:
+            raise UsageError(f"--noise-processes: expected a mode of pairs, found {self.mode}")
+        if self.noise.processes % 2 or self.noise.processes > max(processes - 2, 0):
+            raise UsageError(
+                f"--noise-processes: expected an even number, as they exchange in pairs, of at most "
+                f"{max(processes - 2, 0) // 2 * 2}, the others of {processes} processes; found {self.noise.processes}"
+            )
+
+    @property
+    def seconds_of_pair_again(self) -> float:
+        """How long a pair that is measured again takes at most, of one length: as if it were alone."""
+        return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
+
+    def describe(self) -> dict[str, Attribute]:
+        """Give the attributes that a file of delays keeps."""
+        known: dict[str, Attribute] = {
+            "mode": self.mode,
+            "schedule": ALL_TO_ALL if self.mode == ALL_TO_ALL else self.schedule,
+            "repetitions_planned": self.sampling.repetitions,
+            "batch_s": self.sampling.batch_s,
+            "one_way": int(self.one_way),
+            "noise_mes_length": self.noise.length if self.noise.processes else 0,
+            "num_noise_mes": self.noise.messages if self.noise.processes else 0,
+            "num_noise_proc": self.noise.processes,
+            "seed": self.seed,
+        }
+        return known | ({"window": self.window} if self.mode == BANDWIDTH else {})

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement from its first round to the file: what all processes do together."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError
+from ibprof_converter.latency.measure.batch_samples import Sampling
+from ibprof_converter.latency.measure.delay_store import Book, continue_delays, new_delays
+from ibprof_converter.latency.measure.measurement_plan import AGAIN_MORE, ALL_TO_ALL, SYNCHRONISING_S, Plan
+from ibprof_converter.latency.measure.mpi_start import describe_mpi
+from ibprof_converter.latency.measure.outlier_pairs import find_doubtful
+from ibprof_converter.latency.measure.process_agreement import GO_ON, SAVE, STOP, Beat, on_first
+from ibprof_converter.latency.measure.progress_meter import Meter, show_seconds
+from ibprof_converter.latency.measure.round_measurer import Measurer
+from ibprof_converter.latency.measure.schedules import SCHEDULES, Round, color_pairs, count_rounds, round_robin, shifts
+from ibprof_converter.latency.measure.timed_loops import PingPong, end_batches, follow_batches, lead_batch
+from ibprof_converter.latency.model.delays import Delays
+
+Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
+
+
+_TRIED = 24
+"""Lengths that are tried for an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a measurement ended.
+
+    Attributes:
+        delays: what was measured; on the first process, None elsewhere.
+        stopped: whether something is missing, for a signal or for want of time.
+        signal: the number of the signal that ended it, or 0.
+        again: pairs that were measured again, of each length.
+    """
+
+    delays: Delays | None
+    stopped: bool
+    signal: int
+    again: int
+
+
+class Session:
+    """A measurement; every process of the job makes one and calls the same.
+
+    Args:
+        module: `mpi4py.MPI`.
+        plan: the same on all.
+        path: of the file.
+    """
+
+    def __init__(self, module: Any, plan: Plan, path: Path) -> None:
+        self.module, self.plan, self.path = module, plan, path
+        self.comm = module.COMM_WORLD.Dup()
+        self.is_first = self.comm.rank == 0
+        self.size: int = self.comm.size
+        self.measurer = Measurer(self.comm, plan)
+        self.beat = Beat(self.comm)
+        self.meter = Meter(self.say)
+        self.book: Book | None = None
+        self.stopped = False
+        self.begin = time.monotonic()
+        self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
+
+    def say(self, line: str) -> None:
+        """Say something on stderr, once a job."""
+        if self.is_first:
+            print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
+
+    # -- what a user asks for
+
+    def estimate(self) -> float:
+        """Try one message of each length, and tell how long all would take, seconds."""
+        plan = self.plan
+        at_once = self.measurer.at_once
+        rounds = 1 if plan.mode == ALL_TO_ALL else count_rounds(plan.schedule, self.size)
+        turns = self._try_turns() * (plan.window if plan.mode == "bandwidth" else 1)
+        if plan.mode == ALL_TO_ALL:
+            turns = turns * max(self.size - 1, 1)
+        # Finding how many turns fill a batch takes about a batch and a half.
+        batches = plan.sampling.repetitions + 1.5
+        parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
+        a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
+        seconds = float(rounds * a_round.sum()) if self.size > 1 else 0.0
+        hosts = len({host for host, _ in self._places})
+        self.say(
+            f"processes: {self.size}, hosts: {hosts}, ordered pairs: {self.size * (self.size - 1):,}, "
+            f"message lengths: {len(plan.lengths)}, rounds of each: {rounds:,}; about {show_seconds(seconds)}"
+        )
+        return seconds
+
+    def measure(self, resume: bool, choose: Chooser | None = None) -> Outcome:
+        """Measure what is missing, then doubtful pairs again, and write the file.
+
+        Args:
+            resume: take what the file has, and measure the rest.
+            choose: measure what it chooses of the delays in the file, round by round, and nothing else; called on the
+                first process.
+
+        Raises:
+            IbprofError: a file cannot be read or written, or is of another measurement.
+        """
+        self.plan.check(self.size)
+        self._open_book(resume or choose is not None)
+        again = 0
+        with self.beat:
+            try:
+                if choose is not None:
+                    again = self._measure_chosen(choose)
+                else:
+                    self._measure_missing()
+                    again = self._measure_doubtful()
+            finally:
+                self.meter.stop()
+            on_first(self.comm, lambda: self._book.save(measured_again=again))
+        delays = self.book.delays if self.book is not None else None
+        return Outcome(delays, self.stopped, self.comm.allreduce(self.beat.signal, self.module.MAX), again)
+
+    # -- the book
+
+    @property
+    def _book(self) -> Book:
+        assert self.book is not None
+        return self.book
+
+    def _open_book(self, goes_on: bool) -> None:
+        hosts, cores = (tuple(each) for each in zip(*self._places, strict=True))
+        attributes = self.plan.describe() | {
+            "mpi": describe_mpi(self.module),
+            "ibprof": version("ibprof"),
+            "python": platform.python_version(),
+            "command": " ".join(sys.argv),
+        }
+
+        def open_it() -> Book:
+            check_writable(self.path)
+            lengths = self.plan.lengths
+            if goes_on and self.path.exists():
+                delays = continue_delays(self.path, hosts, cores, lengths, attributes)
+            else:
+                delays = new_delays(hosts, cores, lengths, attributes)
+            return Book(self.path, delays, self.plan.save_every_s)
+
+        self.book = on_first(self.comm, open_it)
+
+    # -- rounds
+
+    def _measure_missing(self) -> None:
+        """Do the rounds of the schedule that lack something."""
+        todo = self.comm.bcast(self._find_missing() if self.is_first else None)
+        if self.is_first:
+            self.meter.start("measuring", sum(len(numbers) for numbers in todo))
+        for index, numbers in enumerate(todo):
+            if self.stopped:
+                break
+            chosen = set(numbers)
+            rounds = (pairs for number, pairs in enumerate(self._schedule()) if number in chosen)
+            self._run(index, rounds, self.plan.sampling, self.measurer.at_once, keep_lower=False)
+
+    def _schedule(self) -> Iterable[Round]:
+        if self.plan.mode == ALL_TO_ALL:
+            everything = list(shifts(self.size))
+            return [np.concatenate(everything)] if everything else []
+        return SCHEDULES[self.plan.schedule](self.size)
+
+    def _find_missing(self) -> list[list[int]]:
+        median = self._book.delays.median
+        rounds: list[list[int]] = [[] for _ in self.plan.lengths]
+        for number, pairs in enumerate(self._schedule()):
+            one, other = pairs.T
+            there = np.isfinite(median[:, one, other]).all(axis=1)
+            if not self.measurer.at_once:
+                there &= np.isfinite(median[:, other, one]).all(axis=1)
+            for index in np.flatnonzero(~there):
+                rounds[index].append(number)
+        return rounds
+
+    def _measure_doubtful(self) -> int:
+        """Measure doubtful pairs again, as far as the budget goes; how many."""
+        plan = self.plan
+        if self.size < 2 or self.measurer.at_once or self.stopped:
+            return 0
+        lengths = range(len(plan.lengths))
+        budget = math.ceil(plan.again * self.size * (self.size - 1) / 2)
+        if plan.again_s is not None:
+            budget = int(plan.again_s / plan.seconds_of_pair_again / len(plan.lengths))
+        found = [find_doubtful(self._book.delays, index, budget) for index in lengths] if self.is_first else None
+        alone = plan.schedule == "sequential"
+        rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
+        return self._repeat(rounds_of, "measuring doubtful pairs again")
+
+    def _measure_chosen(self, choose: Chooser) -> int:
+        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._book.delays)))
+        return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
+
+    def _repeat(self, rounds_of: Sequence[Sequence[Round]], what: str) -> int:
+        sampling = replace(self.plan.sampling, repetitions=AGAIN_MORE * self.plan.sampling.repetitions)
+        total = sum(len(pairs) for rounds in rounds_of for pairs in rounds)
+        if not total:
+            return 0
+        self.say(f"{what}: {total:,}")
+        if self.is_first:
+            self.meter.start(what, sum(len(rounds) for rounds in rounds_of))
+        for index, rounds in enumerate(rounds_of):
+            if not self.stopped:
+                self._run(index, rounds, sampling, at_once=False, keep_lower=True)
+        return total
+
+    def _run(self, index: int, rounds: Iterable[Round], sampling: Sampling, at_once: bool, keep_lower: bool) -> None:
+        """Do rounds of one message length, until all wish to stop."""
+        for pairs in rounds:
+            self.measurer.measure(index, pairs, sampling, at_once)
+            word = self.beat.wait(self._wish())
+            if self.is_first:
+                self.meter.advance(1)
+            if word == SAVE:
+                self._collect(keep_lower)
+                if self.is_first:
+                    self._book.save_if_possible()
+            if word == STOP:
+                self.stopped = True
+                break
+        self._collect(keep_lower)
+
+    def _wish(self) -> int:
+        if not self.is_first:
+            return GO_ON
+        limit = self.plan.limit_s
+        if limit is not None and time.monotonic() - self.begin >= limit:
+            return STOP
+        return SAVE if self._book.is_due else GO_ON
+
+    def _collect(self, keep_lower: bool) -> None:
+        """Bring what all found to the first process."""
+        found = self.comm.gather(self.measurer.take_rows())
+        if found is not None:
+            for rows in found:
+                self._book.add(rows, keep_lower)
+
+    def _try_turns(self) -> npt.NDArray[np.float64]:
+        """Time a round trip of each length in each pair of the first round; the slowest of all, seconds.
+
+        Of many lengths some are tried, and those between are told from them.
+        """
+        lengths = self.plan.lengths
+        chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))
+        took = np.zeros(len(chosen))
+        for pairs in islice(round_robin(self.size), 1):
+            for pair in pairs[(pairs == self.comm.rank).any(axis=1)].tolist():
+                leads = pair[0] == self.comm.rank
+                for index, length in enumerate(lengths[chosen]):
+                    kernel = PingPong(self.comm, pair[leads], int(length))
+                    if leads:
+                        lead_batch(kernel, 1)
+                        took[index] = lead_batch(kernel, 1)
+                        end_batches(kernel)
+                    else:
+                        follow_batches(kernel)
+        slowest = np.zeros_like(took)
+        self.comm.Allreduce(took, slowest, self.module.MAX)
+        return np.interp(lengths, lengths[chosen], slowest)
+
+
+def describe_place(module: Any) -> tuple[str, str]:
+    """Tell the name of this process's host, and the cores that it may run on, as `0-3,8`."""
+    cores = sorted(os.sched_getaffinity(0))
+    starts = [core for core in cores if core - 1 not in cores]
+    ends = [core for core in cores if core + 1 not in cores]
+    spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
+    return module.Get_processor_name(), ",".join(spans)
+
+
+def check_writable(path: Path) -> None:
+    """See to it that the measurement's time is not lost to a folder that cannot be written.
+
+    Raises:
+        OSError: it cannot.
+        InputError: there is something else of this name.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(path, None, "a file to write", "something else")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise

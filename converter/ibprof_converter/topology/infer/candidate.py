@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A candidate: a graph that may explain delays, and how well it does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.topology.infer.binary_trees import Tree
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int32]
+
+FLOOR = 0.003
+"""Relative deviation that nobody looks below: clocks and rounding make so much. It keeps a perfect fit from being
+infinitely likely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A graph over hosts and switches.
+
+    Attributes:
+        model: `levels`, `additive` or `direct`.
+        switches: number of them; their vertices come after the hosts'.
+        edge: int32 [edge, 2], vertices.
+        latency: float64 [edge], seconds.
+        overhead: seconds, what a message costs once.
+        explained: float64 [host, host], the delays that it explains, seconds.
+        parameters: how many numbers were fitted.
+    """
+
+    model: str
+    switches: int
+    edge: Integers
+    latency: Floats
+    overhead: float
+    explained: Floats
+    parameters: int
+
+    def residuals(self, delays: Floats) -> Floats:
+        """Give the log of each delay over what is explained, float64 [host, host]; 0 on the diagonal."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            residuals = np.log(delays / self.explained)
+        np.fill_diagonal(residuals, 0.0)
+        return residuals
+
+
+def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> float:
+    """Give Schwarz's criterion for errors that have Laplace's distribution in the logarithm; less is better.
+
+    Args:
+        candidate: to be judged.
+        delays: float64 [host, host], seconds.
+        known: bool [host, host], which of them were measured and are to be counted.
+    """
+    above = np.triu(known, 1)
+    pairs = int(np.count_nonzero(above))
+    deviation = float(np.abs(candidate.residuals(delays)[above]).mean()) if pairs else 0.0
+    return 2 * pairs * log(max(deviation, FLOOR)) + candidate.parameters * log(max(pairs, 2))
+
+
+def graph_of_tree(tree: Tree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
+    """Turn a rooted tree into edges of hosts and switches. A root with two children is none: it would pass on alone.
+
+    Args:
+        tree: at least two leaves.
+        host_length: float64 [leaf], of the edge above each leaf.
+        node_length: float64 [node], of the edge above each node; the root's is of no meaning.
+
+    Returns:
+        Edges, their lengths, and the number of switches.
+    """
+    hosts = len(tree.node_of_leaf)
+    ends = np.concatenate([tree.node_of_leaf, tree.parent[1:]]) + hosts
+    edge = np.stack([np.concatenate([np.arange(hosts), hosts + np.arange(1, tree.nodes)]), ends], axis=1)
+    length = np.concatenate([host_length, node_length[1:]])
+    at_root = np.flatnonzero(edge[:, 1] == hosts)
+    if len(at_root) == 2:
+        a, b = sorted(edge[at_root, 0].tolist())
+        whole = length[at_root].sum()
+        edge, length = np.delete(edge, at_root, axis=0), np.delete(length, at_root)
+        edge, length = np.concatenate([edge, [[a, b]]]), np.append(length, whole)
+        edge = np.where(edge > hosts, edge - 1, edge)
+        return edge.astype(np.int32), length, tree.nodes - 1
+    return np.sort(edge, axis=1).astype(np.int32), length, tree.nodes

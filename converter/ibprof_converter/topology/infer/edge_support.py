@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sure each edge is: the share of resampled matrices in which it is found again.
+
+A matrix is drawn from the delays that the answer explains, each with the error of some other pair.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.topology.infer.additive_tree import find_additive
+from ibprof_converter.topology.infer.candidate import Candidate, Floats
+from ibprof_converter.topology.infer.direct_networks import find_direct, find_switched
+from ibprof_converter.topology.infer.model_choice import Choice
+from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+
+_ALIKE = 0.5
+"""Share of the hosts of two switches that they have in common, so that they are one."""
+
+ToTopology = Callable[[Candidate], InferredTopology]
+
+
+def find_support(
+    choice: Choice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
+) -> tuple[Floats, int]:
+    """Give each edge's support.
+
+    An edge of a tree is found again where the same hosts are on either side; a host's own edge where the switch has
+    mostly the same hosts; an edge of another network where its ends are linked.
+
+    Args:
+        choice: the answer.
+        delays: float64 [n, n], as measured, nan where not.
+        to_topology: makes a topology of a candidate.
+        replicates: how many matrices to draw.
+        seconds: after which no more are drawn.
+        seed: of the draws.
+
+    Returns:
+        float64 [edge], and how many were drawn.
+    """
+    candidate = choice.candidate
+    answer = to_topology(candidate)
+    marks = _mark_edges(answer)
+    found = np.zeros(len(marks))
+    above = np.triu_indices(len(delays), 1)
+    believed = ~np.isnan(delays) & ~choice.doubtful
+    errors = candidate.residuals(delays)[above][believed[above]]
+    errors = errors - np.median(errors) if len(errors) else np.zeros(1)
+    draw = np.random.default_rng(seed)
+    until = time.monotonic() + seconds
+    drawn = 0
+    known = ~np.eye(len(delays), dtype=bool)
+    for _ in range(replicates):
+        if drawn and time.monotonic() > until:
+            break
+        sample = candidate.explained.astype(np.float64)
+        sample[above] *= np.exp(draw.choice(errors, len(above[0])))
+        sample.T[above] = sample[above]
+        again = _ask_again(candidate, sample, known)
+        if again is not None:
+            seen = _mark_edges(to_topology(again))
+            groups = [mark for mark in seen if isinstance(mark, tuple) and mark[0] == "host"]
+            of_host = {mark[1]: mark[2] for mark in groups}
+            others = set(seen)
+            found += [_is_found(mark, others, of_host) for mark in marks]
+        drawn += 1
+    return found / max(drawn, 1), drawn
+
+
+Mark = frozenset[int] | tuple[object, ...]
+
+
+def _mark_edges(topology: InferredTopology) -> list[Mark]:
+    """Give what tells an edge, whatever its vertices are called: the hosts beyond it, or its hosts."""
+    hosts = len(topology.hosts)
+    edge = np.sort(topology.edge, axis=1)
+    own: dict[int, set[int]] = {}
+    for a, b in edge.tolist():
+        if a < hosts <= b:
+            own.setdefault(b, set()).add(a)
+    marks: list[Mark] = []
+    for (a, b), split in zip(edge.tolist(), topology.find_splits(), strict=True):
+        if a < hosts <= b:
+            marks.append(("host", a, frozenset(own[b])))
+        elif split is not None:
+            marks.append(split)
+        else:
+            marks.append(tuple(frozenset(own.get(end, {end})) for end in (a, b)))
+    return marks
+
+
+def _is_found(mark: Mark, others: set[Mark], of_host: dict[object, object]) -> bool:
+    if isinstance(mark, tuple) and mark[0] == "host":
+        group, again = mark[2], of_host.get(mark[1])
+        if not isinstance(group, frozenset) or not isinstance(again, frozenset):
+            return False
+        return len(group & again) > _ALIKE * len(group | again)
+    return mark in others or (isinstance(mark, tuple) and mark[::-1] in others)
+
+
+def _ask_again(candidate: Candidate, sample: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    if candidate.model == "levels":
+        return as_candidate(find_levels(sample))
+    if candidate.model == "additive":
+        return find_additive(sample, known)
+    if candidate.switches:
+        return find_switched(sample, known, find_levels(sample).pruned.tree)
+    return find_direct(sample, known)

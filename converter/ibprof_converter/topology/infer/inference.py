@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From measured delays to a topology: ours, and what it says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from ibprof_converter.topology.infer.candidate import Candidate, Floats, Integers
+from ibprof_converter.topology.infer.edge_support import find_support
+from ibprof_converter.topology.infer.many_hosts import choose_for_many
+from ibprof_converter.topology.infer.model_choice import (
+    CLOSE,
+    LARGEST_ADDITIVE,
+    LARGEST_DIRECT,
+    MODELS,
+    Choice,
+    choose,
+    find_unconfirmed,
+)
+from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+
+_NOISY = 0.25
+_WEAK = 0.5
+_MANY_HOSTS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """A topology, and what should be measured again.
+
+    Attributes:
+        topology: the answer.
+        again: int [pair, 2], processes of the matrix (hosts, where several processes of each were joined) whose delay
+            deviates too far, or on which a switch rests alone.
+    """
+
+    topology: InferredTopology
+    again: npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What an inference may cost.
+
+    Attributes:
+        models: to be tried, of `MODELS`.
+        replicates: matrices to draw for the support of edges; 0 for none.
+        seconds: for these draws.
+        seed: of these draws.
+    """
+
+    models: tuple[str, ...] = MODELS
+    replicates: int = 100
+    seconds: float = 10.0
+    seed: int = 0
+
+
+def infer(values: Values, effort: Effort | None = None) -> Inferred:
+    """Infer the topology that explains delays best.
+
+    Args:
+        values: a delay for each pair of hosts.
+        effort: what it may cost.
+    """
+    effort = effort or Effort()
+    chosen, said = _leave_out(values.seconds)
+    notes = [*values.notes, *(text.format(_name_some(values.hosts, which)) for text, which in said)]
+    hosts = tuple(values.hosts[host] for host in chosen)
+    if len(chosen) < 3:
+        return Inferred(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), _no_pairs())
+    if len(chosen) > _MANY_HOSTS:
+        seconds = values.seconds if len(chosen) == len(values.hosts) else values.seconds[np.ix_(chosen, chosen)]
+        many = choose_for_many(seconds)
+        topology = _describe(many.candidate, hosts, many.noise, notes, _doubts_of_many(len(hosts), many.unexplained))
+        return Inferred(topology, chosen[many.again])
+    delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
+    choice = choose(delays, effort.models)
+    to_topology = partial(_as_topology, hosts=hosts)
+    support, drawn = None, 0
+    if effort.replicates:
+        support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
+        if drawn < effort.replicates:
+            notes.append(f"support is of {drawn} draws: more than {effort.seconds:g} s would have been needed for all")
+    again = choice.doubtful | find_unconfirmed(choice.candidate, len(hosts))
+    pairs = np.argwhere(np.triu(again | again.T, 1) & ~np.isnan(delays))
+    doubtful = int(np.count_nonzero(np.triu(choice.doubtful | choice.doubtful.T, 1)))
+    if doubtful:
+        notes.append(f"{doubtful} pairs deviate by more than 3.5 times what is usual and were left out")
+    topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
+    return Inferred(topology, chosen[pairs])
+
+
+def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
+    """Choose the hosts that measured pairs connect: the largest such set."""
+    measured = seconds > 0
+    if measured.sum() == measured.size - len(measured):
+        return np.arange(len(seconds)), []
+    count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
+    if count <= 1:
+        share = 1 - measured.sum() / max(measured.size - len(measured), 1)
+        return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured, and are taken as likely", [])]
+    largest = int(np.bincount(label).argmax())
+    out = np.flatnonzero(label != largest).tolist()
+    return np.flatnonzero(label == largest), [
+        (f"{len(out)} hosts are left out, since no measured pair connects them with the others: {{}}", out)
+    ]
+
+
+def _name_some(hosts: tuple[str, ...], which: list[int]) -> str:
+    names = [hosts[host] for host in which[:5]]
+    return ", ".join(names) + (", ..." if len(which) > 5 else "")
+
+
+def _explain_few(hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], notes: list[str]) -> InferredTopology:
+    edges = [(0, 1)] if len(hosts) == 2 else []
+    why = {
+        0: "there are no hosts, or no pair of them was measured",
+        1: "one host alone: there is no pair to be measured",
+        2: "two hosts: whether a cable or switches lie between them cannot be told from one delay",
+    }[len(hosts)]
+    return InferredTopology(
+        method="none",
+        hosts=hosts,
+        switches=(),
+        edge=np.array(edges, np.int32).reshape(-1, 2),
+        latency_seconds=np.array([seconds[edge] for edge in edges], np.float64),
+        support=np.full(len(edges), np.nan),
+        probability=np.ones(len(edges)),
+        notes=tuple(notes),
+        unknown=(why,),
+    )
+
+
+def _as_topology(candidate: Candidate, hosts: tuple[str, ...], support: Floats | None = None) -> InferredTopology:
+    return InferredTopology(
+        method=candidate.model,
+        hosts=hosts,
+        switches=tuple(f"switch{index + 1}" for index in range(candidate.switches)),
+        edge=_number_switches(candidate.edge, len(hosts), candidate.switches),
+        latency_seconds=candidate.latency,
+        support=np.full(len(candidate.edge), np.nan) if support is None else support,
+        probability=np.ones(len(candidate.edge)),
+        overhead_seconds=candidate.overhead,
+    )
+
+
+def _number_switches(edge: Integers, hosts: int, switches: int) -> Integers:
+    """Number switches in the order of their first hosts, then those without any."""
+    ends = np.sort(edge, axis=1)
+    on_switch = ends[(ends[:, 0] < hosts) & (ends[:, 1] >= hosts)]
+    first = np.full(switches, hosts)
+    np.minimum.at(first, on_switch[:, 1] - hosts, on_switch[:, 0])
+    number = np.arange(hosts + switches)
+    number[hosts + np.argsort(first, kind="stable")] = hosts + np.arange(switches)
+    return np.sort(number[edge], axis=1).astype(np.int32)
+
+
+def _describe(
+    candidate: Candidate,
+    hosts: tuple[str, ...],
+    noise: float,
+    notes: list[str],
+    unknown: list[str],
+    support: Floats | None = None,
+) -> InferredTopology:
+    topology = _as_topology(candidate, hosts, support)
+    unknown = list(unknown)
+    if candidate.switches == 1 and candidate.model != "direct":
+        unknown.append(
+            "all hosts are on one switch, or on several whose delays differ by less than these delays can tell, "
+            f"about {max(2 * noise, 0.01):.0%}"
+        )
+    return InferredTopology(
+        **{name: getattr(topology, name) for name in ("method", "hosts", "switches", "edge", "latency_seconds")},
+        support=topology.support,
+        probability=topology.probability,
+        overhead_seconds=topology.overhead_seconds,
+        noise=noise,
+        notes=tuple(notes),
+        unknown=tuple(unknown),
+    )
+
+
+def _doubts(choice: Choice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
+    """Say what cannot be told, and why."""
+    doubts = []
+    ranked = sorted(choice.scores.items(), key=lambda item: item[1])
+    own = choice.candidate.model
+    for model, reached in ranked:
+        if model != own and abs(reached - choice.scores[own]) < CLOSE:
+            doubts.append(f"the model {model} explains the delays about as well as the model {own}")
+    if choice.noise > _NOISY:
+        doubts.append(f"no model explains the delays: they deviate by {choice.noise:.0%} from the best one")
+    elif choice.unexplained:
+        doubts.append(
+            f"delays deviate by {choice.noise:.1%} from the best model, in a pattern: part of the topology is of "
+            "another kind"
+        )
+    if support is not None and (weak := int(np.count_nonzero(support < _WEAK))):
+        doubts.append(f"{weak} edges were found again in less than half of the draws: their place is not sure")
+    for model in choice.untried:
+        limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT
+        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which is for up to {limit}")
+    return doubts
+
+
+def _doubts_of_many(hosts: int, unexplained: bool) -> list[str]:
+    return (
+        [
+            f"{hosts} hosts: levels alone were tried, and they leave more over than errors; additive trees "
+            f"(up to {LARGEST_ADDITIVE} hosts) and direct networks (up to {LARGEST_DIRECT}) may explain a part better"
+        ]
+        if unexplained
+        else []
+    )
+
+
+def _no_pairs() -> npt.NDArray[np.integer]:
+    return np.zeros((0, 2), np.int64)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
+
+Average linkage on the logarithm of the delays gives a binary tree; its nodes are merged into those above them while a
+penalised fit improves. Errors of a delay are taken as relative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.topology.infer.binary_trees import Pruned, link_average, prune
+from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
+
+_ROUNDS = 8
+_SETTLED = 0.01
+
+_ENOUGH = 0.7
+"""Difference of logarithms beyond which two delays are just different: a factor of 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Nested switches.
+
+    Attributes:
+        pruned: the tree; heights are logs of seconds.
+        variance: of the log of a delay around them.
+    """
+
+    pruned: Pruned
+    variance: float
+
+
+def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
+    """Find nested switches.
+
+    Args:
+        delays: [n, n], seconds, symmetric, above 0 beside the diagonal; n at least 2.
+    """
+    hosts = len(delays)
+    logs = delays.astype(np.float32)
+    np.fill_diagonal(logs, 1.0)
+    np.log(logs, out=logs)
+    # Near 0 the squares below do not drown the deviations.
+    middle = np.float32(logs[0, 1:].mean())
+    logs -= middle
+    np.fill_diagonal(logs, 0.0)
+    pairs = hosts * (hosts - 1) // 2
+    squares = float(np.einsum("ij,ij->", logs, logs, dtype=np.float64)) / 2
+    tree = link_average(logs)
+    rest = max(squares - float(np.dot(tree.weight, tree.height**2)), 0.0)
+    variance = max(rest / max(pairs - (hosts - 1), 1), FLOOR**2)
+    for _ in range(_ROUNDS):
+        pruned = prune(tree, variance, pairs)
+        before, variance = variance, max((rest + pruned.lost) / max(pairs - pruned.tree.nodes, 1), FLOOR**2)
+        if abs(variance / before - 1) < _SETTLED:
+            break
+    pruned.height[:] += middle
+    return Levels(pruned, variance)
+
+
+def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
+    """Find nested switches where some delays are grossly wrong.
+
+    Hosts are linked by how alike their delays to all others are, to which no single delay can add much; a node's height
+    is the median of its pairs.
+
+    Args:
+        delays: as for `find_levels`.
+    """
+    hosts = len(delays)
+    logs = np.log(np.where(np.eye(hosts, dtype=bool), 1.0, delays))
+    tree = link_average(_compare_rows(logs))
+    heights = np.empty(hosts - 1)
+    spreads = []
+    below: list[list[int]] = [[host] for host in range(hosts)]
+    for node, (a, b) in enumerate(tree.child.tolist()):
+        values = logs[np.ix_(below[a], below[b])]
+        heights[node] = np.median(values)
+        spreads.append(np.abs(values - heights[node]).ravel())
+        below.append(below[a] + below[b])
+    tree = replace(tree, height=heights)
+    pairs = hosts * (hosts - 1) // 2
+    variance = max(1.4826 * float(np.median(np.concatenate(spreads))), FLOOR) ** 2
+    return Levels(prune(tree, variance, pairs), variance)
+
+
+def _compare_rows(logs: Floats) -> npt.NDArray[np.float32]:
+    """Give how much hosts' delays to others differ on average, beyond a constant; what differs much counts no more."""
+    hosts = len(logs)
+    unlike = np.zeros((hosts, hosts), np.float32)
+    for host in range(hosts - 1):
+        difference = logs[host] - logs[host + 1 :]
+        difference[:, host] = np.nan
+        difference[np.arange(len(difference)), np.arange(host + 1, hosts)] = np.nan
+        if hosts > 2:
+            difference -= np.nanmedian(difference, axis=1, keepdims=True)
+            unlike[host, host + 1 :] = np.nanmean(np.minimum(np.abs(difference), _ENOUGH), axis=1)
+    return unlike + unlike.T
+
+
+def as_candidate(levels: Levels) -> Candidate:
+    """Turn nested switches into a graph and the delays that it explains."""
+    tree = levels.pruned.tree
+    delay = np.exp(levels.pruned.height)
+    edge, latency, switches = graph_of_tree(tree, delay[tree.node_of_leaf] / 2, (delay[tree.parent] - delay) / 2)
+    explained: Floats = delay[tree.meeting_nodes()]
+    np.fill_diagonal(explained, 0.0)
+    return Candidate("levels", switches, edge, latency, 0.0, explained, tree.nodes)

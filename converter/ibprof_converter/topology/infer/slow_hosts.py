@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested switches on which some hosts have slower links, which levels alone would take for switches.
+
+Where some hosts of a switch are farther from the others, levels put the others on a switch of their own, below one that
+has the slow ones. Two things tell slow links from that: slow hosts are twice as far from one another, and farther from
+all that is beyond, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.topology.infer.binary_trees import Tree
+from ibprof_converter.topology.infer.candidate import Candidate, Floats, graph_of_tree, score
+from ibprof_converter.topology.infer.nested_levels import Levels
+
+
+def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
+    """Merge switches into those above them while slow links of hosts explain the delays better; None: none do.
+
+    Args:
+        levels: nested switches.
+        plain: the same as a candidate.
+        delays: float64 [n, n], seconds, symmetric.
+        known: bool [n, n], which of them count.
+    """
+    tree, height = levels.pruned.tree, np.exp(levels.pruned.height)
+    tried: set[bytes] = set()
+    step = _find_step(tree, tried)
+    if step is None:
+        return None
+    extra = np.zeros(len(delays))
+    best, least = None, score(plain, delays, known)
+    meeting = tree.meeting_nodes()
+    while step is not None:
+        node, slow = step
+        tried.add(np.packbits(slow).tobytes())
+        above = tree.parent[node]
+        near = _below(tree, node)
+        pairs = known & slow[:, None] & near
+        more = extra.copy()
+        if pairs.any():
+            beyond = (delays - extra[:, None] - extra)[pairs]
+            more[slow] += max(float(np.median(beyond)) - height[node], 0.0)
+        changed = height.copy()
+        changed[above] = height[node]
+        explained = changed[meeting] + more[:, None] + more
+        np.fill_diagonal(explained, 0.0)
+        candidate = Candidate("levels", 0, plain.edge, plain.latency, 0.0, explained, plain.parameters)
+        if (reached := score(candidate, delays, known)) < least:
+            least, height, extra = reached, changed, more
+            tree, height, meeting = _merge(tree, height, node)
+            best = _as_candidate(tree, height, extra, plain.parameters, explained)
+            tried.clear()
+        step = _find_step(tree, tried)
+    return best
+
+
+def _find_step(tree: Tree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_]] | None:
+    """Find a switch that is the only one below another, and the hosts beside it there."""
+    switches = np.bincount(tree.parent[1:], minlength=tree.nodes)
+    for node in range(tree.nodes - 1, 0, -1):
+        above = tree.parent[node]
+        slow = tree.node_of_leaf == above
+        # One host beside a switch at the root is on a longer link already.
+        if switches[above] == 1 and slow.sum() > (above == 0) and np.packbits(slow).tobytes() not in tried:
+            return node, slow
+    return None
+
+
+def _below(tree: Tree, node: int) -> npt.NDArray[np.bool_]:
+    inside = np.zeros(tree.nodes, bool)
+    inside[node] = True
+    for each in range(node + 1, tree.nodes):
+        inside[each] = inside[tree.parent[each]]
+    return inside[tree.node_of_leaf]
+
+
+def _merge(tree: Tree, height: Floats, node: int) -> tuple[Tree, Floats, npt.NDArray[np.int32]]:
+    above = tree.parent[node]
+    number = np.arange(tree.nodes) - (np.arange(tree.nodes) > node)
+    number[node] = number[above]
+    parent = np.delete(number[tree.parent], node)
+    merged = Tree(number[tree.node_of_leaf].astype(np.int32), parent.astype(np.int32))
+    return merged, np.delete(height, node), merged.meeting_nodes()
+
+
+def _as_candidate(tree: Tree, height: Floats, extra: Floats, parameters: int, explained: Floats) -> Candidate:
+    host_length = height[tree.node_of_leaf] / 2 + extra
+    node_length = (height[tree.parent] - height) / 2
+    edge, latency, switches = graph_of_tree(tree, host_length, node_length)
+    return Candidate("levels", switches, edge, latency, 0.0, explained, parameters)

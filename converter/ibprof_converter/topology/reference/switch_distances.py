@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is between the switches that hosts are on: by a reference, and by the delays; which cables differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.topology.reference.differences import Names, Rehung
+from ibprof_converter.topology.reference.link_times import join_processes
+from ibprof_converter.topology.reference.reference_topology import Reference
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Links = tuple[tuple[str, str], ...]
+
+_AS_NEAR = 0.1
+_SCALED = 1.4826
+_CLEAR = 5.0
+"""Scaled median deviations that must lie between neighbours and others, so that hundreds of pairs are told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenSwitches:
+    """Switches of a reference with hosts, and how far they are from one another.
+
+    Attributes:
+        vertex: int64 [switch], of the reference.
+        names: of the switches.
+        members: for each of them its hosts' names.
+        hops: float64 [switch, switch], links between their hosts by the reference; inf on the diagonal.
+        delay: float64 [switch, switch], seconds, the mean of their hosts', of both directions the shorter one; inf on
+            the diagonal and where there is none.
+        inside: float64 [switch], seconds, the mean delay between the hosts of each; nan of one host alone.
+    """
+
+    vertex: Integers
+    names: Names
+    members: tuple[Names, ...]
+    hops: Floats
+    delay: Floats
+    inside: Floats
+
+
+def look_between(
+    reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
+) -> BetweenSwitches:
+    """Join the delays of hosts to those of their switches.
+
+    Args:
+        reference: the topology that should be.
+        hosts: their names and vertices of the reference.
+        leaf: int64 [host], the vertex of each host's switch.
+        kept: bool [host], those that are where the reference has them.
+        delays: float64 [host, host], seconds.
+    """
+    if not kept.any():
+        return BetweenSwitches(np.zeros(0, np.int64), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
+    names, vertex = hosts
+    switches = np.unique(leaf[kept])
+    members = [np.flatnonzero(kept & (leaf == each)) for each in switches]
+    hops = reference.count_hops(vertex[[own[0] for own in members]]).astype(np.float64)
+    delay = join_processes(delays, [own.tolist() for own in members])
+    for each in (hops, delay):
+        np.fill_diagonal(each, np.inf)
+    delay = np.minimum(np.nan_to_num(delay, nan=np.inf), np.nan_to_num(delay.T, nan=np.inf))
+    return BetweenSwitches(
+        vertex=switches,
+        names=tuple(reference.names[each] for each in switches.tolist()),
+        members=tuple(tuple(names[host] for host in own.tolist()) for own in members),
+        hops=hops,
+        delay=delay,
+        inside=np.array([_mean_inside(delays[np.ix_(own, own)]) for own in members]),
+    )
+
+
+def _mean_inside(delays: Floats) -> float:
+    there = np.isfinite(delays) & (delays > 0)
+    return float(delays[there].mean()) if there.any() else np.nan
+
+
+def find_rehung(between: BetweenSwitches) -> tuple[Rehung, ...]:
+    """Tell switches whose nearest ones are others than expected."""
+    if len(between.names) < 3:
+        return ()
+    hops, delay, names = between.hops, between.delay, np.array(between.names)
+    expected = hops <= hops.min(axis=1, keepdims=True)
+    near = delay <= (1 + _AS_NEAR) * delay.min(axis=1, keepdims=True)
+    return tuple(
+        Rehung(
+            between.names[row],
+            between.members[row],
+            tuple(names[expected[row]].tolist()),
+            tuple(names[near[row]].tolist()),
+        )
+        for row in np.flatnonzero(~(expected & near).any(axis=1) & np.isfinite(delay).any(axis=1)).tolist()
+    )
+
+
+def find_other_links(between: BetweenSwitches, graph: nx.Graph) -> tuple[Links, Links] | None:
+    """Tell links between switches that the delays lack, and those that they have beside the reference's.
+
+    Neighbours are one link apart and all others two at least, which is a gap in the delays without the hosts' links. A
+    link is missing where the delay is that of the way around it; a shorter one is a slow link.
+
+    Args:
+        between: switches; all that the reference has, but for those whose hosts are elsewhere.
+        graph: of the reference.
+
+    Returns:
+        Links that are missing, and others; None where the delays scatter too much to tell.
+    """
+    half = np.nan_to_num(between.inside, nan=_median(between.inside)) / 2
+    apart = between.delay - half[:, None] - half
+    count = len(half)
+    linked = np.array(
+        [[graph.has_edge(one, other) for other in between.vertex.tolist()] for one in between.vertex.tolist()], bool
+    ).reshape(count, count)
+    above = np.triu(np.isfinite(apart), 1)
+    one_link, more = apart[above & linked], apart[above & ~linked & (between.hops == _second(between.hops))]
+    if not one_link.size or not more.size:
+        return None
+    near, far = float(np.median(one_link)), float(np.median(more))
+    middle = (near + far) / 2
+    scatter = _SCALED * max(float(np.median(np.abs(values - np.median(values)))) for values in (one_link, more))
+    if middle - near <= _CLEAR * scatter:
+        return None
+
+    def name(pairs: list[list[int]]) -> Links:
+        return tuple((between.names[one], between.names[other]) for one, other in pairs)
+
+    missing = [
+        [one, other]
+        for one, other in np.argwhere(above & linked & (apart > middle)).tolist()
+        if apart[one, other] > near + (_count_around(graph, *between.vertex[[one, other]]) - 1.5) * (far - near)
+    ]
+    return name(missing), name(np.argwhere(above & ~linked & (apart < middle)).tolist())
+
+
+def _count_around(graph: nx.Graph, one: int, other: int) -> int:
+    """Count the links of a shortest way between neighbours without the one that joins them; 1 where there is none."""
+    without = nx.restricted_view(graph, [], [(one, other)])
+    try:
+        return int(nx.shortest_path_length(without, one, other))
+    except nx.NetworkXNoPath:
+        return 1
+
+
+def _second(hops: Floats) -> float:
+    """Give the hops between switches that have one other between them; nan where all are neighbours."""
+    values = np.unique(hops[np.isfinite(hops)])
+    return float(values[1]) if len(values) > 1 else np.nan
+
+
+def _median(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if there.size else 0.0

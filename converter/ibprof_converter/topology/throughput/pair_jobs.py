@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured together, and what may be measured at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ibprof_converter.topology.model.inferred_routes import Routes
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Pairs of hosts that send at the same time.
+
+    Attributes:
+        pairs: hosts; none is in two pairs.
+        links: for each pair, the topology's edges between the two.
+        alone: what else no other job may touch at the same time, such as a switch that is not wide enough for two.
+    """
+
+    pairs: tuple[Pair, ...]
+    links: tuple[frozenset[int], ...]
+    alone: frozenset[str] = frozenset()
+
+    @property
+    def touched(self) -> frozenset[object]:
+        """All that another job at the same time must leave alone: links, hosts, and what it names."""
+        hosts = (f"host {host}" for pair in self.pairs for host in pair)
+        return frozenset().union(*self.links, hosts, self.alone)
+
+
+def make_job(routes: Routes, pairs: Iterable[Pair], alone: Iterable[str] = ()) -> Job:
+    """Make a job of pairs."""
+    chosen = tuple(pairs)
+    return Job(chosen, tuple(routes.links(*pair) for pair in chosen), frozenset(alone))
+
+
+def put_into_rounds(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Put jobs into rounds, so that no two of a round share a link: the largest first, each into the first free one.
+
+    Source: Bufe (see `bufe`), section 2.3.3, the greedy scheme.
+    """
+    rounds: list[list[Job]] = []
+    taken: list[set[object]] = []
+    for job in sorted(jobs, key=lambda each: -len(each.touched)):
+        touched = job.touched
+        place = next((row for row, there in enumerate(taken) if touched.isdisjoint(there)), len(rounds))
+        if place == len(rounds):
+            rounds.append([])
+            taken.append(set())
+        rounds[place].append(job)
+        taken[place] |= touched
+    return rounds
