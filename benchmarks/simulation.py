@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from reference.codes import HARDWARE, SETTINGS, make_jobs
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.network import index_network
-from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.engine.simulated_network import index_network
+from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
 
 GROWTH = {
     324: "xgft:2:18,18:1,18@100",

@@ -15,10 +15,10 @@ from statistics import fmean, stdev
 
 from scipy.stats import t
 
-from ibprof_converter.simulation.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.patterns import KIB, MIB, SURVEY, US, io, mpi
-from ibprof_converter.simulation.results import describe_latency
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
+from ibprof_converter.simulation.study.job_patterns import KIB, MIB, SURVEY, US, io, mpi
+from ibprof_converter.simulation.study.result_tables import describe_latency
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
 SETTINGS = {

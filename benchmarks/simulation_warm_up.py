@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
-from ibprof_converter.simulation.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.patterns import IO, KIB, MIB, MPI, MS, TABLE_5_1, THESIS_FABRIC, US, io, mpi
-from ibprof_converter.simulation.results import Mean, read_means
-from ibprof_converter.simulation.roles import Workload
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
+from ibprof_converter.simulation.study.job_patterns import IO, KIB, MIB, MPI, MS, TABLE_5_1, THESIS_FABRIC, US, io, mpi
+from ibprof_converter.simulation.study.result_tables import Mean, read_means
+from ibprof_converter.simulation.workload.roles import Workload
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "thesis"
 SETTING = Setting(THESIS_FABRIC, effort=Effort())

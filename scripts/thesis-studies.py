@@ -21,12 +21,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting
-from ibprof_converter.simulation.cost import estimate_hops
-from ibprof_converter.simulation.patterns import SURVEY, THESIS_FABRIC
-from ibprof_converter.simulation.results import average_seeds, list_results, write_table
-from ibprof_converter.simulation.runs import STORE, find_stored, open_pool, run_cells
-from ibprof_converter.simulation.studies import STUDIES
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops
+from ibprof_converter.simulation.study.job_patterns import SURVEY, THESIS_FABRIC
+from ibprof_converter.simulation.study.presets import STUDIES
+from ibprof_converter.simulation.study.result_tables import average_seeds, list_results, write_table
+from ibprof_converter.simulation.study.sweep import STORE, find_stored, open_pool, run_cells
 
 TABLES = Path(__file__).resolve().parents[1] / "docs" / "thesis"
 PACKED = "outcomes.jsonl.xz"

@@ -30,8 +30,8 @@ from thesis_results import (
     tell_seeds,
 )
 
-from ibprof_converter.simulation.patterns import TABLE_5_1
-from ibprof_converter.simulation.threshold import CONGESTED, NEAR
+from ibprof_converter.simulation.questions.congestion_threshold import CONGESTED, NEAR
+from ibprof_converter.simulation.study.job_patterns import TABLE_5_1
 
 INTERVALS = {size: [interval / 1e3 for interval in row] for size, row in TABLE_5_1.items()}
 FREE = {4 * KB: INTERVALS[4 << 10], 512 * KB: INTERVALS[512 << 10][:3], 4 * MB: INTERVALS[4 << 20][:3]}

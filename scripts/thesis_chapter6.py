@@ -24,9 +24,9 @@ from thesis_results import (
 )
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.network import Hardware, index_network
-from ibprof_converter.simulation.patterns import THESIS_FABRIC
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, seat
+from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_converter.simulation.study.job_patterns import THESIS_FABRIC
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, seat
 
 # -- section 6.5.1
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ibprof_converter.simulation.results import read_means
+from ibprof_converter.simulation.study.result_tables import read_means
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "thesis" / "interference.md"
 KB, MB = 1024.0, 1048576.0

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from ibprof_converter.simulation.runs import STORE, find_stored
+from ibprof_converter.simulation.study.sweep import STORE, find_stored
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "thesis" / "interference.md"

@@ -9,7 +9,7 @@ import pytest
 from matrices import load_complete, recorded
 from mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
-from ibprof_converter.simulation.roles import SCHEDULES, Role
+from ibprof_converter.simulation.workload.roles import SCHEDULES, Role
 
 BYTES = 3000
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ibprof_converter.simulation.engine import NOBODY, Client, Job, Step
+from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,15 @@ from profile_samples import Count, make_host, make_port, make_profile, make_rank
 from ibprof.archive import write_archive
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.cli.sim import main
-from ibprof_converter.simulation.advise import list_ways
-from ibprof_converter.simulation.cell import Cell, Setting, load_network, set_up
-from ibprof_converter.simulation.cost import find_bottleneck_ns
-from ibprof_converter.simulation.named_hosts import NamedHosts, give_hosts
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import IO, KIB, MPI, io, mpi
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, order_leaves, seat
-from ibprof_converter.simulation.runs import STORE
-from ibprof_converter.simulation.study_file import read_study
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.questions.mitigation import list_ways
+from ibprof_converter.simulation.study.cell import Cell, Setting, load_network, set_up
+from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns
+from ibprof_converter.simulation.study.job_patterns import IO, KIB, MPI, io, mpi
+from ibprof_converter.simulation.study.named_hosts import NamedHosts, give_hosts
+from ibprof_converter.simulation.study.study_file import read_study
+from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, order_leaves, seat
 
 # host01 to host32, four on each of eight leaves.
 FABRIC = "xgft:2:4,8:1,4@100"

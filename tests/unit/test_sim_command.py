@@ -22,14 +22,14 @@ from ibprof.archive import write_archive
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.cli.sim_options import format_size, parse_size
-from ibprof_converter.simulation import results
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import TABLE_5_1
-from ibprof_converter.simulation.roles import Role
-from ibprof_converter.simulation.runs import STORE
-from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.study_file import EXAMPLE, JOB_KEYS, KEYS, read_study
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study import result_tables
+from ibprof_converter.simulation.study.job_patterns import TABLE_5_1
+from ibprof_converter.simulation.study.presets import STUDIES
+from ibprof_converter.simulation.study.study_file import EXAMPLE, JOB_KEYS, KEYS, read_study
+from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_converter.simulation.workload.roles import Role
 
 SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
 
@@ -408,7 +408,7 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
 
 
 def test_the_survey_is_that_of_the_thesis() -> None:
-    from ibprof_converter.simulation.cell import Setting  # noqa: PLC0415
+    from ibprof_converter.simulation.study.cell import Setting  # noqa: PLC0415
 
     assert sum(map(len, TABLE_5_1.values())) == 18
     cells = STUDIES["interference"].make(Setting("xgft:1:4:1"), [1], False)
@@ -441,7 +441,7 @@ def test_two_interrupts_end_it_as_one_does(tmp_path: Path, workers: str) -> None
 def test_what_parquet_needs_is_missed_before_anything_is_simulated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(results, "find_spec", lambda _name: None)
+    monkeypatch.setattr(result_tables, "find_spec", lambda _name: None)
     assert main(["run", str(write_study(tmp_path)), "-o", str(tmp_path / "out"), "--parquet"]) == 4
     assert "Parquet needs pyarrow" in capsys.readouterr().err
     assert list((tmp_path / "out").iterdir()) == []

@@ -17,11 +17,11 @@ from fabric_samples import OPENSM, find_sample
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli import layout
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.deadlock import assign_lanes, describe_cycle, find_cycle
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop, interrupted
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.engine.deadlock import assign_lanes, describe_cycle, find_cycle
+from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop, interrupted
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.message_latency import Effort
 
 TREE = "xgft:2:4,4:1,2@100"
 RING = "torus:6:1@100"

@@ -11,13 +11,19 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.cell import Cell, Setting, run_cell, set_up
-from ibprof_converter.simulation.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.network import NONE, Hardware, SimulatedNetwork, find_minimal_ports, index_network
-from ibprof_converter.simulation.roles import Role, Workload
+from ibprof_converter.simulation.engine.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
+from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.engine.simulated_network import (
+    NONE,
+    Hardware,
+    SimulatedNetwork,
+    find_minimal_ports,
+    index_network,
+)
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell, set_up
+from ibprof_converter.simulation.workload.roles import Role, Workload
 
 TREE = "xgft:2:4,2:1,4@100"
 """Two leaves of 4 hosts, four switches above them."""

@@ -10,8 +10,8 @@ import pytest
 from reference.codes import HARDWARE, SETTINGS, make_jobs
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.network import index_network
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.engine.simulated_network import index_network
 
 LONG = ("checkpoint1024", "mpi4m")
 """Some 20 million packet-hops each."""

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.collectives import (
+from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_converter.simulation.measure.collective_operations import Operations
+from ibprof_converter.simulation.workload.collective_schedules import (
     Part,
     Schedule,
     all_gather,
@@ -19,10 +22,7 @@ from ibprof_converter.simulation.collectives import (
     barrier,
     broadcast,
 )
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.network import Hardware, index_network
-from ibprof_converter.simulation.operations import Operations
-from ibprof_converter.simulation.roles import SCHEDULES, Role, Seats, Workload, make_clients
+from ibprof_converter.simulation.workload.roles import SCHEDULES, Role, Seats, Workload, make_clients
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]

@@ -15,13 +15,13 @@ from ibprof.archive import write_archive
 from ibprof.errors import InconsistentError
 from ibprof.profile import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation import replay
-from ibprof_converter.simulation.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.replay import lay_out_messages
-from ibprof_converter.simulation.results import list_results, list_whole_times
-from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
+from ibprof_converter.simulation.study.result_tables import list_results, list_whole_times
+from ibprof_converter.simulation.workload import recorded_messages
+from ibprof_converter.simulation.workload.recorded_messages import lay_out_messages
+from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
 
 COUNTS = [
     Count(0, 1, 1003, messages=10),
@@ -62,7 +62,7 @@ def make_run(line: Intervals | None = None) -> Profile:
     return replace(run, intervals=line) if line else run
 
 
-def sent(messages: replay.Recorded) -> Counter[tuple[int, int]]:
+def sent(messages: recorded_messages.Recorded) -> Counter[tuple[int, int]]:
     total: Counter[tuple[int, int]] = Counter()
     for source, destination, size in zip(messages.source, messages.destination, messages.bytes, strict=True):
         total[int(source), int(destination)] += int(size)
@@ -101,7 +101,7 @@ def test_messages_begin_within_their_intervals() -> None:
 
 
 def test_a_long_run_is_thinned_out_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "MESSAGES_MOST", 10)
+    monkeypatch.setattr(recorded_messages, "MESSAGES_MOST", 10)
     messages = lay_out_messages(make_run(), "run", with_times=False)
     assert messages.one_of == 7
     assert len(messages.bytes) == 10

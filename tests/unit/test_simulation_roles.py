@@ -8,11 +8,11 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.roles import (
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.workload.roles import (
     JobPlacement,
     Role,
     Seats,

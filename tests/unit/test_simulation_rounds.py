@@ -13,14 +13,14 @@ from profile_samples import Count, make_host, make_profile, make_rank
 from ibprof.archive import write_archive
 from ibprof.profile import Intervals
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step
-from ibprof_converter.simulation.latency import Effort, Latency
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.patterns import QUICK
-from ibprof_converter.simulation.roles import Role, Workload
-from ibprof_converter.simulation.watch import Watch, bin_values
+from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.message_latency import Effort, Latency
+from ibprof_converter.simulation.measure.run_observer import Watch, bin_values
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting, run_cell
+from ibprof_converter.simulation.study.job_patterns import QUICK
+from ibprof_converter.simulation.workload.roles import Role, Workload
 
 ROUND_NS = 2e6
 EARLY, LATE = 600, 20

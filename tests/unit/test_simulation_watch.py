@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.simulation.engine import Client, Job, Simulation, Step, Stop
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.rows import (
+from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.measure.run_observer import Watch, bin_edges, bin_values, find_quantile
+from ibprof_converter.simulation.measure.run_tables import (
     BUSY_COLUMNS,
     CLIENT_COLUMNS,
     LATENCY_COLUMNS,
@@ -25,7 +26,6 @@ from ibprof_converter.simulation.rows import (
     queue_rows,
     time_rows,
 )
-from ibprof_converter.simulation.watch import Watch, bin_edges, bin_values, find_quantile
 from ibprof_converter.traffic.loads import load_links
 
 

@@ -21,26 +21,26 @@ from fabric_samples import find_sample
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.outputs.charts import FIGURES, choose_machine, draw_figures, merge_means
-from ibprof_converter.simulation.advise import compare_ways, list_cells, list_ways, recommend
-from ibprof_converter.simulation.by_seed import average
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, run_cell, set_up
-from ibprof_converter.simulation.cost import estimate_hops, find_bottleneck_ns, find_mean_hops
-from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Effort, Latency
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import FULL, IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
-from ibprof_converter.simulation.results import (
+from ibprof_converter.simulation.engine.packet_engine import Simulation
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Effort, Latency
+from ibprof_converter.simulation.measure.seed_statistics import average
+from ibprof_converter.simulation.questions.congestion_threshold import NEAR, find_threshold
+from ibprof_converter.simulation.questions.mitigation import compare_ways, list_cells, list_ways, recommend
+from ibprof_converter.simulation.questions.shared_links import find_shared_links
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting, run_cell, set_up
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops, find_bottleneck_ns, find_mean_hops
+from ibprof_converter.simulation.study.job_patterns import FULL, IO, KIB, MIB, MPI, MS, QUICK, US, cells_of, io, mpi
+from ibprof_converter.simulation.study.presets import STUDIES
+from ibprof_converter.simulation.study.result_tables import (
     average_seeds,
     describe_latency,
     list_results,
     read_means,
     write_table,
 )
-from ibprof_converter.simulation.roles import JobPlacement
-from ibprof_converter.simulation.runs import STORE, run_cells
-from ibprof_converter.simulation.shared_links import find_shared_links
-from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.threshold import NEAR, find_threshold
+from ibprof_converter.simulation.study.sweep import STORE, run_cells
+from ibprof_converter.simulation.workload.roles import JobPlacement
 
 # 4 leaves of 8 hosts, full bisection.
 SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)

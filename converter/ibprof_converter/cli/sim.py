@@ -38,13 +38,14 @@ from ibprof_converter.cli.sim_questions import (
 )
 from ibprof_converter.fabric.names import show_some
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
-from ibprof_converter.simulation.cell import Cell, Setting, count_lanes, load_network, set_up
-from ibprof_converter.simulation.cost import estimate_hops
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.named_hosts import NamedHosts
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
-from ibprof_converter.simulation.results import (
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting, count_lanes, load_network, set_up
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops
+from ibprof_converter.simulation.study.job_patterns import FULL, QUICK, SURVEY, THESIS_FABRIC
+from ibprof_converter.simulation.study.named_hosts import NamedHosts
+from ibprof_converter.simulation.study.presets import STUDIES
+from ibprof_converter.simulation.study.result_tables import (
     MEANS,
     RESULTS,
     WHOLE,
@@ -58,10 +59,9 @@ from ibprof_converter.simulation.results import (
     read_means,
     write_table,
 )
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.runs import find_stored, open_pool, run_cells
-from ibprof_converter.simulation.studies import STUDIES
-from ibprof_converter.simulation.study_file import EXAMPLE, WORDS, read_study
+from ibprof_converter.simulation.study.study_file import EXAMPLE, WORDS, read_study
+from ibprof_converter.simulation.study.sweep import find_stored, open_pool, run_cells
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement
 
 NAME = "ibprof-sim"
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ibprof.errors import UsageError, quote_found
-from ibprof_converter.simulation.named_hosts import DRAWN, Refuse
-from ibprof_converter.simulation.network import RANGES
-from ibprof_converter.simulation.patterns import THESIS_FABRIC
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement
-from ibprof_converter.simulation.study_file import MOST_SEEDS
-from ibprof_converter.simulation.study_reader import UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
+from ibprof_converter.simulation.engine.simulated_network import RANGES
+from ibprof_converter.simulation.study.job_patterns import THESIS_FABRIC
+from ibprof_converter.simulation.study.named_hosts import DRAWN, Refuse
+from ibprof_converter.simulation.study.study_file import MOST_SEEDS
+from ibprof_converter.simulation.study.study_reader import UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement
 from ibprof_converter.traffic.hostlists import expand_hosts
 
 HOSTS_A_SERVER = 18

@@ -15,11 +15,11 @@ from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
 from ibprof_converter.outputs.run_chart import draw_run
-from ibprof_converter.simulation import rows
-from ibprof_converter.simulation.cell import Cell, load_network, run_to_limits, set_up
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.roles import Role, Workload
-from ibprof_converter.simulation.watch import Watch
+from ibprof_converter.simulation.measure import run_tables
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.run_observer import Watch
+from ibprof_converter.simulation.study.cell import Cell, load_network, run_to_limits, set_up
+from ibprof_converter.simulation.workload.roles import Role, Workload
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loads import load_links
 from ibprof_converter.traffic.model import no_counters
@@ -59,16 +59,16 @@ def write_run(folder: Path, cell: Cell) -> None:
     effort = replace(cell.setting.effort, hops=min(cell.setting.effort.hops, _HOPS_MOST))
     measure(simulation, prepared.measured, effort, watch, cell.is_measured_whole)
     run_to_limits(simulation, effort.hops, lambda now: watch.run(now + now // _PARTS + 1, effort.hops))
-    loads, layouts = rows.load_ends(simulation), lay_out([subnet.fabric])
-    columns = (*link_columns(loads), *rows.BUSY_COLUMNS)
-    links = rows.add_busy(simulation, link_rows([subnet.fabric], layouts, loads))
+    loads, layouts = run_tables.load_ends(simulation), lay_out([subnet.fabric])
+    columns = (*link_columns(loads), *run_tables.BUSY_COLUMNS)
+    links = run_tables.add_busy(simulation, link_rows([subnet.fabric], layouts, loads))
     _write(folder / "links.csv", columns, links)
-    _write(folder / "latencies.csv", rows.LATENCY_COLUMNS, rows.latency_rows(watch))
-    _write(folder / "clients.csv", rows.CLIENT_COLUMNS, rows.client_rows(watch))
-    _write(folder / "over_time.csv", rows.TIME_COLUMNS, rows.time_rows(watch))
+    _write(folder / "latencies.csv", run_tables.LATENCY_COLUMNS, run_tables.latency_rows(watch))
+    _write(folder / "clients.csv", run_tables.CLIENT_COLUMNS, run_tables.client_rows(watch))
+    _write(folder / "over_time.csv", run_tables.TIME_COLUMNS, run_tables.time_rows(watch))
     if simulation.is_collective.any():
-        _write(folder / "operations.csv", rows.OPERATION_COLUMNS, rows.operation_rows(watch))
-    _write(folder / "queues.csv", rows.QUEUE_COLUMNS, rows.queue_rows(watch))
+        _write(folder / "operations.csv", run_tables.OPERATION_COLUMNS, run_tables.operation_rows(watch))
+    _write(folder / "queues.csv", run_tables.QUEUE_COLUMNS, run_tables.queue_rows(watch))
     jobs = "; ".join(_describe_job(each) for each in cell.workloads if each.name in cell.running)
     told = f"{jobs}; {_describe_seats(cell)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
     title = f"Simulated jobs on {subnet.fabric.name}"
@@ -87,9 +87,9 @@ def write_run(folder: Path, cell: Cell) -> None:
     if cell.setting.adaptive:  # the page cannot put flows on links by tables
         run = ViewRun("", no_counters("simulated"), loads, coverage)
     else:
-        flows = rows.list_flows(watch)
+        flows = run_tables.list_flows(watch)
         run = ViewRun("", flows, load_links(flows, [subnet]), coverage)
-    values = [LinkValue(name, "", value) for name, value in rows.describe_links(watch)]
+    values = [LinkValue(name, "", value) for name, value in run_tables.describe_links(watch)]
     hosts = find_hosts([subnet.fabric])
     write_page(folder / "view.html", encode_document(title, [subnet], layouts, hosts, [run], link_values=values))
 

@@ -19,14 +19,17 @@ from ibprof.gaps import describe_gaps
 from ibprof.load import load_profile
 from ibprof.show import printable
 from ibprof_converter.cli.sim_options import format_size, format_time, refuse_option
-from ibprof_converter.simulation.advise import (
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average
+from ibprof_converter.simulation.questions.congestion_threshold import NEAR, Threshold, find_threshold
+from ibprof_converter.simulation.questions.mitigation import (
     Way,
     compare_ways,
     list_cells,
     recommend,
 )
-from ibprof_converter.simulation.by_seed import BySeed, Figure, average
-from ibprof_converter.simulation.cell import (
+from ibprof_converter.simulation.questions.shared_links import SharedLink, find_shared_links
+from ibprof_converter.simulation.study.cell import (
     Cell,
     Outcome,
     Setting,
@@ -35,14 +38,11 @@ from ibprof_converter.simulation.cell import (
     load_network,
     set_up,
 )
-from ibprof_converter.simulation.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import IO, MPI
-from ibprof_converter.simulation.replay import load_messages
-from ibprof_converter.simulation.roles import Role, Workload
-from ibprof_converter.simulation.runs import run_cells
-from ibprof_converter.simulation.shared_links import SharedLink, find_shared_links
-from ibprof_converter.simulation.threshold import NEAR, Threshold, find_threshold
+from ibprof_converter.simulation.study.job_patterns import IO, MPI
+from ibprof_converter.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_converter.simulation.study.sweep import run_cells
+from ibprof_converter.simulation.workload.recorded_messages import load_messages
+from ibprof_converter.simulation.workload.roles import Role, Workload
 
 
 def find_own_threshold(arguments: argparse.Namespace, setting: Setting, pool: Executor) -> None:

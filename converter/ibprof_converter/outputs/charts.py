@@ -34,7 +34,7 @@ from ibprof_converter.outputs.bar_clusters import (
     format_size,
     mark_missing,
 )
-from ibprof_converter.simulation.patterns import DETAIL_BESIDE, DETAIL_OWN, TABLE_5_1, US
+from ibprof_converter.simulation.study.job_patterns import DETAIL_BESIDE, DETAIL_OWN, TABLE_5_1, US
 
 _ALONE = "#111111"
 _MACHINE = ("fabric", "servers", "packet_bytes", "lane_bytes", "switch_ns", "wire_ns", "gbps")

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ibprof_converter.simulation.rows import find_fullest, name_end
-from ibprof_converter.simulation.watch import Counts, Watch, bin_edges
+from ibprof_converter.simulation.measure.run_observer import Counts, Watch, bin_edges
+from ibprof_converter.simulation.measure.run_tables import find_fullest, name_end
 
 _DOTS_PER_INCH = 120
 _QUEUES = 4

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.watch import Queues, Watch, list_bins
+from ibprof_converter.simulation.engine.packet_engine import Simulation
+from ibprof_converter.simulation.measure.run_observer import Queues, Watch, list_bins
 from ibprof_converter.traffic.loads import Loads
 from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, Traffic
 

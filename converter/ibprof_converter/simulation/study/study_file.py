@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.simulation.cell import Cell, Setting, load_network, refuse_long_times
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
-from ibprof_converter.simulation.network import Hardware
-from ibprof_converter.simulation.patterns import cells_of
-from ibprof_converter.simulation.roles import JobPlacement, Role, ServerPlacement, Workload, seat
-from ibprof_converter.simulation.study_reader import (
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting, load_network, refuse_long_times
+from ibprof_converter.simulation.study.job_patterns import cells_of
+from ibprof_converter.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
+from ibprof_converter.simulation.study.study_reader import (
     UNITS_OF_SIZE,
     UNITS_OF_TIME,
     StudyReader,
     YamlMapping,
     load_yaml,
 )
+from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, seat
 
 EXAMPLE = """\
 fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST

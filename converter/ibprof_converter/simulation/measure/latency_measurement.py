@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.latency import (
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.measure.message_latency import (
     NOTHING,
     Effort,
     Latency,
@@ -23,8 +23,9 @@ from ibprof_converter.simulation.latency import (
     say_all_sent,
     say_deadlock,
 )
-from ibprof_converter.simulation.rounds import Rounds
-from ibprof_converter.simulation.sampling import (
+from ibprof_converter.simulation.measure.replay_rounds import Rounds
+from ibprof_converter.simulation.measure.run_observer import Watch
+from ibprof_converter.simulation.measure.sampling import (
     BATCHES,
     CHUNKS,
     MeanOperation,
@@ -33,8 +34,7 @@ from ibprof_converter.simulation.sampling import (
     leave_hosts,
     list_limits,
 )
-from ibprof_converter.simulation.stationary import find_drift, find_warm_up
-from ibprof_converter.simulation.watch import Watch
+from ibprof_converter.simulation.measure.stationarity import find_drift, find_warm_up
 
 
 def measure(

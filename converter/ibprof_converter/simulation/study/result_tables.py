@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, MissingToolError, quote_found
-from ibprof_converter.simulation.cell import Cell, Outcome
-from ibprof_converter.simulation.latency import NOTHING, QUANTILES, Latency, half_interval
-from ibprof_converter.simulation.roles import Role
+from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Latency, half_interval
+from ibprof_converter.simulation.study.cell import Cell, Outcome
+from ibprof_converter.simulation.workload.roles import Role
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]

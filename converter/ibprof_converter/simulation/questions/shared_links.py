@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.routing.spread import spread
-from ibprof_converter.simulation.cell import Cell, Prepared, set_up
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.rows import find_busy
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.measure.run_tables import find_busy
+from ibprof_converter.simulation.study.cell import Cell, Prepared, set_up
 
 _HOPS = 3e7
 """Packet hops after which loads of links are looked at in any case."""

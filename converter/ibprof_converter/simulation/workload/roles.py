@@ -19,10 +19,10 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.network import NONE
-from ibprof_converter.simulation import collectives
-from ibprof_converter.simulation.engine import NOBODY, Client, Job, Step
-from ibprof_converter.simulation.network import SimulatedNetwork
-from ibprof_converter.simulation.replay import Recorded, load_messages, steps_of
+from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
+from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
+from ibprof_converter.simulation.workload import collective_schedules
+from ibprof_converter.simulation.workload.recorded_messages import Recorded, load_messages, steps_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -61,13 +61,13 @@ class Role(str, Enum):
     BARRIER = "barrier"
 
 
-SCHEDULES: dict[Role, collectives.Schedule] = {
-    Role.RING: collectives.send_to_neighbour,
-    Role.ALL_TO_ALL: collectives.all_to_all,
-    Role.ALL_GATHER: collectives.all_gather,
-    Role.ALL_REDUCE: collectives.all_reduce,
-    Role.BROADCAST: collectives.broadcast,
-    Role.BARRIER: collectives.barrier,
+SCHEDULES: dict[Role, collective_schedules.Schedule] = {
+    Role.RING: collective_schedules.send_to_neighbour,
+    Role.ALL_TO_ALL: collective_schedules.all_to_all,
+    Role.ALL_GATHER: collective_schedules.all_gather,
+    Role.ALL_REDUCE: collective_schedules.all_reduce,
+    Role.BROADCAST: collective_schedules.broadcast,
+    Role.BARRIER: collective_schedules.barrier,
 }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import Simulation, Stop
-from ibprof_converter.simulation.operations import Operations
+from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
+from ibprof_converter.simulation.measure.collective_operations import Operations
 
 BINS_AN_OCTAVE = 64
 """Bins of a histogram between a value and its double: none is wider than 1/64 of the values in it."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import STEP
+from ibprof_converter.simulation.engine.packet_engine import STEP
 
 
 @dataclass(frozen=True, slots=True)

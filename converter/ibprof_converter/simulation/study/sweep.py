@@ -20,10 +20,10 @@ from typing import Any, TextIO, cast
 from zlib import crc32
 
 from ibprof.errors import InconsistentError, MissingToolError, UsageError
-from ibprof_converter.simulation.cell import Cell, Outcome, run_cell
-from ibprof_converter.simulation.cost import estimate_hops
-from ibprof_converter.simulation.engine import interrupted
-from ibprof_converter.simulation.latency import Latency
+from ibprof_converter.simulation.engine.packet_engine import interrupted
+from ibprof_converter.simulation.measure.message_latency import Latency
+from ibprof_converter.simulation.study.cell import Cell, Outcome, run_cell
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops
 
 STORE = "results.jsonl"
 """In a study's folder: a line for each simulation that is done, with all that it is the outcome of."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ibprof_converter.simulation.cell import Cell, Setting
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.roles import Role, Workload
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.workload.roles import Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
 US, MS = 1e3, 1e6

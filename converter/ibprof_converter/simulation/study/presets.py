@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ibprof_converter.simulation.cell import Cell, Setting
-from ibprof_converter.simulation.patterns import (
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.study.job_patterns import (
     DETAIL_BESIDE,
     DETAIL_OWN,
     IO,
@@ -26,8 +26,8 @@ from ibprof_converter.simulation.patterns import (
     io,
     mpi,
 )
-from ibprof_converter.simulation.results import Mean
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
+from ibprof_converter.simulation.study.result_tables import Mean
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, Workload
 
 Part = tuple[Setting, list[Workload], str]
 """A setting, the jobs, and which of them is measured: a baseline and an interference run."""

@@ -9,11 +9,11 @@ from itertools import product
 
 import numpy as np
 
-from ibprof_converter.simulation.by_seed import BySeed, Figure, average, compare
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
-from ibprof_converter.simulation.cost import find_cycle_ns
-from ibprof_converter.simulation.latency import Latency
-from ibprof_converter.simulation.roles import JobPlacement, ServerPlacement, Workload
+from ibprof_converter.simulation.measure.message_latency import Latency
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average, compare
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
+from ibprof_converter.simulation.study.cost_estimate import find_cycle_ns
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows that are tried, in cycles of the I/O job as it is."""

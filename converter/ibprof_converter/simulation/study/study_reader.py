@@ -13,9 +13,9 @@ import yaml
 
 from ibprof.errors import InputError, UsageError, quote_found
 from ibprof_converter.routing.generated.spec import is_generated
-from ibprof_converter.simulation.latency import Effort
-from ibprof_converter.simulation.named_hosts import Refuse
-from ibprof_converter.simulation.network import RANGES, Hardware
+from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.named_hosts import Refuse
 from ibprof_converter.traffic.hostlists import expand_hosts
 
 _LARGEST = 1 << 50

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.routing.network import NONE
-from ibprof_converter.simulation.cell import Cell, load_network
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork
-from ibprof_converter.simulation.roles import Role, ServerPlacement, Workload, seat_servers
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
+from ibprof_converter.simulation.study.cell import Cell, load_network
+from ibprof_converter.simulation.workload.roles import Role, ServerPlacement, Workload, seat_servers
 
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.kernels import load_kernels
-from ibprof_converter.simulation.network import SimulatedNetwork, find_minimal_ports
+from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 NOBODY = 0xFFFFFFFF
 """Stands for no client at the host that a step sends to."""

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.simulation.by_seed import BySeed, Figure, average, compare
-from ibprof_converter.simulation.cell import Cell, Outcome, Setting
-from ibprof_converter.simulation.cost import find_bottleneck_ns, find_bound_ns, find_transfer_ns
-from ibprof_converter.simulation.latency import Latency
-from ibprof_converter.simulation.roles import Workload
+from ibprof_converter.simulation.measure.message_latency import Latency
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average, compare
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns, find_bound_ns, find_transfer_ns
+from ibprof_converter.simulation.workload.roles import Workload
 
 CONGESTED = 2.0
 """Requests without a pause must take so many times as long as one alone, or there is no congestion to speak of."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import Simulation
+from ibprof_converter.simulation.engine.packet_engine import Simulation
 
 Ints = npt.NDArray[np.int64]
 

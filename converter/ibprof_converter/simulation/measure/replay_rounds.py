@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import SAMPLE, Simulation, Stop
-from ibprof_converter.simulation.latency import (
+from ibprof_converter.simulation.engine.packet_engine import SAMPLE, Simulation, Stop
+from ibprof_converter.simulation.measure.collective_operations import count_turns
+from ibprof_converter.simulation.measure.message_latency import (
     NOTHING,
     ON_HOSTS,
     Effort,
@@ -20,8 +21,8 @@ from ibprof_converter.simulation.latency import (
     say_all_sent,
     say_deadlock,
 )
-from ibprof_converter.simulation.operations import count_turns
-from ibprof_converter.simulation.sampling import (
+from ibprof_converter.simulation.measure.run_observer import Watch
+from ibprof_converter.simulation.measure.sampling import (
     BATCHES,
     CHUNKS,
     NO_END,
@@ -30,7 +31,6 @@ from ibprof_converter.simulation.sampling import (
     leave_hosts,
     list_limits,
 )
-from ibprof_converter.simulation.watch import Watch
 
 _ROUNDS = 10
 """Of a recorded run that are measured at most, however much they differ."""

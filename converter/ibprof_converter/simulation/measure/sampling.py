@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.latency import Latency, half_interval
-from ibprof_converter.simulation.operations import Operations
+from ibprof_converter.simulation.engine.packet_engine import Simulation
+from ibprof_converter.simulation.measure.collective_operations import Operations
+from ibprof_converter.simulation.measure.message_latency import Latency, half_interval
 
 BATCHES = 20
 """Whose means say how sure a mean is."""

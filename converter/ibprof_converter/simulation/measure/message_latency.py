@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.simulation.deadlock import describe_deadlock
-from ibprof_converter.simulation.engine import Simulation
-from ibprof_converter.simulation.stationary import Slice
-from ibprof_converter.simulation.watch import bin_values, list_bins
+from ibprof_converter.simulation.engine.deadlock import describe_deadlock
+from ibprof_converter.simulation.engine.packet_engine import Simulation
+from ibprof_converter.simulation.measure.run_observer import bin_values, list_bins
+from ibprof_converter.simulation.measure.stationarity import Slice
 
 _SLICES = 40
 """Of the measured time, for means over time."""

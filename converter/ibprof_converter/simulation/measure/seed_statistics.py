@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ibprof_converter.simulation.latency import half_interval
+from ibprof_converter.simulation.measure.message_latency import half_interval
 
 
 class Figure(NamedTuple):

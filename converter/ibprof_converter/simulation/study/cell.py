@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.subnet import Subnet, read_subnet
-from ibprof_converter.simulation.deadlock import assign_lanes, refuse_adaptive_deadlock
-from ibprof_converter.simulation.engine import Client, Simulation, Stop
-from ibprof_converter.simulation.latency import Effort, Latency
-from ibprof_converter.simulation.measure import measure
-from ibprof_converter.simulation.network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.roles import (
+from ibprof_converter.simulation.engine.deadlock import assign_lanes, refuse_adaptive_deadlock
+from ibprof_converter.simulation.engine.packet_engine import Client, Simulation, Stop
+from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
+from ibprof_converter.simulation.measure.latency_measurement import measure
+from ibprof_converter.simulation.measure.message_latency import Effort, Latency
+from ibprof_converter.simulation.workload.roles import (
     SCHEDULES,
     JobPlacement,
     Role,

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.network import NONE
-from ibprof_converter.simulation.network import SimulatedNetwork, find_minimal_ports
+from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 Ints = npt.NDArray[np.int64]
 
