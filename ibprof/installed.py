@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from pathlib import Path
 
@@ -48,13 +49,14 @@ def find_kernels() -> Path:
     return _find("lib/libibprof_kernels.so")
 
 
-def find_kernels_header() -> Path:
-    """Find the header that describes libibprof_kernels.so.
+def find_kernels_headers() -> list[Path]:
+    """Find the headers that describe libibprof_kernels.so, each after those that it includes.
 
     Raises:
-        MissingToolError: it was not installed.
+        MissingToolError: one was not installed.
     """
-    return _find("include/ibprof_kernels.h")
+    includes = _find("include/ibprof_kernels.h").read_text(encoding="utf-8")
+    return [_find(f"include/{name}") for name in re.findall(r'^#include "(.+)"$', includes, re.MULTILINE)]
 
 
 def cffi_text(header: Path) -> str:

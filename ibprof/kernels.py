@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libibprof_kernels.so, loaded: the loops that are too slow in Python.
 
-`ibprof_kernels.h`, as it was installed, is the one description of what the library exports.
+The installed headers, which `ibprof_kernels.h` includes, are the only description of what the library exports.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from cffi import FFI
 
-from ibprof.installed import cffi_text, find_kernels, find_kernels_header
+from ibprof.installed import cffi_text, find_kernels, find_kernels_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ def load_kernels() -> Kernels:
         MissingToolError: there is none.
     """
     ffi = FFI()
-    ffi.cdef(cffi_text(find_kernels_header()))
+    for header in find_kernels_headers():
+        ffi.cdef(cffi_text(header))
     return Kernels(ffi, ffi.dlopen(str(find_kernels())))
 
 

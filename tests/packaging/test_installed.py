@@ -33,6 +33,7 @@ def test_the_wheel_holds_what_it_must() -> None:
         "ibprof/lib/libibprof_kernels.so",
         "ibprof/include/ibprof.h",
         "ibprof/include/ibprof_kernels.h",
+        "ibprof/include/ibprof_kernels/routes.h",
         "ibprof/include/ibprof_recording.h",
         "ibprof/py.typed",
         "ibprof_converter/py.typed",

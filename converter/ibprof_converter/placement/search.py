@@ -125,8 +125,8 @@ class SearchRound:
         rank_of_seat[start] = np.arange(problem.ranks)
         self.best = start.copy()
         self._arrays: dict[str, npt.NDArray[Any]] = {
-            "seat_of_rank": start.copy(),
-            "rank_of_seat": rank_of_seat,
+            "slot_of_rank": start.copy(),
+            "rank_of_slot": rank_of_seat,
             "load": np.zeros(ends, np.int64),
             "change": np.zeros(ends, np.int64),
             "is_touched": np.zeros(ends, np.uint8),
@@ -186,5 +186,5 @@ class SearchRound:
     @property
     def seats(self) -> Seats:
         """The present placement."""
-        seats: Seats = self._arrays["seat_of_rank"]
+        seats: Seats = self._arrays["slot_of_rank"]
         return seats

@@ -10,7 +10,7 @@
 #ifndef IBP_SIMULATION_H
 #define IBP_SIMULATION_H
 
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/simulation.h"
 
 #include <assert.h>
 #include <stdbool.h>

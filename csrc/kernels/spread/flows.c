@@ -4,8 +4,10 @@
  * Flows in any order: they are sorted by destination, then each destination's in-tree grows from the places where its
  * flows enter it, and the bytes run down it, group by group.
  */
-#include "routes.h"
-#include "workers.h"
+#include "ibprof_kernels/spread.h"
+#include "ibprof_kernels/sums.h"
+#include "routes/in_tree.h"
+#include "support/workers.h"
 
 #include <errno.h>
 #include <pthread.h>

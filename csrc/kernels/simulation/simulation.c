@@ -3,7 +3,7 @@
  *
  * A simulation's beginning and end, and what can be seen of it in between.
  */
-#include "simulation.h"
+#include "simulation/simulation.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,9 @@
  * up meanwhile. What each leaf sends then runs down the in-tree of each destination. So the cost is that of reading the
  * matrix and of (leaves + the spines that are used) x destinations, not of pairs x hops.
  */
-#include "routes.h"
-#include "workers.h"
+#include "ibprof_kernels/sums.h"
+#include "spread/kept_trees.h"
+#include "support/workers.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "ibprof_kernels.h"
-#include "random.h"
+#include "ibprof_kernels/placement.h"
+#include "support/random.h"
 
 #define LOOK_EVERY 64      /* proposals between two looks at the temperature */
 #define ADD_UP_EVERY 4096 /* accepted proposals after which the energy is added up anew: rounding errors do not grow */
@@ -15,26 +15,26 @@
 typedef struct ibp_placement_problem problem_t;
 typedef struct ibp_placement_search search_t;
 
-static uint64_t draw(search_t *s)
+static uint64_t sample(search_t *s)
 {
     return ibp_mix(s->random += IBP_RANDOM_STEP);
 }
 
-static uint32_t draw_below(search_t *s, uint32_t limit)
+static uint32_t sample_below(search_t *s, uint32_t limit)
 {
-    return (uint32_t)(((draw(s) >> 32) * limit) >> 32);
+    return (uint32_t)(((sample(s) >> 32) * limit) >> 32);
 }
 
 /* In (0, 1]. */
-static double draw_fraction(search_t *s)
+static double sample_fraction(search_t *s)
 {
-    return (double)((draw(s) >> 11) + 1) * 0x1p-53;
+    return (double)((sample(s) >> 11) + 1) * 0x1p-53;
 }
 
 static const uint32_t *path_between(const problem_t *p, uint32_t rail, uint32_t from, uint32_t to, uint64_t *length)
 {
-    uint32_t gate = p->gate_of_site[(uint64_t)rail * p->sites + from];
-    uint64_t index = ((uint64_t)rail * p->gates + gate) * p->sites + to;
+    uint32_t leaf = p->leaf_of_host[(uint64_t)rail * p->hosts + from];
+    uint64_t index = ((uint64_t)rail * p->leaves + leaf) * p->hosts + to;
     *length = p->path_first[index + 1] - p->path_first[index];
     return p->path + p->path_first[index];
 }
@@ -43,17 +43,17 @@ static const uint32_t *path_between(const problem_t *p, uint32_t rail, uint32_t 
 static const int64_t *amounts(const problem_t *p, const int64_t *of_neighbours, uint64_t neighbour, uint32_t from,
                               uint32_t to)
 {
-    int32_t row = p->row_of_rails[p->rails_of_site[from] & p->rails_of_site[to]];
+    int32_t row = p->row_of_rails[p->rails_of_host[from] & p->rails_of_host[to]];
     return of_neighbours + (neighbour * p->rows + (uint32_t)row) * p->rails;
 }
 
-void ibp_placement_load(const problem_t *p, const uint32_t *seat_of_rank, int64_t *load)
+void ibp_placement_load(const problem_t *p, const uint32_t *slot_of_rank, int64_t *load)
 {
     memset(load, 0, p->ends * sizeof *load);
     for (uint32_t rank = 0; rank < p->ranks; rank++) {
-        uint32_t from = p->site_of_seat[seat_of_rank[rank]];
+        uint32_t from = p->host_of_slot[slot_of_rank[rank]];
         for (uint64_t n = p->first[rank]; n < p->first[rank + 1]; n++) {
-            uint32_t to = p->site_of_seat[seat_of_rank[p->neighbour[n]]];
+            uint32_t to = p->host_of_slot[slot_of_rank[p->neighbour[n]]];
             if (to == from) continue;
             const int64_t *bytes = amounts(p, p->sent, n, from, to);
             for (uint32_t rail = 0; rail < p->rails; rail++) {
@@ -87,23 +87,23 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
 
 /* Note in `change` what moving a rank does, that of its traffic with `partner`, which goes the other way, included if
  * asked for. Returns nothing; `touched` counts the ends. */
-static void change_rank(const problem_t *p, search_t *s, uint32_t rank, uint32_t old_site, uint32_t new_site,
+static void change_rank(const problem_t *p, search_t *s, uint32_t rank, uint32_t old_host, uint32_t new_host,
                         int64_t partner, int with_partner, uint32_t *touched)
 {
     for (uint64_t n = p->first[rank]; n < p->first[rank + 1]; n++) {
         uint32_t other = p->neighbour[n];
-        uint32_t old_other = p->site_of_seat[s->seat_of_rank[other]], new_other = old_other;
+        uint32_t old_other = p->host_of_slot[s->slot_of_rank[other]], new_other = old_other;
         if (other == partner) {
             if (!with_partner) continue;
-            new_other = old_site;
+            new_other = old_host;
         }
-        if (old_site != old_other) {
-            change_path(p, s, old_site, old_other, amounts(p, p->sent, n, old_site, old_other), -1, touched);
-            change_path(p, s, old_other, old_site, amounts(p, p->received, n, old_site, old_other), -1, touched);
+        if (old_host != old_other) {
+            change_path(p, s, old_host, old_other, amounts(p, p->sent, n, old_host, old_other), -1, touched);
+            change_path(p, s, old_other, old_host, amounts(p, p->received, n, old_host, old_other), -1, touched);
         }
-        if (new_site != new_other) {
-            change_path(p, s, new_site, new_other, amounts(p, p->sent, n, new_site, new_other), 1, touched);
-            change_path(p, s, new_other, new_site, amounts(p, p->received, n, new_site, new_other), 1, touched);
+        if (new_host != new_other) {
+            change_path(p, s, new_host, new_other, amounts(p, p->sent, n, new_host, new_other), 1, touched);
+            change_path(p, s, new_other, new_host, amounts(p, p->received, n, new_host, new_other), 1, touched);
         }
     }
     s->work += p->first[rank + 1] - p->first[rank];
@@ -123,7 +123,7 @@ static void add_up_energy(const problem_t *p, search_t *s)
 }
 
 /* Keep the present placement if it is the best one met. */
-static void look_at_max(const problem_t *p, search_t *s)
+static void keep_if_best(const problem_t *p, search_t *s)
 {
     int64_t lost = s->load[p->ends - 1];
     double most = 0, squares = 0;
@@ -137,30 +137,30 @@ static void look_at_max(const problem_t *p, search_t *s)
         s->best_lost = lost;
         s->best_max = most;
         s->best_squares = squares;
-        memcpy(s->best, s->seat_of_rank, p->ranks * sizeof *s->best);
+        memcpy(s->best, s->slot_of_rank, p->ranks * sizeof *s->best);
     }
 }
 
-/* A seat for a rank: any, or one of the group where a rank is that it sends to. */
-static uint32_t draw_seat(const problem_t *p, search_t *s, uint32_t rank)
+/* A slot for a rank: any, or one of the group where a rank is that it sends to. */
+static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank];
-    if (neighbours == 0 || draw(s) >> 63) return draw_below(s, p->seats);
-    uint32_t other = p->neighbour[p->first[rank] + draw_below(s, (uint32_t)neighbours)];
-    uint32_t group = p->group_of_site[p->site_of_seat[s->seat_of_rank[other]]];
+    if (neighbours == 0 || sample(s) >> 63) return sample_below(s, p->slots);
+    uint32_t other = p->neighbour[p->first[rank] + sample_below(s, (uint32_t)neighbours)];
+    uint32_t group = p->group_of_host[p->host_of_slot[s->slot_of_rank[other]]];
     uint32_t first = p->group_first[group];
-    return first + draw_below(s, p->group_first[group + 1] - first);
+    return first + sample_below(s, p->group_first[group + 1] - first);
 }
 
-static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t seat, double energy, uint32_t touched)
+static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t slot, double energy, uint32_t touched)
 {
-    int32_t other = s->rank_of_seat[seat];
-    uint32_t old_seat = s->seat_of_rank[rank];
+    int32_t other = s->rank_of_slot[slot];
+    uint32_t old_slot = s->slot_of_rank[rank];
     for (uint32_t i = 0; i < touched; i++) s->load[s->touched[i]] += s->change[s->touched[i]];
-    s->rank_of_seat[old_seat] = other;
-    s->rank_of_seat[seat] = (int32_t)rank;
-    s->seat_of_rank[rank] = seat;
-    if (other != FREE) s->seat_of_rank[other] = old_seat;
+    s->rank_of_slot[old_slot] = other;
+    s->rank_of_slot[slot] = (int32_t)rank;
+    s->slot_of_rank[rank] = slot;
+    if (other != FREE) s->slot_of_rank[other] = old_slot;
     int has_fallen = energy < s->energy * FALLEN;
     s->energy = energy;
     if (++s->accepted % ADD_UP_EVERY == 0 || has_fallen) add_up_energy(p, s);
@@ -168,30 +168,30 @@ static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t seat
 
 static void propose(const problem_t *p, search_t *s)
 {
-    uint32_t rank = draw_below(s, p->ranks);
-    uint32_t seat = draw_seat(p, s, rank);
-    uint32_t old_site = p->site_of_seat[s->seat_of_rank[rank]], new_site = p->site_of_seat[seat];
-    int32_t other = s->rank_of_seat[seat];
-    double threshold = s->energy - s->energy * s->temperature * log(draw_fraction(s));
+    uint32_t rank = sample_below(s, p->ranks);
+    uint32_t slot = sample_slot(p, s, rank);
+    uint32_t old_host = p->host_of_slot[s->slot_of_rank[rank]], new_host = p->host_of_slot[slot];
+    int32_t other = s->rank_of_slot[slot];
+    double threshold = s->energy - s->energy * s->temperature * log(sample_fraction(s));
     uint32_t touched = 0;
     s->work++;
-    if (old_site == new_site) return;
-    change_rank(p, s, rank, old_site, new_site, other, 1, &touched);
-    if (other != FREE) change_rank(p, s, (uint32_t)other, new_site, old_site, rank, 0, &touched);
+    if (old_host == new_host) return;
+    change_rank(p, s, rank, old_host, new_host, other, 1, &touched);
+    if (other != FREE) change_rank(p, s, (uint32_t)other, new_host, old_host, rank, 0, &touched);
     double energy = s->energy;
     for (uint32_t i = 0; i < touched; i++) {
         uint32_t end = s->touched[i];
         if (s->change[end]) energy += cost(p, s, end, s->load[end] + s->change[end]) - cost(p, s, end, s->load[end]);
     }
     int better = energy <= threshold;
-    if (better) accept(p, s, rank, seat, energy, touched);
+    if (better) accept(p, s, rank, slot, energy, touched);
     for (uint32_t i = 0; i < touched; i++) {
         s->change[s->touched[i]] = 0;
         s->is_touched[s->touched[i]] = 0;
     }
-    if (better && s->energy < s->looked_at) {
-        s->looked_at = s->energy;
-        look_at_max(p, s);
+    if (better && s->energy < s->computed_at) {
+        s->computed_at = s->energy;
+        keep_if_best(p, s);
         s->work += p->ends / 8; /* ends that are read one after the other cost little */
     }
 }
@@ -199,10 +199,10 @@ static void propose(const problem_t *p, search_t *s)
 void ibp_placement_search(const problem_t *p, search_t *s, uint64_t until)
 {
     if (s->proposals == 0) {
-        ibp_placement_load(p, s->seat_of_rank, s->load);
+        ibp_placement_load(p, s->slot_of_rank, s->load);
         add_up_energy(p, s);
-        s->looked_at = s->energy;
-        look_at_max(p, s);
+        s->computed_at = s->energy;
+        keep_if_best(p, s);
     }
     while (s->work < until && s->work < s->all_work) {
         if (s->proposals % LOOK_EVERY == 0)

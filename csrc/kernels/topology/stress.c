@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/topology.h"
 
 #define FARTHEST 1e9 /* of a cell from the middle, so that its number is an integer */
 

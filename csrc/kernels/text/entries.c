@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/text.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/archive.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "routes.h"
+#include "routes/in_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * A simulation's time: a wheel of buckets for what happens soon, one a tick, which is nearly all; a heap for the rest.
  */
-#include "simulation.h"
+#include "simulation/simulation.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/sums.h"
 
 void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2])
 {

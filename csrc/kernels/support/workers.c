@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "workers.h"
+#include "support/workers.h"
 
 #include <pthread.h>
 

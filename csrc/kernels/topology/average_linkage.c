@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/topology.h"
 
 #define LANES 16 /* minima that are kept side by side, so that the compiler can use vectors */
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/topology.h"
 
 #define LANES 8
 
@@ -86,28 +86,4 @@ out:
     free(mean);
     free(node);
     return status;
-}
-
-void ibp_find_detours(const float *distance, uint32_t count, float *detour)
-{
-    enum { BLOCK = 32 }; /* rows that stay in the cache while all others go by */
-    for (size_t i = 0; i < (size_t)count * count; i++) detour[i] = INFINITY;
-    for (uint32_t begin = 0; begin < count; begin += BLOCK) {
-        uint32_t end = count - begin < BLOCK ? count : begin + BLOCK;
-        for (uint32_t i = 0; i < count; i++) {
-            float *to = detour + (size_t)i * count;
-            for (uint32_t k = begin; k < end; k++) {
-                if (k == i) continue;
-                const float *from = distance + (size_t)k * count;
-                float first = distance[(size_t)i * count + k];
-                /* By way of the end itself there is no detour. */
-                float kept = to[k];
-                for (uint32_t j = 0; j < count; j++) {
-                    float way = first + from[j];
-                    to[j] = way < to[j] ? way : to[j];
-                }
-                to[k] = kept;
-            }
-        }
-    }
 }

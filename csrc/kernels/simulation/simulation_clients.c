@@ -3,8 +3,8 @@
  *
  * Processes: when they send, what they wait for, and how long it took.
  */
-#include "random.h"
-#include "simulation.h"
+#include "support/random.h"
+#include "simulation/simulation.h"
 
 static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
 {

@@ -3,7 +3,7 @@
  *
  * Who waits for whom, and packets that never move again while others go on.
  */
-#include "simulation.h"
+#include "simulation/simulation.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ibprof_kernels.h"
+#include "ibprof_kernels/topology.h"
 
 typedef struct ibp_binary_tree tree_t;
 

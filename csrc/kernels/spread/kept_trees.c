@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "routes.h"
-#include "workers.h"
+#include "spread/kept_trees.h"
+#include "support/workers.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * Queues of link ends: admission, credits, the way of a packet.
  */
-#include "simulation.h"
+#include "simulation/simulation.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Rank placements: the loads that one causes, and the search for a better one.
+ *
+ * Ranks that send to each other are neighbours. A slot is a place for one rank on a host.
+ */
+#ifndef IBPROF_KERNELS_PLACEMENT_H
+#define IBPROF_KERNELS_PLACEMENT_H
+
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* -- cffi begins -- */
+
+/* Ranks, the slots that hosts have for them, and their traffic. Bytes between two hosts depend on the set of rails that
+ * both are on; each such set that occurs has a row. */
+struct ibp_placement_problem {
+    uint32_t ranks;
+    /* At least as many as ranks; those of a group of hosts have successive numbers. */
+    uint32_t slots;
+    uint32_t hosts;
+    /* At most 8. */
+    uint32_t rails;
+    uint32_t rows;
+    /* Leaf switches, on the rail that has most of them. */
+    uint32_t leaves;
+    /* Link directions that count; the last stands for paths that do not arrive. */
+    uint32_t ends;
+    /* [ranks + 1], where the neighbours of each rank begin */
+    const uint64_t *first;
+    /* The other rank; each of the two lists the other. */
+    const uint32_t *neighbour;
+    /* [neighbour][row][rail], bytes from the rank to its neighbour */
+    const int64_t *sent;
+    /* [neighbour][row][rail], bytes from the neighbour to the rank */
+    const int64_t *received;
+    /* [slots] */
+    const uint32_t *host_of_slot;
+    /* [hosts], a bit for each rail */
+    const uint8_t *rails_of_host;
+    /* [256] */
+    const int32_t *row_of_rails;
+    /* [hosts]; hosts close to each other are a group */
+    const uint32_t *group_of_host;
+    /* [groups + 1], the first slot of each group */
+    const uint32_t *group_first;
+    /* [rails][hosts] */
+    const uint32_t *leaf_of_host;
+    /* [rails][leaves][hosts] + 1, where the path from a leaf to a host begins */
+    const uint64_t *path_first;
+    /* Link directions. */
+    const uint32_t *path;
+    /* [ends] */
+    const double *seconds_per_byte;
+};
+
+/* A search by simulated annealing. It swaps two ranks, or moves one to a free slot, and keeps what lowers the energy:
+ * the sum over link directions of (seconds / scale) ^ (2 ^ doublings). At first it also keeps some changes that raise
+ * the energy. */
+struct ibp_placement_search {
+    /* [ranks], the present placement */
+    uint32_t *slot_of_rank;
+    /* [slots], -1 for a free one */
+    int32_t *rank_of_slot;
+    /* [ends], bytes */
+    int64_t *load;
+    /* [ends]; all 0 between calls, as is `is_touched` */
+    int64_t *change;
+    /* [ends] */
+    uint8_t *is_touched;
+    /* [ends] */
+    uint32_t *touched;
+    /* [ranks], slots of the best placement found */
+    uint32_t *best;
+    /* Of the best placement: bytes that do not arrive, the bottleneck time, the sum of squared seconds. */
+    int64_t best_lost;
+    double best_max;
+    double best_squares;
+    double energy;
+    /* The lowest energy whose bottleneck time was computed. */
+    double computed_at;
+    double scale;
+    uint32_t doublings;
+    /* Temperatures, relative to the energy: at the beginning, and when all work is done. */
+    double hottest;
+    double coldest;
+    double temperature;
+    /* State of the generator. */
+    uint64_t random;
+    /* Link directions visited. */
+    uint64_t work;
+    uint64_t all_work;
+    uint64_t proposals;
+    uint64_t accepted;
+};
+
+/* Compute the bytes that a placement puts on link directions: load[ends] is overwritten. */
+void ibp_placement_load(const struct ibp_placement_problem *problem, const uint32_t *slot_of_rank, int64_t *load);
+
+/* Search on until `work` reaches `until` or `all_work`. Splitting the work over several calls does not change the
+ * result. */
+void ibp_placement_search(const struct ibp_placement_problem *problem, struct ibp_placement_search *search,
+                          uint64_t until);
+
+/* -- cffi ends -- */
+
+#pragma GCC visibility pop
+
+#endif

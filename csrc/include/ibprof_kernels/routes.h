@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * A subnet's routes: forwarding tables followed hop by hop, downstream and upstream.
+ *
+ * A link direction is numbered 2 * link + end and stands for what the node at that end transmits. Arrays and fields
+ * called `end` hold such numbers.
+ */
+#ifndef IBPROF_KERNELS_ROUTES_H
+#define IBPROF_KERNELS_ROUTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* -- cffi begins -- */
+
+/* No switch, port, link direction or row. */
+#define IBP_NONE -1
+
+/* How a path ends. */
+enum ibp_reason {
+    IBP_DELIVERED = 0,
+    IBP_SAME_PORT = 1,
+    IBP_UNKNOWN_LID = 2,
+    IBP_UNKNOWN_PORT = 3,
+    IBP_MISSING_TABLE = 4,
+    IBP_UNREACHABLE = 5,
+    IBP_WRONG_END = 6,
+    IBP_LOOP = 7,
+    IBP_REASONS = 8
+};
+
+/* What leaving a node by a port leads to. */
+struct ibp_hop {
+    /* The link direction that the node transmits on, IBP_NONE where there is no link. */
+    int32_t end;
+    /* The next switch; or switches + the port (index) of the CA or router; or IBP_NONE. */
+    int32_t to;
+};
+
+/* A subnet, indexed so that packets can be moved on. Leaves, the switches with a CA or router on one of their ports,
+ * have the first numbers. */
+struct ibp_routes {
+    /* At most 65534: each has a LID. */
+    uint32_t switches;
+    uint32_t leaves;
+    /* Ports of each switch in `hop`. */
+    uint32_t width;
+    /* LIDs in `egress`; LIDs beyond are in no table. */
+    uint32_t lids;
+    uint32_t ends;
+    uint32_t ports;
+    /* [lid][switch], 255 for none */
+    const uint8_t *egress;
+    /* [switch] */
+    const uint8_t *has_table;
+    /* [switch][width] */
+    const struct ibp_hop *hop;
+    /* [65536], index of the port that has a LID, or IBP_NONE */
+    const int32_t *lid_port;
+    /* [port], the switch whose port 0 it is, or IBP_NONE */
+    const int32_t *port_switch;
+    /* [port], the first hop of a CA or router that sends by this port */
+    const struct ibp_hop *first;
+    /* [switch + 1], where its part of `into_end` begins */
+    const uint32_t *into;
+    /* Link directions from other switches that lead to it. */
+    const int32_t *into_end;
+    /* [end], the switch that transmits on it, or IBP_NONE */
+    const int32_t *end_switch;
+};
+
+/* Turn tables [row][width] into egress [lid][switch], for lids = width. row_of[switch] is IBP_NONE for a switch without
+ * a table. */
+void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row_of, size_t switches, uint8_t *egress);
+
+/* Follow pairs of LIDs hop by hop. Path i is end[offset[i]] .. end[offset[i + 1] - 1]; paths that do not arrive are
+ * empty. With end == NULL only `offset` and `reason` are filled in: offset[count] is then the capacity that `end`
+ * needs. */
+int ibp_find_paths(const struct ibp_routes *routes, const int32_t *source_lid, const int32_t *destination_lid,
+                   size_t count, uint64_t *offset, int32_t *end, uint8_t *reason);
+
+/* Find the switches whose packets to a LID pass a link direction. from[offset[i]] .. from[offset[i + 1] - 1] are
+ * those of lid[i]; none where packets do not arrive or do not pass. Returns the total number; fills in the first
+ * `capacity`. */
+int64_t ibp_find_upstream(const struct ibp_routes *routes, int32_t end, const int32_t *lid, size_t count,
+                          uint64_t *offset, int32_t *from, uint64_t capacity);
+
+/* -- cffi ends -- */
+
+#pragma GCC visibility pop
+
+#endif

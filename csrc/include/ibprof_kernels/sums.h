@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Sums that do not overflow.
+ */
+#ifndef IBPROF_KERNELS_SUMS_H
+#define IBPROF_KERNELS_SUMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* -- cffi begins -- */
+
+/* Add up values exactly: sum[0] is the lower half, sum[1] the upper half of 128 bits. */
+void ibp_sum(const uint64_t *values, size_t count, uint64_t sum[2]);
+
+/* -- cffi ends -- */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Tables as text: pairs of names written as CSV, dumps of forwarding tables read.
+ */
+#ifndef IBPROF_KERNELS_TEXT_H
+#define IBPROF_KERNELS_TEXT_H
+
+#include "ibprof_kernels/routes.h"
+
+#pragma GCC visibility push(default)
+
+/* -- cffi begins -- */
+
+/* Digits of a number of 64 bits. */
+#define IBP_CSV_DIGITS 20
+
+/* Write rows `source,destination,bytes,messages`. `source` and `destination` number names; name i is the text from
+ * name_begin[i] to name_begin[i + 1], already quoted where CSV needs it. A row takes at most the bytes of its two
+ * names, two numbers of IBP_CSV_DIGITS, and 4. Returns the number of bytes written. */
+size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_t *source, const int64_t *destination,
+                     const uint64_t *bytes, const uint64_t *messages, size_t count, char *text);
+
+/* What follows `0x` and four hexadecimal digits in a line that maps a LID to a port. */
+enum ibp_entry_form {
+    /* ` : 001`, then a blank or the line's end; or ` : UNREACHABLE`; ports below 255 */
+    IBP_ENTRY_FDBS = 0,
+    /* ` 001`, then a blank or the line's end; ports up to 255 */
+    IBP_ENTRY_LFT = 1
+};
+
+/* A line that is not an entry. */
+struct ibp_other_line {
+    /* Bytes in the text, without the line break. */
+    uint64_t begin, end;
+    /* The number of entries before it. */
+    uint64_t entries;
+};
+
+struct ibp_entries {
+    /* [entry] */
+    uint16_t *lid;
+    /* [entry], 255 for none */
+    uint8_t *port;
+    struct ibp_other_line *other;
+    uint64_t count, others;
+    /* The first invalid entry, or -1; then its bytes. */
+    int64_t bad;
+    uint64_t bad_begin, bad_end;
+};
+
+/* Return the number of line breaks in a text, which has one line more. */
+uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
+
+/* Cut a text into entries, which begin with `0x`, and other lines. The arrays have capacity for every line. */
+void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
+
+/* Write entries into tables: those from begin[i] to begin[i + 1] belong to row[i], or to no row (IBP_NONE). Returns the
+ * first entry that a later one contradicts, or -1. */
+int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
+                        uint8_t *table, uint64_t width);
+
+/* -- cffi ends -- */
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Topologies inferred from delays: clustering of hosts into trees, detours, and positions in space.
+ *
+ * A binary tree has the leaves 0 to leaves - 1; node leaves + k joins child[2 * k] and child[2 * k + 1], whose numbers are
+ * lower. The last node is the root.
+ */
+#ifndef IBPROF_KERNELS_TOPOLOGY_H
+#define IBPROF_KERNELS_TOPOLOGY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* -- cffi begins -- */
+
+/* Average linkage. distance[leaf][leaf], symmetric and finite, is overwritten. size[k]: leaves below node leaves + k.
+ * height[k]: mean distance between its children's leaves. */
+int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double *height, uint32_t *size);
+
+/* Neighbour joining. distance[leaf][leaf], symmetric, finite, 0 on the diagonal, is overwritten. The tree has no
+ * natural root: one joins the last two nodes. */
+int ibp_join_neighbours(double *distance, uint32_t leaves, int32_t *child);
+
+/* detour[a][b]: the minimum of distance[a][k] + distance[k][b] over all other k. The diagonal has no meaning. */
+void ibp_find_detours(const float *distance, uint32_t count, float *detour);
+
+struct ibp_binary_tree {
+    uint32_t leaves;
+    const int32_t *child;
+    /* [node], of the pairs of leaves that meet in it, each by the inverse of its variance */
+    const double *weight;
+    /* [node], weighted mean over these pairs */
+    const double *height;
+};
+
+/* Merge nodes into their parents while that costs less than it saves. A node is kept where a separate height for its
+ * pairs gains more log-likelihood than `penalty` plus the log of the number of nodes that chance could have made. A
+ * node that is not below its parent in height is merged.
+ *
+ * variance: of a pair of weight 1. into[node]: the node that it became part of, itself where it is kept. weight, height
+ * [node]: of those kept, with those that they absorbed. lost: weighted squares that the fit lost. */
+int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
+                   double *height, double *lost);
+
+/* The stress of a graph's layout, by ordered pairs. stress[0]: of edges, the squares of d^2 - length^2. stress[1]: of
+ * pairs without an edge that are nearer than 1, gamma / d^2, or gamma at one position. stress[2]: the number of the
+ * latter. gradient[vertex]: of (stress[0] + stress[1]) / 2. An edge joins two different vertices, and occurs once.
+ * -EDOM: a position is not a number, or too far out. */
+int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*edge)[2], const double *length,
+               size_t edges, double gamma, double (*gradient)[3], double stress[3]);
+
+/* -- cffi ends -- */
+
+#pragma GCC visibility pop
+
+#endif
