@@ -18,9 +18,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from placement_samples import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
 
-from ibprof_converter.placement.bound import bound_max_seconds
-from ibprof_converter.placement.orders import aware_orders, packed_order, random_order, spread_order
-from ibprof_converter.placement.search import search
+from ibprof_converter.placement.lower_bound import bound_max_seconds
+from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order, spread_order
+from ibprof_converter.placement.swap_search import search
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 
 FABRICS = Path(__file__).parents[1] / "tests/fabrics"

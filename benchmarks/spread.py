@@ -23,14 +23,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.files import read_dump
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.fdbs import parse_fdbs
-from ibprof_converter.routing.generated.spec import generate
-from ibprof_converter.routing.reader import read_tables
-from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
+from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import shuffle
 

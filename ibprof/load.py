@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibprof.archive import SUFFIX, is_archive, read_archive, write_archive
+from ibprof.archive.otf2_archive import SUFFIX, is_archive, read_archive, write_archive
 from ibprof.errors import InputError, UsageError
-from ibprof.profile import Profile
-from ibprof.recording import read_recording
-from ibprof.recording_runs import SUFFIX as RECORDING_SUFFIX
-from ibprof.recording_runs import is_recording
+from ibprof.profile.profile_data import Profile
+from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX
+from ibprof.recording.folder_runs import is_recording
+from ibprof.recording.recording_reader import read_recording
 
 
 def load_profile(path: Path, run: str | None = None) -> Profile:

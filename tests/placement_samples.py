@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.placement.paths import find_paths
-from ibprof_converter.placement.problem import Problem, find_neighbours
-from ibprof_converter.placement.sites import make_sites
+from ibprof_converter.placement.placement_problem import Problem, find_neighbours
+from ibprof_converter.placement.slots import make_sites
+from ibprof_converter.placement.switch_paths import find_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.model import ALL, RankTraffic
+from ibprof_converter.traffic.traffic_data import ALL, RankTraffic
 
 Integers = npt.NDArray[np.integer]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.situation import Flows, Situation
-from ibprof_converter.routing.generated.spec import generate
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_converter.traffic.hosts import find_hosts
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ibprof.profile import (
+from ibprof.profile.profile_data import (
     Counters,
     Direction,
     Host,
@@ -24,7 +24,7 @@ from ibprof.profile import (
     Source,
     Transfers,
 )
-from ibprof.profile_rows import COLUMN_TYPES
+from ibprof.profile.profile_rows import COLUMN_TYPES
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
-from ibprof.profile import Intervals
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Intervals
 
 
 def write_timed_profile(folder: Path) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from bench import ENVIRONMENT, HERE, WITH, WITHOUT, Bench, median_interval, ratio_interval, show_table, take_turns
 
-from ibprof.installed import find_library
+from ibprof.native.installed_files import find_library
 
 MESSAGES = 300_000
 INTERVAL = "IBPROF_INTERVAL=100"

@@ -25,7 +25,7 @@ from bench import MONITORED, WITH, WITHOUT, Bench, ratio_interval, show_table, t
 from calls import SIZES, show_calls, show_instructions, time_calls
 from programs import show_imb, show_transform
 
-from ibprof.installed import find_library
+from ibprof.native.installed_files import find_library
 
 SELF_SEND_GOAL, SELF_SEND_NS_GOAL = 1.08, 5.0
 MESSAGES, QUICK_MESSAGES = 1_000_000, 200_000

@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ibprof.installed import find_library
+from ibprof.native.installed_files import find_library
 
 HERE = Path(__file__).parent
 BATCHES = 400

@@ -44,11 +44,11 @@ def _collect(argv: Sequence[str] | None) -> None:
         _bring(wanted.recording)
         return
 
-    from ibprof.archive import write_archive  # noqa: PLC0415  (--help must come at once)
+    from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415  (--help must come at once)
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
-    from ibprof.gaps import describe_gaps  # noqa: PLC0415
-    from ibprof.recording import read_recording  # noqa: PLC0415
-    from ibprof.recording_runs import archive_beside  # noqa: PLC0415
+    from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_beside  # noqa: PLC0415
+    from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
 
     output: Path = wanted.output or archive_beside(wanted.recording)
     run = read_recording(wanted.recording, wanted.run)
@@ -60,7 +60,7 @@ def _collect(argv: Sequence[str] | None) -> None:
 
 
 def _bring(recording: Path) -> None:
-    from ibprof.recording_nodes import bring_from_node  # noqa: PLC0415
+    from ibprof.recording.node_storage import bring_from_node  # noqa: PLC0415
 
     brought = bring_from_node(recording)
     for place in brought.in_use:

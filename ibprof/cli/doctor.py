@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 from ibprof.cli.command import run_command
 from ibprof.errors import InconsistentError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 
 EXAMPLES = """\
 examples:
@@ -45,7 +45,7 @@ def _examine(argv: Sequence[str] | None) -> int:
     wanted = parser.parse_args(argv)
     command = wanted.command[1:] if wanted.command[:1] == ["--"] else wanted.command
 
-    from ibprof.doctor.examine import examine  # noqa: PLC0415  (--help must come at once)
+    from ibprof.doctor.examination import examine  # noqa: PLC0415  (--help must come at once)
 
     findings = list(examine(os.environ, command))
     good = all(finding.good for finding in findings)

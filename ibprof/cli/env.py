@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.exact import describe_exact, exact_settings
-from ibprof.installed import find_library
-from ibprof.intranode import intranode_settings
-from ibprof.launch import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
+from ibprof.launch.exact_transports import describe_exact, exact_settings
+from ibprof.launch.intranode import intranode_settings
+from ibprof.launch.preload_settings import CARRIED, PRELOAD, extend_list, identify_launcher, list_variable, preload
+from ibprof.native.installed_files import find_library
 
 SEARCH_PATH = "LD_LIBRARY_PATH"
 

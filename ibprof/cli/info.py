@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import run_command
-from ibprof.gaps import format_ranks
-from ibprof.show import format_bytes, format_seconds, printable
+from ibprof.profile.gaps import format_ranks
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 NS_PER_S = 10**9
 
@@ -47,7 +47,7 @@ def _print_info(argv: Sequence[str] | None) -> None:
     wanted = parser.parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
-    from ibprof.summary import summarize  # noqa: PLC0415
+    from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
 
     summary = summarize(load_profile(wanted.profile, wanted.run))
     if wanted.json:

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof.installed import find_include, find_library
+from ibprof.native.installed_files import find_include, find_library
 
 EXAMPLES = """\
 examples:

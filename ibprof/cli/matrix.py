@@ -33,8 +33,8 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
     wanted = _parser().parse_args(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
-    from ibprof.matrix import Selection, build_matrix  # noqa: PLC0415
-    from ibprof.profile import Kind  # noqa: PLC0415
+    from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
+    from ibprof.profile.profile_data import Kind  # noqa: PLC0415
 
     selection = Selection(
         operation=wanted.operation,

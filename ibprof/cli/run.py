@@ -16,12 +16,12 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.env import with_library
 from ibprof.errors import IbprofError, UsageError
-from ibprof.exact import describe_exact, exact_settings
-from ibprof.installed import find_library
-from ibprof.intranode import intranode_settings
-from ibprof.job_hosts import read_command
-from ibprof.launch import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
-from ibprof.supervise import run_command_through
+from ibprof.launch.exact_transports import describe_exact, exact_settings
+from ibprof.launch.intranode import intranode_settings
+from ibprof.launch.preload_settings import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
+from ibprof.launch.supervise import run_command_through
+from ibprof.native.installed_files import find_library
+from ibprof.text.host_lists import read_command
 
 RECORDING = "profile.ibprof"
 
@@ -155,12 +155,12 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     if "%" in recording.name or "%" in str(recording.parent):
         return [f"each host left its recording in {recording}: bring them into one folder, then ibprof collect it"]
     # The command has its time; these take some of ours.
-    from ibprof.archive import write_archive  # noqa: PLC0415
+    from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
-    from ibprof.gaps import describe_gaps  # noqa: PLC0415
-    from ibprof.recording import merge_run  # noqa: PLC0415
-    from ibprof.recording_runs import archive_beside, is_recording, list_runs  # noqa: PLC0415
-    from ibprof.summary import describe_briefly  # noqa: PLC0415
+    from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
+    from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_beside, is_recording, list_runs  # noqa: PLC0415
+    from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
 
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
     if not runs:

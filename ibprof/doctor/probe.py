@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import IbprofError
-from ibprof.launch import preload
-from ibprof.profile import Rank
-from ibprof.recording import read_recording
+from ibprof.launch.preload_settings import preload
+from ibprof.profile.profile_data import Rank
+from ibprof.recording.recording_reader import read_recording
 
 _SECONDS = 60
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from fabric_samples import IBDIAGNET, OPENSM, TRACED, TracedHop, load_of_traces, load_sample, load_traces
 
-from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.routing.hop_trace import Hop, trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
-from ibprof_converter.routing.trace import Hop, trace
 
 PAIRS = {"quirks-small": 100, "torus2d-5x4-t2qos": 60}
 

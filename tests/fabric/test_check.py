@@ -16,9 +16,9 @@ from fabric_samples import IBDIAGNET, IBNETDISCOVER, OPENSM, find_sample, load_s
 from ibprof_converter.checks.cabling import check_cabling
 from ibprof_converter.checks.check import Health, look_over
 from ibprof_converter.cli import layout
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.layout.levels import find_leaves, find_levels
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.node_levels import find_leaves, find_levels
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import read_subnet
 
 INNOCENT = (

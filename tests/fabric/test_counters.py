@@ -13,14 +13,14 @@ from lab.db_csv import write_db_csv
 
 from ibprof.errors import InputError
 from ibprof_converter.cli import layout, report
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.traffic.agreement import compare_counters
-from ibprof_converter.traffic.counters import read_counters, subtract_counters
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic.counter_agreement import compare_counters
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import load_counted, load_links
-from ibprof_converter.traffic.model import PortCounters
+from ibprof_converter.traffic.loaded_links import load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.place import place_traffic
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.port_counters import read_counters, subtract_counters
+from ibprof_converter.traffic.traffic_data import PortCounters
 
 SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000

@@ -25,11 +25,11 @@ from fabric_samples import (
 from lab.db_csv import write_db_csv
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.reader import read_tables
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import infer_lmc, read_rail, read_subnet
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import ForwardingTables
 
 NODES = ("node_guid", "node_kind", "node_name", "system_guid")

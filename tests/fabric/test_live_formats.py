@@ -15,13 +15,13 @@ from lab.live_subnet import route, route_by_tables
 from test_against_ibtracert import as_traced
 from test_formats import LINKS, NODES, PORTS, check_equal, check_tables
 
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.generated.spec import generate
-from ibprof_converter.routing.reader import read_tables
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.subnet import infer_lmc, read_subnet
-from ibprof_converter.routing.trace import trace
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.table_reader import read_tables
 
 PAIRS = 20
 

@@ -12,10 +12,10 @@ from fabric_samples import host_lids, load_of_traces, parse_ibtracert
 from lab.live_subnet import run_subnet
 from test_against_ibtracert import as_traced
 
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import read_subnet
-from ibprof_converter.routing.trace import trace
 
 PAIRS = 24
 

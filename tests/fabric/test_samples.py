@@ -22,14 +22,14 @@ from fabric_samples import (
 )
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.layout.levels import find_levels
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.reader import read_tables
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import LinkLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet, read_subnet
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 
 # Switches, CAs, routers, links, links between switches, as the generator of the simulated fabrics made them.

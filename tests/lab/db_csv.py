@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 
 NODES = (
     "NodeDesc,NumPorts,NodeType,ClassVersion,BaseVersion,SystemImageGUID,NodeGUID,PortGUID,DeviceID,PartitionCap,"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from lab.cabling import Cabling, drawn_tree
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "ibtracert": "infiniband-diags"}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.recording_layout import Layout, recording_layout
+from ibprof.native.recording_layout import Layout, recording_layout
 
 OPERATIONS = ("NONE", "UNATTRIBUTED", "ALLTOALLV", "ISEND")
 LARGEST_SEGMENT_PAGES = 64

@@ -17,7 +17,7 @@ from matrices import Matrix, add_up, load_complete, read_tally, recorded
 from mpis import Mpi, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import Profile
+from ibprof.profile.profile_data import Profile
 
 RANKS = 4
 BYTES = 9600

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ibprof.load import load_profile
-from ibprof.profile import Direction, Kind, Profile
+from ibprof.profile.profile_data import Direction, Kind, Profile
 
 Matrix = dict[tuple[int, int], tuple[int, int]]
 """(sender, receiver) -> (bytes, messages), without pairs that sent nothing."""

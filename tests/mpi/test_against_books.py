@@ -9,7 +9,7 @@ import pytest
 from matrices import Matrix, load_complete, read_tally, received, recorded
 from mpis import Build, Mpi, run_mpi
 
-from ibprof.profile import Kind, Profile
+from ibprof.profile.profile_data import Kind, Profile
 
 
 def record_with_books(

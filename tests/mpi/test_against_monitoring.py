@@ -10,7 +10,7 @@ from matrices import load_complete, received, recorded
 from monitoring import run_monitored
 from mpis import Build, Mpi, run_mpi
 
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 STYLES = ["blocking", "nonblocking", "persistent"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from mpis import INTEL, MPICH_SYSTEM, NAMES, STANDARD_ABI, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.load import load_profile
-from ibprof.profile import Grid
+from ibprof.profile.profile_data import Grid
 
 RANKS = 5
 

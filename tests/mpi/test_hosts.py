@@ -18,7 +18,7 @@ from mpis import Build, Mpi, environment, library
 from patterns import all_pairs, all_the_same
 
 from ibprof.load import load_profile
-from ibprof.profile import Kind, Profile
+from ibprof.profile.profile_data import Kind, Profile
 
 HOSTS, RANKS_A_HOST = 3, 2
 RANKS = HOSTS * RANKS_A_HOST

@@ -16,10 +16,10 @@ from matrices import load_complete, recorded
 from mpis import Build, environment
 from patterns import all_the_same
 
-from ibprof.gaps import describe_gaps
-from ibprof.profile import UNKNOWN_PEER, Kind
-from ibprof.recording import merge_run
-from ibprof.recording_runs import list_runs
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.profile_data import UNKNOWN_PEER, Kind
+from ibprof.recording.folder_runs import list_runs
+from ibprof.recording.recording_reader import merge_run
 
 HOSTS = 3
 BYTES = 1 << 20

@@ -11,9 +11,9 @@ import pytest
 from matrices import recorded
 from mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_of_mpich_kin, run_mpi
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.load import load_profile
-from ibprof.profile import Profile
+from ibprof.profile.profile_data import Profile
 
 RANKS = 3
 SILENCE_S = 0.5

@@ -17,7 +17,7 @@ from mpis import Build, Mpi, environment, library, run_mpi
 from patterns import all_the_same
 
 from ibprof.load import load_profile
-from ibprof.profile import Profile
+from ibprof.profile.profile_data import Profile
 
 RANKS = 3
 

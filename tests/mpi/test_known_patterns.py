@@ -12,7 +12,7 @@ from matrices import Matrix, load_complete, operations_sent, received, recorded
 from mpis import Build, Mpi, run_mpi
 from patterns import Pairs, all_the_same
 
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 BYTES = 96_000
 

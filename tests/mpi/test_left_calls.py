@@ -11,7 +11,7 @@ from mpis import Build
 from unharmed import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 from ibprof.load import load_profile
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 RANKS = 3
 WAYS = ("left", "signalled", "threaded")

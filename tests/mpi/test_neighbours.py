@@ -9,7 +9,7 @@ import pytest
 from matrices import Matrix, add_up, load_complete, received, recorded
 from mpis import Build, Mpi, run_mpi
 
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 CALLS = ["ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW"]
 # The sizes of programs/neighbours.c.

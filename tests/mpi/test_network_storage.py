@@ -20,8 +20,8 @@ from matrices import load_complete, recorded
 from mpis import THROUGH_NETWORK, Build, Mpi, environment, library
 from unharmed import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, need, said_by_us
 
-from ibprof.gaps import describe_gaps
 from ibprof.load import load_profile
+from ibprof.profile.gaps import describe_gaps
 
 RANKS = 2
 PAIRS = ((0, 1), (1, 0))

@@ -24,7 +24,7 @@ from unharmed import (
 )
 
 from ibprof.load import load_profile
-from ibprof.recording_runs import list_runs
+from ibprof.recording.folder_runs import list_runs
 
 RANKS = 2
 JEMALLOC = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")

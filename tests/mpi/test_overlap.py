@@ -11,7 +11,7 @@ from matrices import Matrix, add_up, load_complete, operations_sent, recorded
 from mpis import Build, Mpi, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import Direction
+from ibprof.profile.profile_data import Direction
 
 # Of programs/overlap.c.
 BYTES, BLOCK, IN_FLIGHT = 1 << 20, 32 << 10, 300

@@ -12,7 +12,7 @@ from matrices import Matrix, load_complete, recorded
 from mpis import PROGRAMS, Build, Mpi, library, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import Direction, MarkKind, Profile
+from ibprof.profile.profile_data import Direction, MarkKind, Profile
 
 RANKS = 3
 

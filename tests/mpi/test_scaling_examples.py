@@ -12,7 +12,7 @@ import pytest
 from matrices import load_complete
 from mpis import ROOT, Mpi, find_mpi, run_mpi
 
-from ibprof.profile import Profile
+from ibprof.profile.profile_data import Profile
 from ibprof_converter.scaling.analytic_kernels import linpack, matrix_product, scalar_product
 from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, Measurement, measure
 from ibprof_converter.scaling.scaling_model import Cluster

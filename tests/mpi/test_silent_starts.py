@@ -11,7 +11,7 @@ from matrices import load_complete, operations_sent, recorded
 from mpis import Build, Mpi, run_mpi
 from patterns import all_the_same
 
-from ibprof.profile import Direction, Kind
+from ibprof.profile.profile_data import Direction, Kind
 
 RANKS = 4
 ITEM = 4

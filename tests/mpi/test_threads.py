@@ -10,7 +10,7 @@ import pytest
 from matrices import add_up, load_complete, received, recorded
 from mpis import Build, Mpi, run_mpi
 
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 # Of programs/threads.c: even threads use Ssend, odd ones Send.
 THREADS, MESSAGES = 4, 2000

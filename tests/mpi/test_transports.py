@@ -9,7 +9,7 @@ import pytest
 from matrices import load_complete, read_tally, received, recorded
 from mpis import Build, Mpi, run_mpi
 
-from ibprof.profile import Kind
+from ibprof.profile.profile_data import Kind
 
 TRANSPORTS: dict[str, dict[str, str | int]] = {
     "ucx": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},

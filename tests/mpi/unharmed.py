@@ -14,7 +14,7 @@ import mpis
 import pytest
 from mpis import Mpi, environment, library
 
-from ibprof.profile import Profile
+from ibprof.profile.profile_data import Profile
 
 MPICH = "mpich"
 EVERY_MPI = (*mpis.NAMES, MPICH)

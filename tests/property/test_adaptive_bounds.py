@@ -17,12 +17,12 @@ from fabric_strategies import fabrics, right_tables
 from hypothesis import given, settings
 
 from ibprof_converter.cli import layout, report
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.adaptive_bounds import bound_adaptive
-from ibprof_converter.routing.generated.spec import generate
-from ibprof_converter.routing.network import Network
+from ibprof_converter.routing.indexed_tables import Network
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
+from ibprof_converter.routing.synthetic.spec import generate
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.profile import UNKNOWN_PEER, Direction, Profile
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import Loads, load_counted, load_links
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.recorded import profile_traffic
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, total_bytes
 
 FABRICS = {
     "two leaves": ("testbed44",),

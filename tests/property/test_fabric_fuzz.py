@@ -16,11 +16,11 @@ from lab.db_csv import write_db_csv
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.adaptive import read_adaptive
-from ibprof_converter.routing.reader import read_tables
-from ibprof_converter.traffic.counters import read_counters
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.adaptive_groups import read_adaptive
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
+from ibprof_converter.traffic.port_counters import read_counters
 
 
 def read_any_counters(path: Path) -> object:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from reference.packets import Reference, Wiring
 
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_converter.simulation.engine.deadlock import assign_lanes
 from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import spread as reference
 
-from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.spread import LinkLoads, spread, spread_matrix
+from ibprof_converter.routing.subnet_routes import Routes
 from ibprof_converter.routing.tables import ForwardingTables
-from ibprof_converter.routing.trace import trace
 
 Case = tuple[Fabric, ForwardingTables, Flows]
 

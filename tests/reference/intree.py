@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.indexed_tables import NONE, Network
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.tables import UNREACHABLE
 

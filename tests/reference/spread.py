@@ -16,8 +16,8 @@ import numpy.typing as npt
 from reference.intree import InTrees, arrive
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.fabric.model import LIDS, Fabric
-from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
+from ibprof_converter.routing.indexed_tables import NONE, Network
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import LinkLoads
 from ibprof_converter.routing.tables import ForwardingTables

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from lab.made_up_recording import write_recording
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
-from ibprof import archive_read
-from ibprof.archive import read_archive, write_archive
+from ibprof.archive import archive_reader as archive_read
+from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.errors import InputError, UsageError
 from ibprof.load import load_profile
-from ibprof.profile import (
+from ibprof.profile.profile_data import (
     SIZE_BINS,
     Counters,
     Direction,
@@ -43,8 +43,8 @@ from ibprof.profile import (
     Source,
     Transfers,
 )
-from ibprof.profile_rows import COLUMN_TYPES, order_rows
-from ibprof.recording import read_recording
+from ibprof.profile.profile_rows import COLUMN_TYPES, order_rows
+from ibprof.recording.recording_reader import read_recording
 
 # What the C library under OTF2 takes: any text without NUL.
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)

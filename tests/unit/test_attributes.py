@@ -10,8 +10,8 @@ import pytest
 from profile_samples import make_profile, make_rank
 
 from ibprof.errors import InputError
-from ibprof.profile import Grid
-from ibprof_converter.routing.generated.spec import generate
+from ibprof.profile.profile_data import Grid
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.viewer.packing import NONE
 from ibprof_converter.viewer.user_attributes import find_recorded_grid, read_node_data, read_rank_data

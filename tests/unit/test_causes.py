@@ -21,14 +21,14 @@ from planted_cases import (
     uplinks_of,
 )
 
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.cuts import narrowest_cut
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
 from ibprof_converter.hotspots.causes.situation import Situation
-from ibprof_converter.routing.balanced import balance_tables
+from ibprof_converter.routing.balanced_tables import balance_tables
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.routing.trace import trace
 
 
 def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.csv_rows import format_pairs
+from ibprof.text.csv_rows import format_pairs
 
 NAMES = st.lists(st.text(max_size=9) | st.sampled_from(["", '"', "a,b", "a\nb", " a", "0"]), min_size=1, max_size=5)
 NUMBERS = st.integers(0, 2**64 - 1) | st.sampled_from([0, 9, 10, 2**64 - 1])

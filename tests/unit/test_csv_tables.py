@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ibprof.errors import InputError
 from ibprof_converter.traffic.csv_tables import read_traffic_table
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 
 def write(folder: Path, text: str | bytes) -> Path:

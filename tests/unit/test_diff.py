@@ -13,7 +13,7 @@ import pytest
 from fabric_samples import FABRICS
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
 from ibprof_converter.reports.conditions import parse_condition

@@ -13,13 +13,14 @@ from fabric_samples import IBDIAGNET, load_sample
 from ibprof_converter.cli import report
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic import everyone, rails
-from ibprof_converter.traffic.everyone import load_everyone
+from ibprof_converter.traffic import all_to_all as everyone
+from ibprof_converter.traffic import rail_policies as rails
+from ibprof_converter.traffic.all_to_all import load_everyone
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import load_links
-from ibprof_converter.traffic.model import join_parts
+from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.patterns import build_pattern, read_all_to_all
-from ibprof_converter.traffic.place import place_traffic
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.traffic_data import join_parts
 
 DUALRAIL = ("dualrail/rail1", "dualrail/rail2")
 

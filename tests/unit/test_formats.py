@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InputError
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.adaptive import NO_GROUP, read_adaptive
-from ibprof_converter.routing.reader import read_tables
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.adaptive_groups import NO_GROUP, read_adaptive
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 
 SWITCH = """vendid=0x2c9

@@ -12,13 +12,13 @@ from ibprof.errors import UsageError
 from ibprof_converter.checks.cabling import check_cabling
 from ibprof_converter.checks.routes import check_routes, check_tables
 from ibprof_converter.cli import layout
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.layout.levels import find_levels
-from ibprof_converter.routing.generated.spec import generate
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet
-from ibprof_converter.routing.trace import trace
+from ibprof_converter.routing.synthetic.spec import generate
 
 # Switches, hosts, links between switches.
 SIZES = {

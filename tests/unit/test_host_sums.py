@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from profile_samples import Count, Posted, make_host, make_pair, make_port, make_profile, make_rank, make_transfers
 
-from ibprof.gaps import describe_gaps
-from ibprof.host_sums import HostCheck, check_hosts, describe_hosts
-from ibprof.profile import UNKNOWN_PEER, Direction, HardwareCounter, Host, Kind, Port, Profile
-from ibprof.summary import summarize
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.host_sums import HostCheck, check_hosts, describe_hosts
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, HardwareCounter, Host, Kind, Port, Profile
+from ibprof.profile.profile_summary import summarize
 
 SENT = 10**9
 

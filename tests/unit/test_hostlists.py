@@ -15,7 +15,7 @@ from ibprof.errors import IbprofError, InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.traffic.hostlists import deal_ranks, expand_hosts, read_host_list
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.placement import place_by_rule
+from ibprof_converter.traffic.rank_placement import place_by_rule
 
 HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
 

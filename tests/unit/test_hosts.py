@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from fabric_samples import IBDIAGNET, load_sample
 
-from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
-from ibprof_converter.traffic.model import NO_LID
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 
 def renamed_testbed(*renamed: tuple[str, str]) -> Fabric:

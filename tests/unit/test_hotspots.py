@@ -13,8 +13,8 @@ from fabric_samples import IBDIAGNET, load_sample
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 from rich.console import Console
 
-from ibprof.gaps import format_ranks
-from ibprof.profile import Kind, Profile
+from ibprof.profile.gaps import format_ranks
+from ibprof.profile.profile_data import Kind, Profile
 from ibprof_converter.hotspots.links import HOST_LINK, SWITCH_LINK
 from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
 from ibprof_converter.layout.positions import lay_out
@@ -22,11 +22,11 @@ from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import Provenance
 from ibprof_converter.reports.terminal import print_sections
-from ibprof_converter.routing.trace import trace
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import load_links
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.recorded import profile_traffic
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
 
 # On testbed44 host01 and host02 are on sw-a, host42 is on sw-b.
 FAR = make_profile(

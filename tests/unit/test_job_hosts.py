@@ -10,9 +10,9 @@ import pytest
 from profile_samples import make_host, make_profile, make_rank
 from recording_samples import Process, make_recording
 
-from ibprof.gaps import describe_gaps
-from ibprof.job_hosts import expand_nodelist, find_job_hosts, read_command, same_host
-from ibprof.recording import read_recording
+from ibprof.profile.gaps import describe_gaps
+from ibprof.recording.recording_reader import read_recording
+from ibprof.text.host_lists import expand_nodelist, find_job_hosts, read_command, same_host
 
 
 @pytest.mark.parametrize(

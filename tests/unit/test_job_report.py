@@ -15,8 +15,8 @@ import pytest
 from fabric_samples import FABRICS
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
-from ibprof.profile import Intervals, Profile, RegionTimes
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Intervals, Profile, RegionTimes
 from ibprof_converter.cli import report
 from ibprof_converter.reports.recorded import count_sizes, follow_time
 

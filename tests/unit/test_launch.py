@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from ibprof.errors import InconsistentError
-from ibprof.intranode import intranode_settings
-from ibprof.launch import Launch, Launcher, carry, extend_list, identify_launcher, is_inside_job, list_variable, preload
+from ibprof.launch.intranode import intranode_settings
+from ibprof.launch.preload_settings import (
+    Launch,
+    Launcher,
+    carry,
+    extend_list,
+    identify_launcher,
+    is_inside_job,
+    list_variable,
+    preload,
+)
 
 LIBRARY = "/opt/lib/libibprof.so"
 VARIABLES = {"LD_PRELOAD": LIBRARY, "IBPROF": "BCAST,SEND", "IBPROF_RUN": "r"}

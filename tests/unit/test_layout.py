@@ -8,8 +8,8 @@ from itertools import chain
 
 import numpy as np
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.layout.levels import find_levels
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import Layout, lay_out
 
 

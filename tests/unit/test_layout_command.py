@@ -19,7 +19,7 @@ import yaml
 from fabric_samples import IBDIAGNET, OPENSM, find_sample
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, report
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))

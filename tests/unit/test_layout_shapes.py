@@ -13,10 +13,10 @@ from fabric_samples import IBDIAGNET, OPENSM, load_sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.crossings import count_crossings, fewest_crossings
-from ibprof_converter.layout.levels import find_levels
-from ibprof_converter.layout.plane import place_by_distance, place_in_groups, place_on_grid
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.layout.plane_positions import place_by_distance, place_in_groups, place_on_grid
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.layout.traversal import rank_names, visit
 from ibprof_converter.routing.subnet import read_subnet

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.fabric.files import read_dump
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.reader import read_fabric
+from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
 
 CA = "{ CA-SM Ports:02 SystemGUID:0002c90300000013 NodeGUID:0002c90300000010 PortGUID:000000000000ca01 VenID:000002C9 DevID:1003 Rev:000000A1 {host01 HCA-1} LID:000B PN:01 }"  # noqa: E501
 SWITCH = "{ SW Ports:24 SystemGUID:0002c90200000020 NodeGUID:0002c90200000020 PortGUID:0002c90200000020 VenID:000002C9 DevID:BD36 Rev:000000A1 {sw-a} LID:0010 PN:16 }"  # noqa: E501
@@ -272,7 +272,7 @@ def test_a_bad_guid2lid_is_refused(tmp_path: Path, line: str, message: str) -> N
 
 
 def test_a_small_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ibprof_converter.fabric.files.LIMIT", 1 << 20)
+    monkeypatch.setattr("ibprof_converter.fabric.dump_files.LIMIT", 1 << 20)
     (tmp_path / "a.lst.xz").write_bytes(lzma.compress(b"{ " * (1 << 20)))
     with pytest.raises(InputError, match="expected at most 1,048,576 bytes, found more"):
         read_fabric(tmp_path / "a.lst.xz")

@@ -10,8 +10,8 @@ import pytest
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
 from ibprof.errors import UsageError
-from ibprof.matrix import Selection, build_matrix
-from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Mark, MarkKind, Profile, RegionTimes, Source
+from ibprof.profile.communication_matrix import Selection, build_matrix
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Mark, MarkKind, Profile, RegionTimes, Source
 
 RUN = make_profile(
     [

@@ -13,16 +13,16 @@ from fabric_samples import IBDIAGNET, load_sample
 from hypothesis import given
 from profile_samples import Count, Posted, make_host, make_pair, make_port, make_profile, make_rank, make_transfers
 
-from ibprof.profile import Host, Opcode, PortPair, Profile
-from ibprof_converter.fabric.model import NodeKind
+from ibprof.profile.profile_data import Host, Opcode, PortPair, Profile
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import load_links
-from ibprof_converter.traffic.measured import MEASURED, UNKNOWN_PORT, split_in_proportion
-from ibprof_converter.traffic.model import NO_RANK, Traffic
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.recorded import profile_traffic
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
 
 
 @cache

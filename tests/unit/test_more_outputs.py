@@ -20,7 +20,7 @@ from ibprof_converter.cli import layout
 from ibprof_converter.outputs.picture import split_loads
 from ibprof_converter.outputs.slurm import compress, write_topology
 from ibprof_converter.traffic.hostlists import expand_hosts
-from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.loaded_links import Loads
 
 Sent = Counter[tuple[str, str, str, str, str, int]]
 """rail, GUID, port, operation, job, bytes of each link end."""

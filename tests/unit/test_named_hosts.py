@@ -18,7 +18,7 @@ import yaml
 from fabric_samples import find_sample
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.engine.simulated_network import Hardware

@@ -11,7 +11,7 @@ from fabric_samples import FABRICS
 from IPython.core.interactiveshell import InteractiveShell
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout
 from ibprof_converter.reports.link_loads import load
 

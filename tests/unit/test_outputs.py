@@ -18,14 +18,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.image import imread
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import Layout, lay_out
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.picture import write_picture
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
 from ibprof_converter.outputs.yaml_file import write_yaml
-from ibprof_converter.traffic.loads import Group, Loads
-from ibprof_converter.traffic.model import ALL
+from ibprof_converter.traffic.loaded_links import Group, Loads
+from ibprof_converter.traffic.traffic_data import ALL
 
 TESTBED = load_sample("testbed44", IBDIAGNET).fabric
 WHOLE: tuple[Group, ...] = ((ALL, ALL),)

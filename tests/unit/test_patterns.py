@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.traffic.model import RankTraffic
 from ibprof_converter.traffic.patterns import build_pattern
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 SEEDED = ("permutation", "bisect", "2dnn", "2dnndiag", "3dnn", "3dnndiag", "random50", "randn50")
 

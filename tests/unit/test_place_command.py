@@ -12,7 +12,7 @@ import pytest
 from fabric_samples import IBDIAGNET, find_sample
 
 from ibprof_converter.cli import place
-from ibprof_converter.placement import search
+from ibprof_converter.placement import swap_search as search
 
 FABRIC = "xgft:2:4,4:1,4"
 """16 hosts, four behind each leaf switch."""

@@ -12,12 +12,12 @@ from fabric_samples import IBDIAGNET, load_sample
 from profile_samples import Count, make_host, make_port, make_profile, make_rank
 
 from ibprof.errors import InputError, UsageError
-from ibprof.profile import UNKNOWN_PEER, Direction, Kind, Profile, Source
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Profile, Source
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.model import NO_LID, RankTraffic, Traffic
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.placement import place_by_rule
-from ibprof_converter.traffic.recorded import profile_traffic
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.rank_placement import place_by_rule
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic
 
 # On testbed44 host01, host02 and host03 have LIDs 1, 6 and 9.
 PORT_GUID = {"host01": 0x0002C903000A0001}

@@ -15,16 +15,16 @@ import pytest
 from fabric_samples import IBDIAGNET, load_sample
 from placement_samples import hosts_on_all_rails, make_demand, make_problem, samplesort, shuffled_halo, transpose
 
-from ibprof_converter.placement import search as search_module
-from ibprof_converter.placement.bound import bound_max_seconds
-from ibprof_converter.placement.launchers import placement_csv
-from ibprof_converter.placement.orders import aware_orders, packed_order, random_order, spread_order
-from ibprof_converter.placement.problem import Problem, Seats, score_load
-from ibprof_converter.placement.search import ROUNDS, Round, SearchRound, search
+from ibprof_converter.placement import swap_search as search_module
+from ibprof_converter.placement.launcher_files import placement_csv
+from ibprof_converter.placement.lower_bound import bound_max_seconds
+from ibprof_converter.placement.placement_problem import Problem, Seats, score_load
+from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order, spread_order
+from ibprof_converter.placement.swap_search import ROUNDS, Round, SearchRound, search
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loads import load_links
-from ibprof_converter.traffic.model import RankTraffic
-from ibprof_converter.traffic.place import place_traffic
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 DUAL = ("dualrail/rail1", "dualrail/rail2")
 WORD = (1 << 64) - 1

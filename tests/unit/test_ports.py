@@ -9,9 +9,9 @@ import pytest
 from profile_samples import Count, Posted, make_host, make_pair, make_port, make_profile, make_rank, make_transfers
 
 from ibprof.errors import UsageError
-from ibprof.matrix import Matrix, Selection, build_matrix
-from ibprof.ports import PortIndex, bytes_posted, describe_unmeasured
-from ibprof.profile import Mark, MarkKind, Opcode, Profile
+from ibprof.profile.communication_matrix import Matrix, Selection, build_matrix
+from ibprof.profile.profile_data import Mark, MarkKind, Opcode, Profile
+from ibprof.profile.transfer_ports import PortIndex, bytes_posted, describe_unmeasured
 
 # Two hosts with two adapters each; the subnets have the same LIDs, and the same prefix.
 HOSTS = [

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.profile import UNKNOWN_PEER, Counters
-from ibprof.profile_rows import COLUMN_TYPES, join_rows, order_rows
+from ibprof.profile.profile_data import UNKNOWN_PEER, Counters
+from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
 
 ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer")
 NAMES = [column.name for column in fields(Counters)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof.errors import UsageError
-from ibprof_converter.traffic.rails import POLICIES, share_out
+from ibprof_converter.traffic.rail_policies import POLICIES, share_out
 
 BYTES = st.integers(0, (1 << 63) - 1)
 

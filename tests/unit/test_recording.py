@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from recording_samples import PAGE, Process, counter, header, make_recording
 
-from ibprof import profile
 from ibprof.errors import InconsistentError, InputError, UsageError
-from ibprof.profile import HardwareCounter, Mark, MarkKind, PortPair, Profile
-from ibprof.recording import CUT_SHORT, read_recording
-from ibprof.recording_layout import recording_layout
+from ibprof.native.recording_layout import recording_layout
+from ibprof.profile import profile_data as profile
+from ibprof.profile.profile_data import HardwareCounter, Mark, MarkKind, PortPair, Profile
+from ibprof.recording.recording_reader import CUT_SHORT, read_recording
 
 
 def rows(run: Profile) -> list[tuple[object, ...]]:

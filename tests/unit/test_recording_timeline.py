@@ -11,8 +11,8 @@ import pytest
 from recording_samples import Process, counter, make_recording
 
 from ibprof.errors import InputError
-from ibprof.profile import UNKNOWN_PEER, Profile
-from ibprof.recording import read_recording
+from ibprof.profile.profile_data import UNKNOWN_PEER, Profile
+from ibprof.recording.recording_reader import read_recording
 
 GROUPS = 32
 ADDRESS = 0x80000000

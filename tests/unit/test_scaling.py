@@ -13,8 +13,8 @@ import pytest
 from fabric_samples import OPENSM, find_sample
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
-from ibprof.profile import Direction, Kind
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Direction, Kind
 from ibprof_converter.cli.scaling import main
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_converter.latency.model.delays import Delays

@@ -18,7 +18,7 @@ import yaml
 from fabric_samples import find_sample
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.cli.sim_options import format_size, parse_size

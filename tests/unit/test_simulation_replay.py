@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError
-from ibprof.profile import Direction, Intervals, Profile
+from ibprof.profile.profile_data import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
-from ibprof.profile import Intervals
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Intervals
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network

@@ -26,7 +26,7 @@ from ibprof_converter.simulation.measure.run_tables import (
     queue_rows,
     time_rows,
 )
-from ibprof_converter.traffic.loads import load_links
+from ibprof_converter.traffic.loaded_links import load_links
 
 
 @pytest.fixture(scope="module")

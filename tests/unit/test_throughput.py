@@ -12,9 +12,9 @@ from fabric_samples import IBDIAGNET, find_sample, load_sample
 
 from ibprof_converter.cli import layout
 from ibprof_converter.hotspots.throughput import SEEDED, Throughput, measure_throughput
-from ibprof_converter.routing.generated.spec import generate
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.routing.trace import trace
+from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import build_pattern
 

@@ -13,8 +13,8 @@ import pytest
 from topology_samples import three_levels, torus
 
 from ibprof.errors import InputError
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.fabric.reader import read_fabric
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
 from ibprof_converter.outputs.lst import write_lst
 from ibprof_converter.topology.files.topology_json import read_topology

@@ -10,13 +10,13 @@ import pytest
 from fabric_samples import IBDIAGNET, load_sample
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet_routes import Routes
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-from ibprof_converter.routing.trace import trace
 
 HOST, ITS_SWITCH, OTHER_SWITCH, FAR_HOST = 1, 2, 5, 17
 

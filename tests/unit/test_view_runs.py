@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ibprof.profile import UNKNOWN_PEER, Intervals
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
 from ibprof_converter.cli.view import main
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL, NO_RANK, Traffic, no_counters
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL, NO_RANK, Traffic, no_counters
 from ibprof_converter.viewer.interval_arrays import merge_intervals
 from ibprof_converter.viewer.link_values import LinkValue
 from ibprof_converter.viewer.view_document import encode_document

@@ -16,7 +16,7 @@ from profile_samples import Count, make_host, make_profile, make_rank
 from timed_profiles import write_timed_profile
 from traffic_samples import keep_pairs, loads_in_csv, write_matrix
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, view
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))

@@ -10,7 +10,7 @@ from fabric_samples import IBDIAGNET, find_sample
 from playwright.sync_api import Browser
 from profile_samples import Count, make_host, make_profile, make_rank
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import diff
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))

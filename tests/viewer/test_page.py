@@ -12,7 +12,7 @@ from opened_views import Open
 from profile_samples import Count, make_host, make_profile, make_rank
 from traffic_samples import write_matrix
 
-from ibprof.archive import write_archive
+from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, report, view
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))

@@ -24,9 +24,9 @@ from typing import TypeVar
 import pytest
 from guest import run_in_guest
 
-from ibprof.archive import read_archive, write_archive
+from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
-from ibprof.profile import Opcode, Profile
+from ibprof.profile.profile_data import Opcode, Profile
 
 Found = TypeVar("Found")
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ibprof_converter.checks.findings import Finding, Kind, count
 from ibprof_converter.checks.routes import name_nodes
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.layout.levels import find_leaves, find_levels
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 
 def check_cabling(rail: int, fabric: Fabric) -> Iterator[Finding]:

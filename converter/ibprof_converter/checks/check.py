@@ -12,8 +12,8 @@ from ibprof_converter.checks.findings import Finding, Kind
 from ibprof_converter.checks.rails import check_rails_alike
 from ibprof_converter.checks.routes import check_routes, check_tables
 from ibprof_converter.fabric.assemble import LidTwiceError
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.routing.sources import RailFiles
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.rail_files import RailFiles
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, without_tables
 from ibprof_converter.traffic.hosts import find_hosts
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ibprof_converter.fabric.names import show_some
+from ibprof_converter.fabric.node_names import show_some
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ibprof_converter.checks.findings import Finding, Kind
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.model import NO_LID
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 
 def check_rails_alike(fabrics: Sequence[Fabric], hosts: Hosts) -> Iterator[Finding]:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.checks.findings import Finding, Kind, count
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.routing.network import NONE
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.indexed_tables import NONE
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.routes import Routes
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet, find_dangling_ports, find_unlisted
+from ibprof_converter.routing.subnet_routes import Routes
 
 _FLOWS = 1 << 22
 """Switches x LIDs looked at together."""

@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Iterator
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.checks.check import Health, RailSummary, look_over
 from ibprof_converter.cli.inputs import show_stages
 from ibprof_converter.cli.layout_outputs import OPTIONS
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.rail_files import find_rails
 
 _WIDTH = 120
 

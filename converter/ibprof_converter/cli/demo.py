@@ -20,8 +20,8 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import IbprofError, MissingToolError
-from ibprof.installed import find_include
-from ibprof.launch import Launcher, identify_launcher
+from ibprof.launch.preload_settings import Launcher, identify_launcher
+from ibprof.native.installed_files import find_include
 
 RANKS = 16
 FABRIC = "fabric/opensm-subnet.lst"

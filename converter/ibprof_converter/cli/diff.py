@@ -35,8 +35,8 @@ from ibprof_converter.reports.side import (
     side_of_report,
 )
 from ibprof_converter.reports.terminal import print_sections
-from ibprof_converter.traffic.model import RankTraffic, Traffic
-from ibprof_converter.traffic.read import read_traffic
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
 
 NAME = "ibprof diff"
 

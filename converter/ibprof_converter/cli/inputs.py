@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.gaps import describe_gaps
-from ibprof.profile import Profile
-from ibprof.show import printable
-from ibprof_converter.fabric.model import Fabric
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.profile_data import Profile
+from ibprof.text.quantities import printable
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.layout.positions import Layout, lay_out
-from ibprof_converter.routing.sources import find_rails, has_links
+from ibprof_converter.routing.rail_files import find_rails, has_links
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
-from ibprof_converter.traffic import rails
-from ibprof_converter.traffic.agreement import Agreement, compare_counters
-from ibprof_converter.traffic.bounds import LABEL, Bounds, bound_loads
-from ibprof_converter.traffic.counters import subtract_counters
-from ibprof_converter.traffic.everyone import load_everyone
+from ibprof_converter.traffic import rail_policies as rails
+from ibprof_converter.traffic.all_to_all import load_everyone
+from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.jobs import merge_jobs
-from ibprof_converter.traffic.loads import Loads, load_counted, load_links
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
+from ibprof_converter.traffic.merged_jobs import merge_jobs
 from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.placement import FORMS
-from ibprof_converter.traffic.read import is_traffic, read_traffic
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.port_counters import subtract_counters
+from ibprof_converter.traffic.rail_bounds import LABEL, Bounds, bound_loads
+from ibprof_converter.traffic.rank_placement import FORMS
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import is_traffic, read_traffic
 
 REGION = "region"
 OPERATION = "operation"

@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ibprof.show import format_bytes, printable
+from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.latency.outputs.delay_document import Document
 
 _PIPE_WIDTH = 160

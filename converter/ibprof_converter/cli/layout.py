@@ -19,8 +19,8 @@ from ibprof_converter.cli.inputs import (
 )
 from ibprof_converter.cli.layout_outputs import add_output_arguments, check_outputs, write_outputs
 from ibprof_converter.cli.patterns import SAMPLES, measure_patterns
-from ibprof_converter.routing.generated.spec import FORMS
-from ibprof_converter.traffic.read import KINDS
+from ibprof_converter.routing.synthetic.spec import FORMS
+from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-layout"
 

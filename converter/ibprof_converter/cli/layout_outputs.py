@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TextIO
 
 from ibprof.errors import UsageError
-from ibprof.show import format_bytes, printable
+from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.cli.inputs import OPERATION, REGION, Loaded, split_inputs
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_columns, link_rows, node_rows
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.traffic.hosts import NO_HOST
-from ibprof_converter.traffic.model import Traffic
+from ibprof_converter.traffic.traffic_data import Traffic
 
 OPTIONS = ("output", "nodes", "yaml", "png", "figure", "graphml", "dot", "tgf", "topology_conf", "boxfish", "html")
 """Options that name a file to write."""

@@ -14,23 +14,24 @@ import numpy.typing as npt
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
-from ibprof.show import format_seconds
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_stages, split_inputs
 from ibprof_converter.cli.printing import print_captured, print_json
-from ibprof_converter.placement import free_hosts, launchers
-from ibprof_converter.placement.bound import bound_max_seconds
-from ibprof_converter.placement.compare import Comparison, Judge, Row
-from ibprof_converter.placement.orders import aware_orders, packed_order, spread_order
-from ibprof_converter.placement.paths import Paths, find_paths
-from ibprof_converter.placement.problem import Problem, Seats, find_neighbours
-from ibprof_converter.placement.search import search
-from ibprof_converter.placement.sites import Sites, make_sites, seat_on_hosts
+from ibprof_converter.placement import free_hosts
+from ibprof_converter.placement import launcher_files as launchers
+from ibprof_converter.placement.candidates import Comparison, Judge, Row
+from ibprof_converter.placement.lower_bound import bound_max_seconds
+from ibprof_converter.placement.placement_problem import Problem, Seats, find_neighbours
+from ibprof_converter.placement.slots import Sites, make_sites, seat_on_hosts
+from ibprof_converter.placement.starting_placements import aware_orders, packed_order, spread_order
+from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.switch_paths import Paths, find_paths
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic import rails
+from ibprof_converter.traffic import rail_policies as rails
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.model import RankTraffic
-from ibprof_converter.traffic.placement import place_as_recorded, place_by_rule
-from ibprof_converter.traffic.read import KINDS, read_traffic
+from ibprof_converter.traffic.rank_placement import place_as_recorded, place_by_rule
+from ibprof_converter.traffic.traffic_data import RankTraffic
+from ibprof_converter.traffic.traffic_reader import KINDS, read_traffic
 
 NAME = "ibprof-place"
 
@@ -74,7 +75,7 @@ def _place(argv: Sequence[str] | None) -> None:
     if arguments.json:
         print_json(comparison.as_json())
     elif arguments.output != Path("-"):
-        from ibprof_converter.placement.text import print_comparison  # noqa: PLC0415  (rich is slow to import)
+        from ibprof_converter.placement.placement_table import print_comparison  # noqa: PLC0415  (rich is slow to import)
 
         print_captured(lambda console: print_comparison(console, comparison))
 

@@ -29,9 +29,9 @@ from ibprof_converter.reports.job_report import JobReport, OnLinks, report_as_js
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import describe_provenance
 from ibprof_converter.reports.terminal import print_sections
-from ibprof_converter.routing.generated.spec import FORMS
-from ibprof_converter.traffic.model import RankTraffic, Traffic
-from ibprof_converter.traffic.read import KINDS, read_traffic
+from ibprof_converter.routing.synthetic.spec import FORMS
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import KINDS, read_traffic
 
 NAME = "ibprof-report"
 

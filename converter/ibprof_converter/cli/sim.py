@@ -16,7 +16,7 @@ from typing import Any
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
 from ibprof.errors import InputError, UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.sim_options import (
     HOSTS_A_SERVER,
     add_job_hosts,
@@ -36,7 +36,7 @@ from ibprof_converter.cli.sim_questions import (
     tell_of_profiles,
     tell_on_stderr,
 )
-from ibprof_converter.fabric.names import show_some
+from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.outputs.charts import choose_machine, draw_figures, merge_means
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort

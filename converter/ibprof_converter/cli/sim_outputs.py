@@ -21,8 +21,8 @@ from ibprof_converter.simulation.measure.run_observer import Watch
 from ibprof_converter.simulation.study.cell import Cell, load_network, run_to_limits, set_up
 from ibprof_converter.simulation.workload.roles import Role, Workload
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import load_links
-from ibprof_converter.traffic.model import no_counters
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.traffic_data import no_counters
 from ibprof_converter.viewer.html_page import write_page
 from ibprof_converter.viewer.link_values import LinkValue
 from ibprof_converter.viewer.view_document import encode_document

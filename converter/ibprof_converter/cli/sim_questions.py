@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ibprof.cli.progress import show_progress
-from ibprof.gaps import describe_gaps
 from ibprof.load import load_profile
-from ibprof.show import printable
+from ibprof.profile.gaps import describe_gaps
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.sim_options import format_size, format_time, refuse_option
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average

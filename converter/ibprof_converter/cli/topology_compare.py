@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.arguments import parse_share
 from ibprof_converter.cli.topology_methods import add_method_arguments, apply_method, read_processes
 from ibprof_converter.latency.files.atomic_write import write_whole
 from ibprof_converter.outputs.compared_topology import describe_beside, write_dot, write_svg
 from ibprof_converter.outputs.slurm import compress
-from ibprof_converter.routing.generated.spec import is_generated
-from ibprof_converter.routing.sources import has_links
+from ibprof_converter.routing.rail_files import has_links
+from ibprof_converter.routing.synthetic.spec import is_generated
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.reference.differences import REGULAR
 from ibprof_converter.topology.reference.reference_comparison import Beside, as_inferred, put_beside

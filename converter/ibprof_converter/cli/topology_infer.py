@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ibprof.errors import UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.topology_methods import add_bufe_epsilon, add_method_arguments, apply_method, read_processes
 from ibprof_converter.cli.topology_view import add_position_arguments, find_space, write_page_of, write_positions
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
@@ -35,8 +35,8 @@ from ibprof_converter.topology.model.joined_models import join_models
 from ibprof_converter.topology.model.synthetic_fabric import make_fabric
 from ibprof_converter.topology.space.vertex_positions import Space
 from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL
 
 _ENDINGS = (".tgf", ".dot", ".json", ".lst", ".conf", ".html", ".csv")
 _SHOWN_SWITCHES = 40

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.arguments import number_between, parse_length
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
 from ibprof_converter.cli.topology_methods import read_processes

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InconsistentError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.latency_measure import conclude, parse_budget
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.latency.files.delay_files import read_delays

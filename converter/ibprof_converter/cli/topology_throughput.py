@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
 from ibprof_converter.latency.measure.concurrent_streams import Flows, Streaming

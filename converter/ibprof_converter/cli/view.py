@@ -20,8 +20,8 @@ from ibprof_converter.cli.inputs import (
 )
 from ibprof_converter.cli.layout_outputs import check_files
 from ibprof_converter.cli.view_outputs import add_compare_arguments, add_data_arguments, load_compared, write_view
-from ibprof_converter.routing.generated.spec import FORMS
-from ibprof_converter.traffic.read import KINDS
+from ibprof_converter.routing.synthetic.spec import FORMS
+from ibprof_converter.traffic.traffic_reader import KINDS
 from ibprof_converter.viewer.view_runs import FLOW_LIMIT
 
 NAME = "ibprof-view"

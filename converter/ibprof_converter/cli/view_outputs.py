@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import UsageError
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.cli.inputs import Loaded, Network, load_traffic, split_inputs
 from ibprof_converter.cli.layout_outputs import name_fabrics, naming, titles_of
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.traffic.agreement import Agreement
-from ibprof_converter.traffic.loads import Loads, match_counters
-from ibprof_converter.traffic.model import ALL, PortCounters, Traffic, no_counters
+from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.loaded_links import Loads, match_counters
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic, no_counters
 from ibprof_converter.viewer import user_attributes as data
 from ibprof_converter.viewer.html_page import write_page
 from ibprof_converter.viewer.interval_arrays import merge_intervals

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import NOT_TOLD, PORTS, Listing, check_ranges, take_equal
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.names import show_some
+from ibprof_converter.fabric.node_names import show_some
 
 _OLD_TOP_SPEED = "10"
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import decode_name
+from ibprof_converter.fabric.dump_files import decode_name
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_TOLD, Listing
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.listing_rows import End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
-from ibprof_converter.fabric.rows import End, LinkRow, list_rows
 
 _START = re.compile(rb"START_([A-Z0-9_]+)\s*")
 _SIGN = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import read_dump
+from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
-from ibprof_converter.fabric.model import Fabric
 
 GUID2LID = "guid2lid"
 _LINE = re.compile(rb"0x([0-9A-Fa-f]{1,16}) 0x([0-9A-Fa-f]{1,4}) 0x([0-9A-Fa-f]{1,4})\s*")

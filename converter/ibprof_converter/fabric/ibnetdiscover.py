@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import decode_name
+from ibprof_converter.fabric.dump_files import decode_name
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_TOLD, Listing
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.listing_rows import PORTS_NOT_TOLD, End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
-from ibprof_converter.fabric.rows import PORTS_NOT_TOLD, End, LinkRow, list_rows
 
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}
 _TEXT = rb'"(.{0,256})"'

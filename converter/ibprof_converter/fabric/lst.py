@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import decode_name
+from ibprof_converter.fabric.dump_files import decode_name
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_TOLD, Listing
-from ibprof_converter.fabric.model import NodeKind
 from ibprof_converter.fabric.rates import data_rate_gbps
 
 # A line's fields in order: (what to call it in an error, its pattern). A description has at most 64 bytes; the bound

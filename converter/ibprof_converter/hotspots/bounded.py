@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ibprof.show import format_bytes
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.traffic.bounds import LABEL, Bounds
-from ibprof_converter.traffic.loads import Loads
+from ibprof.text.quantities import format_bytes
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
 
 _TOP = 10
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import LIDS
-from ibprof_converter.traffic.model import Traffic
+from ibprof_converter.fabric.fabric_graph import LIDS
+from ibprof_converter.traffic.traffic_data import Traffic
 
 
 @dataclass(frozen=True, slots=True)

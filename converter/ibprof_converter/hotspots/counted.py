@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ibprof.show import format_bytes
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.traffic.agreement import Agreement, Difference
+from ibprof.text.quantities import format_bytes
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic.counter_agreement import Agreement, Difference
 
 _REMARK = (
     "counters hold headers, acknowledgements and whatever else passed, so they are some percent above user data even "

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibprof.gaps import describe_gaps
+from ibprof.profile.gaps import describe_gaps
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.measured import MEASURED
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.measured_rails import MEASURED
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 
 @dataclass(frozen=True, slots=True)

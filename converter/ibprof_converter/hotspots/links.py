@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.sums import number_keys
-from ibprof_converter.fabric.model import LIDS, Fabric, NodeKind
+from ibprof.profile.exact_sums import number_keys
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
-from ibprof_converter.layout.ends import lower_ends
+from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import NO_RANK, Traffic, join_parts, total_bytes
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts, total_bytes
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5

@@ -14,8 +14,8 @@ from ibprof_converter.hotspots.run import RunSummary, summarise
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000
 """Beyond so many flows trying remedies out would take longer than a report may."""

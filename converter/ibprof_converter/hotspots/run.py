@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.port_sums import PortSum, sum_ports
-from ibprof.profile import Port, Profile
-from ibprof_converter.traffic.model import RankTraffic, total_bytes
+from ibprof.profile.port_sums import PortSum, sum_ports
+from ibprof.profile.profile_data import Port, Profile
+from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from ibprof.errors import UsageError
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.model import NO_LID, RankTraffic
 from ibprof_converter.traffic.patterns import build_pattern, shuffle
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
 
 SEEDED = ("bisect", "2dnn", "2dnndiag", "3dnn", "3dnndiag", "random50", "randn50", "permutation")
 ALL_TO_ALL = "all-to-all"

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric
+from ibprof_converter.fabric.fabric_graph import Fabric
 
 
 def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]) -> int:

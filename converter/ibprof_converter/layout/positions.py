@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.fabric.names import host_name
-from ibprof_converter.layout.levels import find_levels
-from ibprof_converter.layout.plane import is_flat, place_switches
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.node_names import host_name
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.layout.plane_positions import is_flat, place_switches
 from ibprof_converter.layout.traversal import rank_names
-from ibprof_converter.layout.tree import Tree
+from ibprof_converter.layout.tree_positions import Tree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0

@@ -12,8 +12,8 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.names import natural_key
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import natural_key
 
 
 def rank_names(fabric: Fabric) -> npt.NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 import numpy as np
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.rates import data_rate_gbps
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 

@@ -19,10 +19,10 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from ibprof.show import format_bytes
-from ibprof_converter.fabric.model import Fabric, NodeKind
+from ibprof.text.quantities import format_bytes
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import Layout
-from ibprof_converter.traffic.loads import Loads
+from ibprof_converter.traffic.loaded_links import Loads
 
 _INCHES = (15.0, 7.5)
 _PANEL_HEIGHT = 0.8

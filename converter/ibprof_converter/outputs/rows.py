@@ -10,14 +10,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.layout.ends import lower_ends, order_of_links
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds
-from ibprof_converter.traffic.agreement import Agreement
-from ibprof_converter.traffic.bounds import Bounds
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL
+from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.rail_bounds import Bounds
+from ibprof_converter.traffic.traffic_data import ALL
 
 Value = int | float | str | list[int] | list[str] | None
 Row = dict[str, Value]

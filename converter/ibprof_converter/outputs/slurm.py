@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from ibprof_converter.fabric.names import natural_key
+from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.outputs.rows import Row, Value
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})")

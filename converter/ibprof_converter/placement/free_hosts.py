@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof_converter.fabric.model import NO_NODE, Fabric
+from ibprof_converter.fabric.fabric_graph import NO_NODE, Fabric
 from ibprof_converter.traffic.hostlists import ListedHost, read_listed_hosts
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
-from ibprof_converter.traffic.model import NO_LID
-from ibprof_converter.traffic.placement import Placement
+from ibprof_converter.traffic.rank_placement import Placement
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 OWN = "own"
 """The word in place of a file for the hosts that the ranks are on already."""

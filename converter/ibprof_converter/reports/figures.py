@@ -7,7 +7,7 @@ import html
 import math
 from collections.abc import Sequence
 
-from ibprof.show import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.reports.matrix import PairMatrix
 from ibprof_converter.reports.recorded import TimeBin
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ibprof.show import format_seconds
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.links import Hotspot
 from ibprof_converter.hotspots.report import LinkReport

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ibprof.sums import find_distinct
+from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json
 from ibprof_converter.layout.positions import Layout
@@ -35,8 +35,8 @@ from ibprof_converter.reports.recorded import (
 )
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-from ibprof.gaps import format_names, format_ranks
-from ibprof.port_sums import PortSum
+from ibprof.profile.gaps import format_names, format_ranks
+from ibprof.profile.port_sums import PortSum
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.report import Request
 from ibprof_converter.hotspots.run import HostSum, RunSummary, Sum

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ibprof.notebook import escape, render_table
-from ibprof.show import format_bytes, format_seconds
+from ibprof.text.notebook_html import escape, render_table
+from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.hotspots.links import Hotspot, LinkEnds
 from ibprof_converter.layout.positions import Layout, lay_out
 from ibprof_converter.outputs.rows import Row, link_rows
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.loads import Loads, load_counted, load_links
-from ibprof_converter.traffic.model import PortCounters, RankTraffic, Traffic
-from ibprof_converter.traffic.place import place_traffic
-from ibprof_converter.traffic.read import read_traffic
+from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
 
 _SHOWN = 10
 

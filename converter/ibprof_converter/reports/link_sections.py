@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibprof.show import format_seconds
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
 from ibprof_converter.hotspots.report import LinkReport

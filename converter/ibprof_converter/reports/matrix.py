@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.sums import find_distinct
-from ibprof_converter.fabric.model import LIDS
+from ibprof.profile.exact_sums import find_distinct
+from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.hotspots.links import add_up
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.model import RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic, total_bytes
 
 CELLS = 64
 """Rows and columns of a matrix at most; beyond, neighbours share one."""

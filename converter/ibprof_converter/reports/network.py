@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.layout.ends import lower_ends
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import total_bytes
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import total_bytes
 
 
 @dataclass(frozen=True, slots=True)

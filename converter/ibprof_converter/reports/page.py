@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.reports.figures import draw_share
 from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_lines
 from ibprof_converter.viewer.html_page import hash_inline, page_hashes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile import SIZE_BINS, Direction, Intervals, Kind, Profile, Source
-from ibprof.sums import sum_by_group
+from ibprof.profile.exact_sums import sum_by_group
+from ibprof.profile.profile_data import SIZE_BINS, Direction, Intervals, Kind, Profile, Source
 
 _NS = 1e-9
 

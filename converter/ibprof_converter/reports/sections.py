@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ibprof.show import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 Value = int | float | str | tuple[str, ...] | None
 """A number, a text of one line, or one of several."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.rows import LINK_COLUMNS, Row
-from ibprof_converter.traffic.model import RankTraffic
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 OPERATION = "operation"
 REGION = "region"

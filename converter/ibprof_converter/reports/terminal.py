@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.reports.sections import Kind, Section, Table, Value, format_lines
 
 _INDENT = (0, 0, 0, 2)

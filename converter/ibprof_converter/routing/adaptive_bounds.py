@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import LIDS
-from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.fabric.fabric_graph import LIDS
+from ibprof_converter.routing.indexed_tables import NONE, Network
 
 Integers = npt.NDArray[np.integer]
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _OTHER = np.dtype([("begin", np.uint64), ("end", np.uint64), ("entries", np.uint64)])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.network import NONE
+from ibprof_converter.routing.indexed_tables import NONE
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.routes import Integers, Routes, as_lids
+from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids
 
 
 class FlowIndex:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.routes import Integers, Routes, as_lids
+from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids
 
 _FLOWS = 1 << 21
 """Flows that are followed together, so that millions of them take no more memory than these."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.routes import Integers, Routes, as_lids, check_status, count_threads
+from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids, check_status, count_threads
 
 
 @dataclass(frozen=True, slots=True)

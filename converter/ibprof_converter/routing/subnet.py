@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.names import show_some
-from ibprof_converter.fabric.reader import read_fabric
-from ibprof_converter.routing.adaptive import AdaptiveRouting, read_adaptive
-from ibprof_converter.routing.generated.spec import generate
-from ibprof_converter.routing.network import NONE, Network, find_rows
-from ibprof_converter.routing.reader import read_tables
-from ibprof_converter.routing.routes import Routes
-from ibprof_converter.routing.sources import RailFiles, find_rails
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.routing.adaptive_groups import AdaptiveRouting, read_adaptive
+from ibprof_converter.routing.indexed_tables import NONE, Network, find_rows
+from ibprof_converter.routing.rail_files import RailFiles, find_rails
+from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
 _LARGEST_LMC = 7

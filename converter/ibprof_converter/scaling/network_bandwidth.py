@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.latency.files.delay_files import read_delays
 from ibprof_converter.routing.subnet import read_subnet
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibprof.profile import Direction, Kind, Profile, Source
+from ibprof.profile.profile_data import Direction, Kind, Profile, Source
 
 WHOLE = "*"
 """Stands for all regions together."""

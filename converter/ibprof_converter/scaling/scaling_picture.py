@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.scaling.analytic_kernels import Kernel
 from ibprof_converter.scaling.scaling_model import Cluster, Optimum, Work, find_optimum, performance
 from ibprof_converter.scaling.scaling_study import RegionStudy, Study

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ibprof.show import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 Document = dict[str, Any]
 

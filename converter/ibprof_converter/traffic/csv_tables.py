@@ -12,8 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.model import LIDS
-from ibprof_converter.traffic.model import ALL, NO_RANK, RANK_LIMIT, PortCounters, RankTraffic, Traffic, total_bytes
+from ibprof_converter.fabric.fabric_graph import LIDS
+from ibprof_converter.traffic.traffic_data import (
+    ALL,
+    NO_RANK,
+    RANK_LIMIT,
+    PortCounters,
+    RankTraffic,
+    Traffic,
+    total_bytes,
+)
 
 _LINE_LIMIT = 1 << 16
 """Characters of a line; no row of ours comes near, and a file without line ends must not fill the memory."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof_converter.fabric.files import read_dump
+from ibprof_converter.fabric.dump_files import read_dump
 
 _LARGEST = 1 << 20
 """Hosts that one expression may stand for."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import Fabric, NodeKind
-from ibprof_converter.fabric.names import host_name
-from ibprof_converter.traffic.model import NO_LID
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import host_name
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
 

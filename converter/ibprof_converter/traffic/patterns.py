@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError, quote_found
-from ibprof_converter.traffic.model import ALL, RankTraffic
+from ibprof_converter.traffic.traffic_data import ALL, RankTraffic
 
 PREFIX = "pattern:"
 

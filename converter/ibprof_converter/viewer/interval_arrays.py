@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile import UNKNOWN_PEER, Intervals
+from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
 from ibprof_converter.viewer.packing import Arrays
 
 _ROW_LIMIT = 1 << 20

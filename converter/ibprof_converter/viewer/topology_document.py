@@ -8,10 +8,10 @@ from math import isnan
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.model import NodeKind
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.space.vertex_positions import Space
-from ibprof_converter.traffic.model import ALL
+from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.view_runs import describe_nothing

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof.profile import Profile
-from ibprof_converter.fabric.model import Fabric
+from ibprof.profile.profile_data import Profile
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
 from ibprof_converter.traffic.hosts import HostIndex, Hosts
-from ibprof_converter.traffic.placement import guid_number
+from ibprof_converter.traffic.rank_placement import guid_number
 from ibprof_converter.viewer.packing import NONE
 
 _AXES = ("x", "y", "z")

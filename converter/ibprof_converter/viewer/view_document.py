@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.layout.ends import lower_ends, order_of_links
+from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import Layout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.model import PortCounters, Traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.node_positions import take_space
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile import Intervals
+from ibprof.profile.profile_data import Intervals
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, PortCounters, Traffic
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, PortCounters, Traffic
 from ibprof_converter.viewer.flow_arrays import describe_flows
 from ibprof_converter.viewer.interval_arrays import describe_intervals
 from ibprof_converter.viewer.packing import NONE, Arrays

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.show import format_seconds
+from ibprof.text.quantities import format_seconds
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
-from ibprof_converter.fabric.model import Fabric, NodeKind
 from ibprof_converter.hotspots.causes.finding import (
     MISSING_UPLINK,
     OVERSUBSCRIPTION,
@@ -21,7 +21,7 @@ from ibprof_converter.hotspots.causes.finding import (
     name_node,
 )
 from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
-from ibprof_converter.routing.balanced import balance_tables
+from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.subnet import Subnet
 
 _FEW = 0.25

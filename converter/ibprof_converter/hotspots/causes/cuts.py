@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.sums import find_distinct
-from ibprof_converter.fabric.model import NodeKind
+from ibprof.profile.exact_sums import find_distinct
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.situation import Situation
 
 

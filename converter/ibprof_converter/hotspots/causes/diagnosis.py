@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ibprof.show import format_bytes, format_seconds
-from ibprof_converter.fabric.model import NodeKind
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.cabling import find_cabling
 from ibprof_converter.hotspots.causes.cuts import Cut, narrowest_cut
 from ibprof_converter.hotspots.causes.finding import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ibprof.show import printable
-from ibprof_converter.fabric.model import Fabric
+from ibprof.text.quantities import printable
+from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
 
 SLOW_LINK = "slow-link"

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.sums import find_distinct
+from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.hotspots.causes.cuts import narrowest_cut
 from ibprof_converter.hotspots.causes.situation import Flows, Situation
-from ibprof_converter.placement.orders import aware_orders, packed_order, random_order
-from ibprof_converter.placement.paths import find_paths
-from ibprof_converter.placement.problem import Problem, Seats, find_neighbours
-from ibprof_converter.placement.search import search
-from ibprof_converter.placement.sites import make_sites, seat_on_hosts
+from ibprof_converter.placement.placement_problem import Problem, Seats, find_neighbours
+from ibprof_converter.placement.slots import make_sites, seat_on_hosts
+from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order
+from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.switch_paths import find_paths
 from ibprof_converter.traffic.hosts import NO_HOST
-from ibprof_converter.traffic.model import ALL, NO_LID, RankTraffic
-from ibprof_converter.traffic.rails import SPLIT
+from ibprof_converter.traffic.rail_policies import SPLIT
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic
 
 _SECONDS = 0.4
 _SEED = 1

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.show import format_seconds
-from ibprof_converter.fabric.model import NodeKind
+from ibprof.text.quantities import format_seconds
+from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.finding import ROUTING, Finding, make_finding, name_end
 from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation, joins_switches
-from ibprof_converter.routing.balanced import balance_tables
+from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.show import format_bytes, format_seconds, printable
-from ibprof.sums import find_distinct, number_keys
+from ibprof.profile.exact_sums import find_distinct, number_keys
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 from ibprof_converter.hotspots.causes.finding import (
     FEW_TO_MANY,
     GAIN,
@@ -22,7 +22,7 @@ from ibprof_converter.hotspots.causes.finding import (
 from ibprof_converter.hotspots.causes.situation import Flows, LinkEnd, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.traffic.hosts import NO_HOST
-from ibprof_converter.traffic.model import NO_LID
+from ibprof_converter.traffic.traffic_data import NO_LID
 
 _UNEVEN = 1.25
 """Times its even share that a rail must carry."""

@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.sums import number_keys
-from ibprof_converter.fabric.model import NodeKind
-from ibprof_converter.layout.levels import find_levels
+from ibprof.profile.exact_sums import number_keys
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.model import Traffic
+from ibprof_converter.traffic.traffic_data import Traffic
 
 _NEARLY = 1 - 1e-9
 

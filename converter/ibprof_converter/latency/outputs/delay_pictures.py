@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from ibprof.show import printable
+from ibprof.text.quantities import printable
 from ibprof_converter.latency.features.delay_features import Features
 from ibprof_converter.latency.features.pair_clusters import Clusters
 from ibprof_converter.latency.model.delays import Delays

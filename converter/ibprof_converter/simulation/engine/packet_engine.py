@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 NOBODY = 0xFFFFFFFF

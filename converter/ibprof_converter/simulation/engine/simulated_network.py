@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.network import NONE, Network
+from ibprof_converter.routing.indexed_tables import NONE, Network
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import runs_programs
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ibprof_converter.simulation.engine.packet_engine import Simulation
 from ibprof_converter.simulation.measure.run_observer import Queues, Watch, list_bins
-from ibprof_converter.traffic.loads import Loads
-from ibprof_converter.traffic.model import ALL, NO_LID, NO_RANK, Traffic
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, Traffic
 
 Row = dict[str, Any]
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from ibprof.errors import IbprofError, quote_found
 from ibprof.load import load_profile
-from ibprof_converter.fabric.names import show_some
+from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.simulation.study.cell import Setting, load_network
 from ibprof_converter.simulation.workload.recorded_messages import Recorded
 from ibprof_converter.simulation.workload.roles import Role, Workload, load_recorded
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
-from ibprof_converter.traffic.placement import place_as_recorded
+from ibprof_converter.traffic.rank_placement import place_as_recorded
 
 DRAWN = "drawn"
 """In place of names: the hosts of a recorded run are drawn as those of other jobs, whatever the recording says."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof_converter.routing.generated.spec import is_generated
+from ibprof_converter.routing.synthetic.spec import is_generated
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.named_hosts import Refuse

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile import Intervals
+from ibprof.profile.profile_data import Intervals
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof.load import load_profile
-from ibprof.profile import Direction, Profile
+from ibprof.profile.profile_data import Direction, Profile
 from ibprof_converter.simulation.engine.packet_engine import NOBODY, STEP
 from ibprof_converter.simulation.workload.message_times import time_messages
-from ibprof_converter.traffic.recorded import choose_sent
+from ibprof_converter.traffic.recorded_traffic import choose_sent
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import read_dump
+from ibprof_converter.fabric.dump_files import read_dump
 
 _DEEPEST = 100
 _MOST_EDGES = 10_000_000

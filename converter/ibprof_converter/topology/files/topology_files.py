@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.files import read_dump
+from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.topology.files.dot_graph import read_dot
 from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput

@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 
 Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

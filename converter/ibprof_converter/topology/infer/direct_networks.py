@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.topology.infer.binary_trees import CAUTION, Tree
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.generated.build import LARGEST_PORT, Generated, Plan, build
+from ibprof_converter.routing.synthetic.build import LARGEST_PORT, Generated, Plan, build
 from ibprof_converter.topology.model.host_attachment import Places, place_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 

@@ -16,10 +16,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof_converter.fabric.model import Fabric
-from ibprof_converter.routing.routes import Routes
-from ibprof_converter.routing.sources import find_rails
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, without_tables
+from ibprof_converter.routing.subnet_routes import Routes
 from ibprof_converter.topology.files.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.model.inferred_topology import InferredTopology

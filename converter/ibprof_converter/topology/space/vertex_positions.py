@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
-from ibprof.kernels import load_kernels
+from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 Floats = npt.NDArray[np.float64]

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neighbours and connected parts of a fabric."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric
+
+
+def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Tell which nodes are linked to a chosen one: bool [node]."""
+    near = np.zeros(fabric.nodes, np.bool_)
+    for end in (0, 1):
+        near[fabric.link_node[chosen[fabric.link_node[:, end]], 1 - end]] = True
+    return near
+
+
+def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Find the connected parts of a graph.
+
+    Args:
+        nodes: how many there are.
+        pairs: int [edge, 2].
+
+    Returns:
+        int64 [node], the lowest node of the part that a node is in.
+    """
+    part = np.arange(nodes)
+    a, b = pairs[:, 0], pairs[:, 1]
+    while True:
+        # Each root takes the lowest root that an edge joins it to; then all nodes look up their root's root.
+        joined = part.copy()
+        lower = np.minimum(part[a], part[b])
+        np.minimum.at(joined, part[a], lower)
+        np.minimum.at(joined, part[b], lower)
+        while not (joined[joined] == joined).all():
+            joined = joined[joined]
+        joined = joined[part]
+        if (joined == part).all():
+            return part
+        part = joined
+
+
+def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Number the switches of a chassis alike, by their SystemGUID; -1 for a switch by itself, and for other nodes.
+
+    Returns:
+        int64 [node].
+    """
+    guid = np.where(is_switch, fabric.system_guid, np.uint64(0))
+    _, number, count = np.unique(guid, return_inverse=True, return_counts=True)
+    return np.where((guid > 0) & (count[number] > 1), number, -1)

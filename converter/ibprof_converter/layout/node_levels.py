@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels of nodes: how far they are from the hosts."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.node_names import is_aggregation_node
+from ibprof_converter.layout.neighbours import find_chassis, find_neighbours, find_parts
+
+_UNSET = -1
+
+
+def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDArray[np.int32]:
+    """Give each node's level, by a breadth-first search that begins at all hosts at once.
+
+    CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1, and every other switch is one above
+    its lowest neighbour. Switches that no host reaches are at level 1.
+
+    Args:
+        fabric: the nodes and links.
+        hosts: CAs whose names match are the hosts; None: `find_leaves` tells.
+
+    Returns:
+        int32 [node].
+    """
+    return _climb(fabric, find_leaves(fabric) if hosts is None else _find_switches_of(fabric, hosts))
+
+
+def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
+    """Find the switches whose CAs are hosts.
+
+    Not every switch with a CA is a leaf: the aggregation nodes of spines look like CAs, and a management host may be
+    cabled to a spine. So aggregation nodes do not count, and of a switch that has fewer than half as many CAs as is
+    usual (as the median CA sees at its switch) the cabling must say that it is a leaf. It is none if it is linked to a
+    leaf with many hosts, if it joins parts that are apart below it, as the topmost switches join pods, or if it is of
+    one chassis with switches above the leaves.
+
+    Returns:
+        Nodes, ascending.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    is_host = fabric.node_kind == NodeKind.CA
+    is_host &= ~np.array([is_aggregation_node(name) for name in fabric.node_name], np.bool_)
+    pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
+    pairs = np.unique(pairs[is_host[pairs[:, 0]] & is_switch[pairs[:, 1]]], axis=0)
+    hosts = np.bincount(pairs[:, 1], minlength=fabric.nodes)
+    if not hosts.any():
+        return np.zeros(0, np.intp)
+    usual = np.sort(hosts[pairs[:, 1]])[len(pairs) // 2]
+    has_many = 2 * hosts >= usual
+    is_leaf = has_many.copy()
+    in_doubt = np.flatnonzero((hosts > 0) & ~has_many & ~find_neighbours(fabric, has_many))
+    level = _climb(fabric, np.flatnonzero(has_many))
+    for each in np.unique(level[in_doubt]):
+        some = in_doubt[level[in_doubt] == each]
+        is_leaf[some[~_are_spines(fabric, level, some)]] = True
+    return np.flatnonzero(is_leaf)
+
+
+def _find_switches_of(fabric: Fabric, hosts: re.Pattern[str]) -> npt.NDArray[np.intp]:
+    """Find the switches that a CA whose name matches is linked to."""
+    chosen = np.array([bool(hosts.search(name)) for name in fabric.node_name], np.bool_)
+    chosen &= fabric.node_kind == NodeKind.CA
+    return np.flatnonzero(find_neighbours(fabric, chosen) & (fabric.node_kind == NodeKind.SWITCH))
+
+
+def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+    level = np.full(fabric.nodes, _UNSET, np.int32)
+    level[fabric.node_kind != NodeKind.SWITCH] = 0
+    frontier = leaves
+    distance = 0
+    while len(frontier):
+        distance += 1
+        level[frontier] = distance
+        frontier = np.flatnonzero(find_neighbours(fabric, level == distance) & (level == _UNSET))
+    level[level == _UNSET] = 1
+    return level
+
+
+def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """Tell which switches stand above others, given the levels as they are if the CAs of these are no hosts.
+
+    Args:
+        fabric: the nodes and links.
+        level: int32 [node].
+        nodes: switches of one level.
+    """
+    is_switch = fabric.node_kind == NodeKind.SWITCH
+    below = (level < level[nodes[0]]) & is_switch
+    part = find_parts(fabric.nodes, fabric.link_node[below[fabric.link_node].all(axis=1)])
+    pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
+    pairs = pairs[np.isin(pairs[:, 0], nodes) & below[pairs[:, 1]]]
+    joined = np.unique(np.stack([pairs[:, 0], part[pairs[:, 1]]]), axis=1)
+    joins_parts = np.bincount(joined[0], minlength=fabric.nodes) > 1
+    chassis = find_chassis(fabric, is_switch)
+    lowest = np.full(fabric.nodes + 1, np.iinfo(np.int32).max)
+    np.minimum.at(lowest, chassis[is_switch], level[is_switch])
+    return np.asarray(joins_parts[nodes] | ((chassis[nodes] >= 0) & (lowest[chassis[nodes]] > 1)))

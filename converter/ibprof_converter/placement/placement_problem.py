@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a placement costs: the ranks' traffic, the seats, and the link ends between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.native.kernel_library import Kernels, load_kernels
+from ibprof_converter.placement.slots import Sites
+from ibprof_converter.placement.switch_paths import Paths
+from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
+
+_RAIL_LIMIT = 8
+
+Seats = npt.NDArray[np.uint32]
+"""The seat of each rank: uint32 [rank], all different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """A traffic between ranks, seen from each of them. Ranks that send to each other, either way, are neighbours.
+
+    Attributes:
+        first: uint64 [rank + 1], where the neighbours of each rank begin.
+        rank: uint32 [neighbour].
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Which rails they take depends on
+            those that both hosts are on, of which each set that occurs has a row.
+        row_of_rails: int32 [256], the row of a set of rails, a bit each.
+    """
+
+    first: npt.NDArray[np.uint64]
+    rank: npt.NDArray[np.uint32]
+    sent: npt.NDArray[np.int64]
+    received: npt.NDArray[np.int64]
+    row_of_rails: npt.NDArray[np.int32]
+
+    def volume(self) -> npt.NDArray[np.int64]:
+        """Give the bytes that pass between each rank and each neighbour, both ways: int64 [neighbour]."""
+        both: npt.NDArray[np.int64] = (self.sent[:, 0] + self.received[:, 0]).sum(axis=1)
+        return both
+
+    def owner(self) -> npt.NDArray[np.uint32]:
+        """Give the rank whose neighbour each is: uint32 [neighbour]."""
+        first = self.first.astype(np.int64)
+        count = first[1:] - first[:-1]
+        return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
+
+
+def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray[np.uint8], rails: int) -> Neighbours:
+    """Add a traffic up by pair of ranks, and share it out over the rails.
+
+    Args:
+        demand: the traffic.
+        policy: which rail bytes take, of `rails.POLICIES`.
+        sets_of_rails: uint8, the rails that each host is on, a bit each.
+        rails: number of rails.
+
+    Raises:
+        UsageError: there are more rails than bits.
+        InconsistentError: the traffic does not add up within 63 bits.
+    """
+    if rails > _RAIL_LIMIT:
+        raise UsageError(f"at most {_RAIL_LIMIT} rails, found {rails}")
+    if total_bytes(demand.bytes) >= 1 << 63:
+        raise InconsistentError("the traffic adds up to 2^63 bytes or more")
+    flows = np.flatnonzero((demand.source != demand.destination) & (demand.bytes > 0))
+    source, destination = demand.source[flows].astype(np.int64), demand.destination[flows].astype(np.int64)
+    low, high = np.minimum(source, destination), np.maximum(source, destination)
+    pairs, pair = np.unique(low * demand.ranks + high, return_inverse=True)
+    sets = sorted({int(a & b) for a in np.unique(sets_of_rails) for b in np.unique(sets_of_rails)}, reverse=True)
+    row_of_rails = np.full(256, -1, np.int32)
+    # [pair, from the higher rank or the lower, row, rail]
+    amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
+    for row, number in enumerate(sets):
+        row_of_rails[number] = row
+        # Hosts that no rail joins: all on the first rail, where one of them is not, so that it has no path.
+        usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
+        shares = rail_policies.share_out(
+            policy,
+            np.broadcast_to(usable, (len(flows), rails)),
+            demand.source[flows],
+            demand.destination[flows],
+            demand.bytes[flows],
+            demand.messages[flows],
+        )
+        upwards = (source < destination).astype(np.intp)
+        flat = (pair[shares.flow] * 2 + upwards[shares.flow]) * len(sets) + row
+        np.add.at(amounts.reshape(-1), flat * rails + shares.rail, shares.bytes.astype(np.int64))
+    one, other = np.divmod(pairs, max(demand.ranks, 1))
+    owner, rank = np.concatenate([one, other]), np.concatenate([other, one])
+    sent = np.concatenate([amounts[:, 1], amounts[:, 0]])
+    received = np.concatenate([amounts[:, 0], amounts[:, 1]])
+    order = np.lexsort((rank, owner))
+    return Neighbours(
+        first=np.searchsorted(owner[order], np.arange(demand.ranks + 1)).astype(np.uint64),
+        rank=rank[order].astype(np.uint32),
+        sent=np.ascontiguousarray(sent[order]),
+        received=np.ascontiguousarray(received[order]),
+        row_of_rails=row_of_rails,
+    )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Score:
+    """What placements are compared by, in this order.
+
+    Attributes:
+        lost: bytes that no route takes to where they are to go.
+        max_seconds: the largest time of a link end between switches.
+        squares: the sum of the squares of the times of all.
+    """
+
+    lost: int
+    max_seconds: float
+    squares: float
+
+
+class Problem:
+    """Ranks to be seated, and what their traffic puts on the link ends between switches."""
+
+    def __init__(self, neighbours: Neighbours, sites: Sites, paths: Paths) -> None:
+        self.neighbours = neighbours
+        self.sites = sites
+        self.paths = paths
+        self.ranks = len(neighbours.first) - 1
+        self._kernels: Kernels = load_kernels()
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "first": neighbours.first,
+            "neighbour": neighbours.rank,
+            "sent": neighbours.sent,
+            "received": neighbours.received,
+            "host_of_slot": sites.of_seat,
+            "rails_of_host": sites.rails,
+            "row_of_rails": neighbours.row_of_rails,
+            "group_of_host": sites.group,
+            "group_first": sites.first_seat_of_group,
+            "leaf_of_host": paths.gate,
+            "path_first": paths.first,
+            "path": paths.ends,
+            "seconds_per_byte": paths.seconds_per_byte,
+        }
+        self._keep = arrays  # the C struct points into them
+        self.c = self._kernels.ffi.new(
+            "struct ibp_placement_problem *",
+            {
+                "ranks": self.ranks,
+                "slots": sites.seats,
+                "hosts": len(sites.host),
+                "rails": sites.lid.shape[1],
+                "rows": neighbours.sent.shape[1],
+                "leaves": paths.gates,
+                "ends": len(paths.rail),
+                **{name: self._kernels.pointer(array) for name, array in arrays.items()},
+            },
+        )
+
+    def load(self, seats: Seats) -> npt.NDArray[np.int64]:
+        """Give the bytes that a placement puts on each link end of `paths`: int64 [end]."""
+        load = np.zeros(len(self.paths.rail), np.int64)
+        kernels = self._kernels
+        kernels.lib.ibp_placement_load(self.c, kernels.pointer(seats), kernels.pointer(load))
+        return load
+
+    def score(self, seats: Seats) -> Score:
+        """Judge a placement."""
+        return score_load(self.load(seats), self.paths.seconds_per_byte)
+
+
+def score_load(load: npt.NDArray[np.int64], seconds_per_byte: npt.NDArray[np.float64]) -> Score:
+    """Judge loads of link ends."""
+    seconds = load[:-1] * seconds_per_byte[:-1]
+    return Score(int(load[-1]), float(seconds.max(initial=0.0)), float((seconds * seconds).sum()))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placements compared, as a table."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ibprof.text.quantities import format_seconds, printable
+from ibprof_converter.placement.candidates import LIMITS, Comparison
+
+_ROW_NAMES = {
+    "best": "best found",
+    "given": "as it is",
+    "random": "random, median of 20",
+    "random_best": "random, best of 20",
+}
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """Print what each placement needs on its busiest links.
+
+    Args:
+        console: where to; its markup must be off, since names are anyone's text.
+        comparison: what to print.
+    """
+    best = comparison.rows[0].max_link_seconds
+    table = Table(box=None, pad_edge=False)
+    for column in ("placement", "busiest link between switches", "best is less by", "busiest link of a host"):
+        table.add_column(column, justify="left" if column == "placement" else "right")
+    for row in comparison.rows:
+        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f} %" if row.max_link_seconds and row.name != "best" else ""
+        table.add_row(
+            _ROW_NAMES.get(row.name, row.name),
+            format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
+            gain,
+            format_seconds(row.host_link_seconds),
+        )
+    table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
+    console.print(
+        Text(f"{len(comparison.hosts)} ranks, {comparison.seats} seats on {comparison.free_hosts} hosts to choose from")
+    )
+    console.print(table)
+    found = comparison.found
+    said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
+    if comparison.bound_seconds > 0:
+        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f} % better"
+    console.print(Text(said))
+    for note in (*comparison.notes, LIMITS):
+        console.print(Text(f"note: {printable(note)}"))

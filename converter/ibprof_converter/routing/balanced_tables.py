@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that a fabric could have: shortest routes that share its links evenly, whatever the traffic.
+
+They say what routing alone can change. They are not proven free of deadlock on fabrics with cycles (tori, dragonflies).
+
+Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009: one
+destination after the other, each by the links that the routes so far use least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.tables import ForwardingTables
+
+_FAR = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Link ends between switches: what they are, the switches they join, and their rates; int [end]."""
+
+    number: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    gbps: npt.NDArray[np.float64]
+
+
+def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
+    """Route all CAs anew.
+
+    Args:
+        fabric: the fabric.
+        tables: as they are; what leads to switches stays.
+
+    Returns:
+        Tables of all switches that have one, by shortest routes.
+    """
+    network = Network.index(fabric, tables)
+    ends = _find_ends(network)
+    gates, lids, ports = _find_destinations(network)
+    distance = _measure_distances(len(network.switch_node), ends)
+    sources = np.bincount(gates, minlength=len(network.switch_node)).astype(np.float64)
+    table = tables.port.copy()
+    load = np.zeros(len(ends.number))
+    egress = fabric.link_port.ravel()[ends.number]
+    # Leaf switch after leaf switch: on a tree each then finds all links of the others used alike.
+    for each in np.argsort(gates, kind="stable"):
+        gate, lid = int(gates[each]), int(lids[each])
+        chosen = _route(ends, distance[:, gate], gate, sources, load)
+        block = slice(lid, lid + (1 << int(fabric.port_lmc[fabric.lid_port[lid]])))
+        rows = network.row[ends.source[chosen]]
+        table[rows[rows != NONE], block] = egress[chosen][rows != NONE, np.newaxis]
+        if network.row[gate] != NONE:
+            table[network.row[gate], block] = ports[each]
+    return ForwardingTables(f"{tables.name}, balanced", tables.switch_guid, table)
+
+
+def _find_ends(network: Network) -> _Ends:
+    fabric = network.fabric
+    node = fabric.link_node.ravel()
+    number = np.arange(len(node))
+    source, target = network.switch_of[node], network.switch_of[network.next_node[:-1]]
+    between = (source != NONE) & (target != NONE) & (source != target)
+    gbps = np.repeat(np.nan_to_num(fabric.link_gbps, nan=1.0), 2)
+    return _Ends(number[between], source[between].astype(np.int64), target[between].astype(np.int64), gbps[between])
+
+
+def _find_destinations(
+    network: Network,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Find the CA ports that are cabled to a switch: that switch, the LID, the port of the switch; int64 [port]."""
+    fabric = network.fabric
+    is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
+    end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)
+    gate = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
+    found = np.flatnonzero((gate != NONE) & (fabric.port_lid > 0))
+    return (
+        gate[found].astype(np.int64),
+        fabric.port_lid[found].astype(np.int64),
+        fabric.link_port.ravel()[end[found] ^ 1].astype(np.int64),
+    )
+
+
+def _measure_distances(switches: int, ends: _Ends) -> npt.NDArray[np.int64]:
+    """Count hops between switches: int64 [switch, switch]."""
+    near = np.zeros((switches, switches), np.float32)
+    near[ends.source, ends.target] = 1
+    distance = np.full((switches, switches), _FAR, np.int64)
+    np.fill_diagonal(distance, 0)
+    reached = np.eye(switches, dtype=np.float32)
+    for hops in range(1, switches):
+        reached = (near @ reached > 0).astype(np.float32)
+        new = (reached > 0) & (distance == _FAR)
+        if not new.any():
+            break
+        distance[new] = hops
+    return distance
+
+
+def _route(
+    ends: _Ends,
+    distance: npt.NDArray[np.int64],
+    gate: int,
+    sources: npt.NDArray[np.float64],
+    load: npt.NDArray[np.float64],
+) -> npt.NDArray[np.int64]:
+    """Choose the end that each switch sends to one destination on, and add to `load` what all hosts send there.
+
+    Returns:
+        Indices of ends, one for each switch that reaches the gate.
+    """
+    shorter = np.flatnonzero((distance[ends.source] < _FAR) & (distance[ends.source] == distance[ends.target] + 1))
+    hops = distance[ends.source[shorter]]
+    by_hops = [shorter[hops == each] for each in range(1, int(hops.max(initial=0)) + 1)]
+    # From the destination outwards: the most loaded link that each switch must pass from here on.
+    ahead = np.zeros(len(distance))
+    chosen = []
+    for candidates in by_hops:
+        own = load[candidates] / ends.gbps[candidates]
+        worst = np.maximum(own, ahead[ends.target[candidates]])
+        order = np.lexsort((own, worst, ends.source[candidates]))
+        source = ends.source[candidates][order]
+        first = np.append(True, source[1:] != source[:-1])
+        ahead[source[first]] = worst[order][first]
+        chosen.append(candidates[order[first]])
+    # From the outside in: what the switches farther out send adds up.
+    passing = sources.copy()
+    passing[gate] = 0
+    for each in reversed(chosen):
+        load[each] += passing[ends.source[each]]
+        np.add.at(passing, ends.target[each], passing[ends.source[each]])
+    return np.concatenate(chosen) if chosen else np.zeros(0, np.int64)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One packet's path, hop by hop, as `ibtracert` walks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
+from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One link on a path.
+
+    Attributes:
+        node, egress_port: where the packet leaves.
+        next_node, ingress_port: where it arrives.
+        link, end: the link and its end at `node`; this end is what the packet loads.
+    """
+
+    node: int
+    egress_port: int
+    next_node: int
+    ingress_port: int
+    link: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The hops from a source towards a destination, and how they end."""
+
+    hops: tuple[Hop, ...]
+    reason: Reason
+
+
+def trace(fabric: Fabric, tables: ForwardingTables, source_lid: int, destination_lid: int) -> Path:
+    """Follow the forwarding tables from the port of one LID to the port of another.
+
+    A CA or router sends by the port that owns the source LID, a switch by its table.
+    """
+    network = Network.index(fabric, tables)
+    source, destination = _find_port(fabric, source_lid), _find_port(fabric, destination_lid)
+    if NONE in (source, destination):
+        return Path((), Reason.UNKNOWN_LID)
+    if source == destination:
+        return Path((), Reason.SAME_PORT)
+    hops: list[Hop] = []
+    reason = _walk(network, source, destination, destination_lid, hops)
+    return Path(tuple(hops), reason)
+
+
+def _walk(network: Network, source: int, destination: int, destination_lid: int, hops: list[Hop]) -> Reason:
+    """Add the hops from one port (an index into the fabric's ports) to another, and say how they end."""
+    fabric = network.fabric
+    passed: set[int] = set()
+    node, egress_port = int(fabric.port_node[source]), int(fabric.port_number[source])
+    while True:
+        if network.switch_of[node] != NONE:
+            if node == fabric.port_node[destination]:
+                return Reason.DELIVERED
+            if node in passed:
+                return Reason.LOOP
+            passed.add(node)
+            egress_port, fault = _look_up(network, node, destination_lid)
+            if fault is not None:
+                return fault
+        elif hops:
+            arrived = network.arrives_at[2 * hops[-1].link + hops[-1].end] == destination
+            return Reason.DELIVERED if arrived else Reason.WRONG_END
+        if network.end_at[node, egress_port] == NONE:
+            return Reason.UNKNOWN_PORT
+        hops.append(_cross(fabric, *divmod(int(network.end_at[node, egress_port]), 2)))
+        node = hops[-1].next_node
+
+
+def _find_port(fabric: Fabric, lid: int) -> int:
+    return int(fabric.lid_port[lid]) if 0 <= lid < LIDS else NONE
+
+
+def _look_up(network: Network, node: int, lid: int) -> tuple[int, Reason | None]:
+    """Ask a switch for the egress port of a LID; the second value says why there is none."""
+    row = network.row[network.switch_of[node]]
+    if row == NONE:
+        return 0, Reason.MISSING_TABLE
+    table = network.tables.port[row]
+    port = int(table[lid]) if lid < len(table) else UNREACHABLE
+    if port == UNREACHABLE:
+        return port, Reason.UNREACHABLE
+    return port, Reason.WRONG_END if port == 0 else None
+
+
+def _cross(fabric: Fabric, link: int, end: int) -> Hop:
+    node, port = fabric.link_node[link], fabric.link_port[link]
+    return Hop(int(node[end]), int(port[end]), int(node[1 - end]), int(port[1 - end]), link, end)

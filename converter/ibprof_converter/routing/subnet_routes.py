@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A subnet that can be asked where packets go: the kernels' view of a fabric and its tables."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof.native.kernel_library import load_kernels
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
+from ibprof_converter.fabric.listing import PORTS
+from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.tables import ForwardingTables
+
+Integers = npt.NDArray[np.integer]
+
+TREES_LIMIT = 1 << 28
+"""Bytes of in-trees that are kept; those of 11,664 hosts take 64 MB. Others grow anew each time."""
+
+_HOP = np.dtype([("end", np.int32), ("to", np.int32)])
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The paths of some pairs of LIDs.
+
+    Attributes:
+        offset: int64 [pair + 1]; the ends of pair i are `end[offset[i]:offset[i + 1]]`, none where it does not arrive.
+        end: int32, link ends (2 * link + end) in the order in which they are passed.
+        reason: uint8 [pair], of `Reason`: how each ends.
+    """
+
+    offset: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int32]
+    reason: npt.NDArray[np.uint8]
+
+
+class Routes:
+    """Where the packets of one subnet go. Made once per subnet; whatever is costly is kept.
+
+    A link end is the number 2 * link + end; it stands for what its node sends on the link.
+
+    Attributes:
+        network: the fabric and its tables.
+        switch_node: int32 [switch], nodes that are switches, those with a CA or router first.
+        leaves: how many those are.
+        handle: the kernels' struct ibp_routes.
+    """
+
+    def __init__(self, fabric: Fabric, tables: ForwardingTables) -> None:
+        self.network = Network.index(fabric, tables)
+        self.switch_node, self.leaves = _sort_switches(self.network)
+        self._kernels = load_kernels()
+        self._held: dict[str, npt.NDArray[Any]] = {}
+        self.handle = self._describe()
+
+    def find_paths(self, source_lid: Integers, destination_lid: Integers) -> Paths:
+        """Follow pairs of LIDs hop by hop, at the cost of their hops.
+
+        Args:
+            source_lid, destination_lid: int [pair].
+        """
+        lib, pointer, null = self._kernels.lib, self._kernels.pointer, self._kernels.ffi.NULL
+        source, destination = as_lids(source_lid), as_lids(destination_lid)
+        offset = np.zeros(len(source) + 1, np.uint64)
+        reason = np.zeros(len(source), np.uint8)
+        pairs = (self.handle, pointer(source), pointer(destination), len(source), pointer(offset))
+        check_status(lib.ibp_find_paths(*pairs, null, pointer(reason)))
+        end = np.zeros(int(offset[-1]), np.int32)
+        check_status(lib.ibp_find_paths(*pairs, pointer(end), pointer(reason)))
+        return Paths(offset.astype(np.int64), end, reason)
+
+    def find_upstream(self, end: int, destination_lid: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Find the switches from which packets to some LIDs come over a link end, the one that sends on it included.
+
+        Args:
+            end: a link end of a switch.
+            destination_lid: int [destination].
+
+        Returns:
+            Offsets, int64 [destination + 1], and switches (indices of `switch_node`): those of destination i are
+            `switch[offset[i]:offset[i + 1]]`, none where its packets do not pass the end.
+        """
+        lib, pointer = self._kernels.lib, self._kernels.pointer
+        lid = as_lids(destination_lid)
+        offset = np.zeros(len(lid) + 1, np.uint64)
+        switch = np.zeros(max(len(lid), 64), np.int32)
+        while True:
+            arguments = (self.handle, end, pointer(lid), len(lid), pointer(offset), pointer(switch), len(switch))
+            count = lib.ibp_find_upstream(*arguments)
+            check_status(min(count, 0))
+            if count <= len(switch):
+                return offset.astype(np.int64), switch[:count]
+            switch = np.zeros(count, np.int32)
+
+    @cached_property
+    def trees(self) -> Any:
+        """The in-trees of all destinations, the kernels' struct ibp_trees: what a matrix runs down."""
+        lib, ffi = self._kernels.lib, self._kernels.ffi
+        trees = lib.ibp_trees_new(self.handle, TREES_LIMIT, count_threads())
+        return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
+
+    def _describe(self) -> Any:
+        """Give C the subnet; `_held` keeps what it points at."""
+        network, pointer = self.network, self._kernels.pointer
+        fabric, switches = network.fabric, len(self.switch_node)
+        switch_of = np.full(fabric.nodes, NONE, np.int32)
+        switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
+        # Behind the last link end and the last port is `NONE`, here as in the network.
+        to = switch_of[network.next_node]
+        to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
+        hop = np.zeros((switches, PORTS), _HOP)
+        hop["end"] = network.end_at[self.switch_node]
+        hop["to"] = to[hop["end"]]
+        width = int(np.flatnonzero((hop["end"] != NONE).any(axis=0)).max(initial=0)) + 1
+        is_switch = switch_of[fabric.port_node] != NONE
+        first = np.zeros(len(fabric.port_node), _HOP)
+        first["end"] = np.where(is_switch, NONE, network.end_at[fabric.port_node, fabric.port_number])
+        first["to"] = to[first["end"]]
+        row_of = network.row[network.switch_of[self.switch_node]]
+        end_switch = switch_of[fabric.link_node.ravel()]
+        into_end = np.flatnonzero((end_switch != NONE) & (to[:-1] != NONE) & (to[:-1] < switches)).astype(np.int32)
+        into_end = into_end[np.argsort(to[into_end], kind="stable")]
+        held = {
+            "egress": self._transpose(row_of),
+            "has_table": (row_of != NONE).astype(np.uint8),
+            "hop": np.ascontiguousarray(hop[:, :width]),
+            "lid_port": fabric.lid_port,
+            "port_switch": switch_of[fabric.port_node],
+            "first": first,
+            "into": np.searchsorted(to[into_end], np.arange(switches + 1)).astype(np.uint32),
+            "into_end": into_end,
+            "end_switch": end_switch,
+        }
+        routes = self._kernels.ffi.new("struct ibp_routes *")
+        routes.switches, routes.leaves, routes.width = switches, self.leaves, width
+        routes.lids, routes.ends, routes.ports = network.tables.port.shape[1], 2 * fabric.links, len(fabric.port_node)
+        for name, array in held.items():
+            setattr(routes, name, pointer(array))
+        self._held = held
+        return routes
+
+    def _transpose(self, row_of: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+        table = np.ascontiguousarray(self.network.tables.port)
+        egress = np.empty((table.shape[1], len(row_of)), np.uint8)
+        pointer = self._kernels.pointer
+        row_of = np.ascontiguousarray(row_of)
+        self._kernels.lib.ibp_transpose_tables(
+            pointer(table), table.shape[1], pointer(row_of), len(row_of), pointer(egress)
+        )
+        return egress
+
+
+def as_lids(lid: Integers) -> npt.NDArray[np.int32]:
+    """Give LIDs as the kernels take them: what is no LID becomes 0, which belongs to no port."""
+    return np.where((lid >= 0) & (lid < LIDS), lid, 0).astype(np.int32)
+
+
+def count_threads() -> int:
+    """Give the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def check_status(status: int) -> None:
+    """Raise what a kernel's status stands for.
+
+    Raises:
+        InconsistentError: the bytes do not add up within 64 bits.
+        MemoryError: there is not enough.
+    """
+    if status == -errno.EOVERFLOW:
+        raise InconsistentError("the traffic adds up to more than 2^64 - 1 bytes")
+    if status == -errno.ENOMEM:
+        raise MemoryError
+    if status:
+        raise ValueError(f"a kernel was called wrongly: {os.strerror(-status)}")
+
+
+def _sort_switches(network: Network) -> tuple[npt.NDArray[np.int32], int]:
+    """Give all switches, those with a CA or router first, and how many of these there are."""
+    node = network.fabric.link_node
+    is_switch = network.switch_of[node] != NONE
+    is_leaf = np.zeros(network.fabric.nodes, np.bool_)
+    is_leaf[node[is_switch & ~is_switch[:, ::-1]]] = True
+    order = np.argsort(~is_leaf[network.switch_node], kind="stable")
+    return network.switch_node[order], int(is_leaf.sum())

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From switches, hosts and cables to a Fabric and its tables: what all generators have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.fabric.listing import LAST_UNICAST_LID
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+
+SWITCH_GUID = 0x0002_C902_0000_0000
+HOST_GUID = 0x0002_C903_0000_0000
+_GUID_STEP = 16
+_RAIL_STEP = 1 << 28
+
+LARGEST_PORT = 254
+
+Cables = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A fabric that was made up, and its tables."""
+
+    fabric: Fabric
+    tables: ForwardingTables
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a generator decides.
+
+    Attributes:
+        name: of the fabric: how it was asked for.
+        switch_name: a name for each switch.
+        host_switch, host_port: int [host], the switch and the port of it that each host is cabled to.
+        cable: int [cable, 4], switch, port, switch, port.
+        egress: uint8 [switch, host], the port that a switch sends a host's packets out of.
+    """
+
+    name: str
+    switch_name: list[str]
+    host_switch: npt.NDArray[np.integer]
+    host_port: npt.NDArray[np.integer]
+    cable: Cables
+    egress: npt.NDArray[np.uint8]
+
+
+def build(plan: Plan, gbps: float | npt.NDArray[np.float64], rail: int) -> Generated:
+    """Number nodes, ports and LIDs.
+
+    Hosts have the LIDs from 1 on, in their order, then come the switches, if there are so many unicast LIDs; a switch's
+    table leads to hosts and to itself alone. Several rails differ by their GUIDs, and have the same hosts.
+
+    Args:
+        plan: what is to be built.
+        gbps: data rate of all links, or float64 [cable + host], of each cable and then of each host's link.
+        rail: number of the subnet.
+
+    Raises:
+        UsageError: there are more hosts than LIDs, or more ports on a switch than one can have.
+    """
+    switches, hosts = len(plan.switch_name), len(plan.host_switch)
+    if hosts > LAST_UNICAST_LID:
+        raise UsageError(
+            f"{plan.name}: {hosts} hosts are more than the {LAST_UNICAST_LID} that have a LID in one subnet"
+        )
+    host_nodes = switches + np.arange(hosts)
+    node = np.concatenate([plan.cable[:, [0, 2]], np.stack([plan.host_switch, host_nodes], axis=1)])
+    port = np.concatenate([plan.cable[:, [1, 3]], np.stack([plan.host_port, np.ones(hosts, np.int64)], axis=1)])
+    if port.max(initial=0) > LARGEST_PORT:
+        raise UsageError(f"{plan.name}: a switch would need {port.max()} ports, and {LARGEST_PORT} is the limit")
+    swapped = (node[:, 0] > node[:, 1]) | ((node[:, 0] == node[:, 1]) & (port[:, 0] > port[:, 1]))
+    node[swapped], port[swapped] = node[swapped, ::-1], port[swapped, ::-1]
+    order = np.lexsort((port[:, 0], node[:, 0]))
+    guid = np.concatenate(
+        [
+            SWITCH_GUID + rail * _RAIL_STEP + _GUID_STEP * np.arange(switches, dtype=np.uint64),
+            HOST_GUID + rail * _RAIL_STEP + _GUID_STEP * np.arange(hosts, dtype=np.uint64),
+        ]
+    ).astype(np.uint64)
+    lid = np.concatenate([hosts + 1 + np.arange(switches), 1 + np.arange(hosts)])
+    addressed = np.flatnonzero(lid <= LAST_UNICAST_LID)
+    is_switch = np.arange(switches + hosts) < switches
+    digits = len(str(hosts))
+    fabric = Fabric(
+        name=plan.name,
+        node_guid=guid,
+        node_kind=np.where(is_switch, NodeKind.SWITCH, NodeKind.CA).astype(np.uint8),
+        node_name=(*plan.switch_name, *(f"host{host + 1:0{digits}} HCA-{rail + 1}" for host in range(hosts))),
+        system_guid=guid,
+        link_node=node[order].astype(np.int32),
+        link_port=port[order].astype(np.int32),
+        link_gbps=np.broadcast_to(np.asarray(gbps, np.float64), len(order))[order],
+        port_node=addressed.astype(np.int32),
+        port_number=np.where(is_switch, 0, 1)[addressed].astype(np.int32),
+        port_guid=np.where(is_switch, guid, guid + np.uint64(1))[addressed],
+        port_lid=lid[addressed].astype(np.int32),
+        port_lmc=np.zeros(len(addressed), np.int32),
+        lmc_told=True,
+    )
+    table = np.full((switches, min(hosts + switches, LAST_UNICAST_LID) + 1), UNREACHABLE, np.uint8)
+    table[:, 1 : hosts + 1] = plan.egress
+    own = lid[:switches]
+    known = own < table.shape[1]
+    table[np.flatnonzero(known), own[known]] = 0
+    return Generated(fabric, ForwardingTables(plan.name, guid[:switches], table))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dragonflies: groups of switches that are all cabled to one another, groups joined by global cables; minimal routes.
+
+Source: J. Kim, W. J. Dally, S. Scott, D. Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+
+Indices = npt.NDArray[np.int64]
+
+
+def generate_dragonfly(
+    name: str,
+    switches_each: int,
+    hosts_each: int,
+    globals_each: int,
+    groups: int | None = None,
+    gbps: float = 100.0,
+    rail: int = 0,
+) -> Generated:
+    """Make a dragonfly. Routes are local cable, global cable, local cable, each if it is needed.
+
+    Global cable k of group i, of switch k // h, leads to group i + 1 + k modulo the number of groups, and so round and
+    round as long as there is one for each other group; a destination's switch chooses among the rounds.
+
+    Args:
+        name: how it was asked for.
+        switches_each: a, switches of a group.
+        hosts_each: p, hosts of a switch.
+        globals_each: h, global cables of a switch.
+        groups: g; None: the most that can be joined directly, a * h + 1.
+        gbps: of each link, one direction.
+        rail: number of the rail.
+
+    Raises:
+        UsageError: the numbers are no dragonfly.
+    """
+    a, p, h = switches_each, hosts_each, globals_each
+    g = a * h + 1 if groups is None else groups
+    if min(a, p, h) < 1 or not 2 <= g <= a * h + 1:
+        raise UsageError(
+            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each with a cable to each"
+        )
+    rounds = a * h // (g - 1)
+    switches = a * g
+    group, place = np.divmod(np.arange(switches), a)
+    # A switch's cables within its group: the ports behind those of its hosts, in the order of the other switches.
+    local_port = np.full((a, a), 0)
+    for one in range(a):
+        others = [other for other in range(a) if other != one]
+        local_port[one, others] = p + 1 + np.arange(a - 1)
+    pairs = np.array([(one, other) for one in range(a) for other in range(one + 1, a)]).reshape(-1, 2)
+    local = [
+        np.stack([i * a + one, local_port[one, other], i * a + other, local_port[other, one]], axis=1)
+        for i in range(g)
+        for one, other in [pairs.T]
+    ]
+    k = np.arange(rounds * (g - 1))
+    offset, turn = 1 + k % (g - 1), k // (g - 1)
+    back = turn * (g - 1) + (g - offset) - 1
+    i = np.repeat(np.arange(g), len(k))
+    to = (i + np.tile(offset, g)) % g
+    near, far = np.tile(k, g), np.tile(back, g)
+    joined = np.stack([i * a + near // h, p + a + near % h, to * a + far // h, p + a + far % h], axis=1)
+    joined = joined[i < to]
+    egress_to = _route(a, p, h, g, rounds, group, place, local_port)
+    host = np.arange(switches * p)
+    home, own = host // p, 1 + host % p
+    egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], own, egress_to[:, home])
+    names = [f"g{i + 1}-s{s + 1}" for i, s in zip(group.tolist(), place.tolist(), strict=True)]
+    return build(Plan(name, names, home, own, np.concatenate([*local, joined]), egress.astype(np.uint8)), gbps, rail)
+
+
+def _route(a: int, p: int, h: int, g: int, rounds: int, group: Indices, place: Indices, local_port: Indices) -> Indices:
+    """Give the port that leads from each switch to each: int [switch, switch]."""
+    offset = (group[np.newaxis] - group[:, np.newaxis]) % g
+    cable = (place[np.newaxis] % rounds) * (g - 1) + offset - 1
+    gate = np.where(offset > 0, cable // h, 0)
+    at_gate = gate == place[:, np.newaxis]
+    to_gate = local_port[place[:, np.newaxis], gate]
+    within = local_port[place[:, np.newaxis], place[np.newaxis]]
+    return np.asarray(np.where(offset == 0, within, np.where(at_gate, p + a + cable % h, to_gate)))

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tori of any dimensions, routed in the order of their dimensions, the shorter way round each.
+
+Source: W. J. Dally, B. Towles, "Principles and Practices of Interconnection Networks", 2004, section 8.4.2 (e-cube).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ibprof.errors import UsageError
+from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+
+
+def generate_torus(name: str, sizes: Sequence[int], hosts_each: int, gbps: float = 100.0, rail: int = 0) -> Generated:
+    """Make a torus. A ring of two switches has one cable.
+
+    Ports of a switch: hosts from 1 on, then for each dimension the cable to the next switch, then to the one before.
+    Half way round a ring of even size packets go on to the next switch.
+
+    Args:
+        name: how it was asked for.
+        sizes: of the dimensions; the last counts fastest.
+        hosts_each: hosts on each switch.
+        gbps: of each link, one direction.
+        rail: number of the rail.
+
+    Raises:
+        UsageError: the numbers are no torus.
+    """
+    if not sizes or min(sizes) < 2 or hosts_each < 1:
+        raise UsageError(f"{name}: expected dimensions of 2 or more, and hosts on each switch from 1")
+    switches = prod(sizes)
+    place = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
+    egress_to = np.zeros((switches, switches), np.int64)
+    cables = []
+    # The first dimension that differs decides; so the last one is looked at first, and overwritten.
+    for dimension in reversed(range(len(sizes))):
+        size = sizes[dimension]
+        onward, back = hosts_each + 1 + 2 * dimension, hosts_each + 2 + 2 * dimension
+        ahead = (place[np.newaxis, :, dimension] - place[:, np.newaxis, dimension]) % size
+        egress_to = np.where(ahead == 0, egress_to, np.where((2 * ahead <= size), onward, back))
+        neighbour = place.copy()
+        neighbour[:, dimension] = (place[:, dimension] + 1) % size
+        other = np.ravel_multi_index(tuple(neighbour.T), sizes)
+        own = np.arange(switches)
+        if size == 2:
+            own, other = own[place[:, dimension] == 0], other[place[:, dimension] == 0]
+        ports = np.full(len(own), onward), np.full(len(own), onward if size == 2 else back)
+        cables.append(np.stack([own, ports[0], other, ports[1]], axis=1))
+    host = np.arange(switches * hosts_each)
+    home = host // hosts_each
+    local = 1 + host % hosts_each
+    egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], local, egress_to[:, home])
+    names = ["sw" + "-".join(map(str, coordinates)) for coordinates in place.tolist()]
+    return build(Plan(name, names, home, local, np.concatenate(cables), egress.astype(np.uint8)), gbps, rail)

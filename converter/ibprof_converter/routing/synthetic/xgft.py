@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fat-trees: XGFT(h; m; w), with parallel cables too (PGFT), and k-ary n-trees; routed d-mod-k.
+
+Level 0 is the hosts. A node of level l has w[l+1] parents, p[l+1] cables to each, and m[l] children.
+
+Source: S. R. Öhring et al., "On Generalized Fat Trees", IPPS 1995 (XGFT); F. Petrini, M. Vanneschi, "k-ary n-trees",
+IPPS 1997; E. Zahavi, "D-Mod-K Routing Providing Non-Blocking Traffic for Shift Permutations on Real Life Fat Trees",
+CCIT report 776, Technion, 2010 (PGFT, d-mod-k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+
+Indices = npt.NDArray[np.int64]
+
+
+def generate_xgft(
+    name: str,
+    children: Sequence[int],
+    parents: Sequence[int],
+    parallel: Sequence[int] = (),
+    gbps: float = 100.0,
+    rail: int = 0,
+) -> Generated:
+    """Make a fat-tree.
+
+    Args:
+        name: how it was asked for.
+        children: m, from level 1 up.
+        parents: w, of the nodes below, from those of hosts (1) up.
+        parallel: p, cables between a node and each of its parents; none: 1 everywhere.
+        gbps: of each link, one direction.
+        rail: number of the rail.
+
+    Raises:
+        UsageError: the numbers are no fat-tree whose hosts have one link.
+    """
+    m, w, p = list(children), list(parents), list(parallel or [1] * len(children))
+    if not m or not len(m) == len(w) == len(p) or min(*m, *w, *p) < 1 or w[0] * p[0] != 1:
+        raise UsageError(f"{name}: expected as many numbers for each level, all from 1, and 1 parent for a host")
+    height, hosts = len(m), prod(m)
+    counts = [prod(m[level:]) * prod(w[:level]) for level in range(1, height + 1)]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    host = np.arange(hosts)
+    egress = np.zeros((first[-1], hosts), np.uint8)
+    cables = []
+    for level in range(1, height + 1):
+        switch = np.arange(counts[level - 1])
+        below, width = prod(m[:level]), prod(w[:level])
+        down_ports = m[level - 1] * p[level - 1]
+        down = 1 + _down(host, level, m, w, p)
+        up = down
+        if level < height:
+            spread = w[level] * p[level]
+            up = 1 + down_ports + host // width % spread
+            cables.append(_cable_up(switch, int(first[level - 1]), int(first[level]), level, m, w, p))
+        # A switch is its ancestors' coordinates (x) times the number of its twins (y) plus its place among them.
+        is_below = (host // below)[np.newaxis] == (switch // width)[:, np.newaxis]
+        egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
+    digits = len(str(max(counts)))
+    return build(
+        Plan(
+            name=name,
+            switch_name=[f"L{level + 1}-{n + 1:0{digits}}" for level, count in enumerate(counts) for n in range(count)],
+            host_switch=host // m[0],
+            host_port=1 + host % m[0],
+            cable=np.concatenate(cables) if cables else np.zeros((0, 4), np.int64),
+            egress=egress,
+        ),
+        gbps,
+        rail,
+    )
+
+
+def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail: int = 0) -> Generated:
+    """Make a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
+
+    Raises:
+        UsageError: it is none.
+    """
+    return generate_xgft(name, [arity] * levels, [1] + [arity] * (levels - 1), (), gbps, rail)
+
+
+def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
+    """Give the port down, from 0, at a switch of some level above each host: child, then which of the cables to it."""
+    child = host // prod(m[: level - 1]) % m[level - 1]
+    cable = host // prod(w[: level - 1]) % (w[level - 1] * p[level - 1]) // w[level - 1]
+    return np.asarray(child + m[level - 1] * cable)
+
+
+def _cable_up(
+    switch: Indices, first: int, first_above: int, level: int, m: list[int], w: list[int], p: list[int]
+) -> Indices:
+    """Cable all switches of a level to their parents: int [cable, 4]."""
+    width, spread = prod(w[:level]), w[level] * p[level]
+    place, up = np.repeat(switch, spread), np.tile(np.arange(spread), len(switch))
+    x, y = place // width, place % width
+    parent, cable = up % w[level], up // w[level]
+    above = x // m[level] * (width * w[level]) + parent * width + y
+    own_port = 1 + m[level - 1] * p[level - 1] + up
+    return np.stack([first + place, own_port, first_above + above, 1 + x % m[level] + m[level] * cable], axis=1)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read forwarding tables in whichever format a file has, and find the file that belongs to a list of links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_packing
+from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
+from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
+from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
+from ibprof_converter.routing.table_cache import CachePlace
+from ibprof_converter.routing.tables import ForwardingTables
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """A format of forwarding tables: its name, how it is told from others, how it is read."""
+
+    name: str
+    recognise: Callable[[bytes], bool]
+    parse: Callable[[str | PathLike[str], bytes], ForwardingTables]
+
+
+TABLE_FORMATS = (
+    TableFormat("ibdiagnet's or OpenSM's .fdbs", looks_like_fdbs, parse_fdbs),
+    TableFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
+)
+
+# How the tools end the line of an entry.
+_WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
+
+
+def read_tables(path: str | PathLike[str]) -> ForwardingTables:
+    """Read forwarding tables; the format is told by the content of the file, not by its name. Big ones are kept.
+
+    Raises:
+        InputError: the file is in no known format, or not what its format asks for.
+    """
+    place = CachePlace.of(path)
+    kept = place.load(path) if place else None
+    if kept is not None:
+        return kept
+    tables = _read_tables(path)
+    # A file that was written to meanwhile has another place by now.
+    if place is not None and CachePlace.of(path) == place:
+        place.keep(tables)
+    return tables
+
+
+def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
+    data = read_dump(path)
+    table_format = find_table_format(data)
+    if table_format is None:
+        known = ", ".join(each.name for each in TABLE_FORMATS)
+        raise InputError(
+            path, 1, f"forwarding tables in one of the forms {known}", quote_found(data.split(b"\n", 1)[0])
+        )
+    tables = table_format.parse(path, data)
+    _check_end(path, data)
+    return tables
+
+
+def _check_end(path: str | PathLike[str], data: bytes) -> None:
+    """Refuse a dump that ends within an entry's line: what was to follow is missing too."""
+    begin = data.rfind(b"\n") + 1
+    last = data[begin:]
+    if last.startswith(b"0x") and not _WHOLE.search(last):
+        line = data.count(b"\n", 0, begin) + 1
+        raise InputError(path, line, "a whole line at the end of the dump", quote_found(last))
+
+
+def find_table_format(data: bytes) -> TableFormat | None:
+    """Tell by the beginning of a file in which format it has tables; None when it has none."""
+    if looks_like_adaptive(data):
+        return None
+    return next((each for each in TABLE_FORMATS if each.recognise(data)), None)
+
+
+def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
+    """Find the tables that belong to a list of links by name: the file of the same stem beside it, plain, .gz or .xz.
+
+    OpenSM's `opensm-subnet.lst` has its tables in `opensm.fdbs`.
+    """
+    stem = strip_packing(lst_path)
+    stem = stem.removesuffix(".lst").removesuffix(".db_csv")
+    return find_sibling(lst_path, f"{'opensm' if stem == 'opensm-subnet' else stem}.fdbs")

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-to-all over all hosts of a fabric, put on its links as what it is, a matrix of equals.
+
+As flows, 11,664 hosts are 136 million rows; so, next to nothing. It gives what the flows would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic import rail_policies as rails
+from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.patterns import as_rank_traffic
+from ibprof_converter.traffic.placed_traffic import NO_COMMON_RAIL, describe_rails, note_incomplete, place_traffic
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic, total_bytes
+
+_FLOWS = 1 << 21
+"""Flows that are made together."""
+
+_Rows = npt.NDArray[np.intp]
+
+
+def load_everyone(
+    text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None
+) -> tuple[Traffic, Loads]:
+    """Send `size` bytes from each host to each other one, along the forwarding tables of the rails.
+
+    Args:
+        text: the pattern, as given by the user.
+        size: bytes a pair.
+        hosts: of the fabrics.
+        subnets: the rails.
+        policy: `--rails`; None: `split`.
+
+    Returns:
+        The traffic, its flows in parts, and what it puts on links.
+
+    Raises:
+        UsageError: the policy wants a rail that was not given.
+    """
+    policy = policy or rails.SPLIT
+    by_rail = [np.zeros((subnet.fabric.links, 2, 1), np.uint64) for subnet in subnets]
+    unrouted: dict[str, int] = {}
+    routed = incomplete = 0
+    for source, destination, usable in _pair_up(hosts):
+        pairs = len(source) * len(destination) - len(np.intersect1d(source, destination))
+        if not usable.any() and pairs * size:
+            unrouted[NO_COMMON_RAIL] = unrouted.get(NO_COMMON_RAIL, 0) + pairs * size
+        incomplete += pairs if usable.any() and not usable.all() else 0
+        for rail, share in _share_out(policy, usable, size):
+            matrix = np.broadcast_to(np.uint64(share), (len(source), len(destination)))
+            loads = spread_matrix(subnets[rail].routes, hosts.lid[source, rail], hosts.lid[destination, rail], matrix)
+            by_rail[rail] += loads.bytes
+            routed += total_bytes(loads.routed)
+            for reason, amount in loads.unrouted.items():
+                unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
+    count = len(hosts.name)
+    loads_of_all = Loads(
+        by_rail=tuple(by_rail),
+        groups=((ALL, ALL),),
+        bytes_total=size * count * (count - 1),
+        bytes_routed=routed,
+        bytes_on_host=0,
+        bytes_unrouted=unrouted,
+    )
+    traffic = _describe(text, hosts, len(subnets), policy, incomplete)
+    fabrics = [subnet.fabric for subnet in subnets]
+    return replace(traffic, in_parts=partial(_make_parts, text, size, hosts, fabrics, policy)), loads_of_all
+
+
+def _make_parts(text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str) -> Iterator[Traffic]:
+    """Make the flows, those of some senders at a time."""
+    everyone = np.arange(len(hosts.name), dtype=np.int32)
+    for begin in range(0, len(everyone), senders := max(_FLOWS // len(everyone), 1)):
+        some = everyone[begin : begin + senders]
+        source, destination = np.repeat(some, len(everyone)), np.tile(everyone, len(some))
+        demand = as_rank_traffic(
+            text, source[source != destination], destination[source != destination], size, len(everyone)
+        )
+        yield place_traffic(demand, hosts, fabrics, None, policy)
+
+
+def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
+    """Give the pairs of hosts by the rails that both are on: sources, destinations, bool [rail]."""
+    present, kind = np.unique(hosts.lid != NO_LID, axis=0, return_inverse=True)
+    rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
+    for one, other in product(range(len(present)), repeat=2):
+        yield rows[one], rows[other], present[one] & present[other]
+
+
+def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
+    """Give the rails that the bytes of such a pair take, and how many take each."""
+    if usable.any():
+        rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
+        shares = rails.share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)
+        yield from zip(shares.rail.tolist(), shares.bytes.tolist(), strict=True)
+
+
+def _describe(text: str, hosts: Hosts, count: int, policy: str, incomplete: int) -> Traffic:
+    nothing = np.zeros(0, np.int32)
+    return Traffic(
+        rail=nothing,
+        source_lid=nothing,
+        destination_lid=nothing,
+        bytes=np.zeros(0, np.uint64),
+        region=nothing,
+        operation=nothing,
+        source_rank=nothing,
+        destination_rank=nothing,
+        regions=(ALL,),
+        operations=(ALL,),
+        on_host_bytes=0,
+        unplaced={},
+        rail_source=describe_rails(policy, count),
+        origin=text,
+        rank_lid=hosts.lid,
+        notes=note_incomplete(incomplete),
+    )

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic becomes loads of link ends, on every rail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.routing.spread import spread
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic, total_bytes
+
+UNKNOWN_PORT = "port is not in the fabric"
+
+Group = tuple[str, str]
+"""Region and operation; `ALL` for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """What a traffic puts on the links of all rails.
+
+    bytes_total = bytes_routed + bytes_on_host + the bytes that were not routed, always.
+
+    Attributes:
+        by_rail: for each rail uint64 [link, end, group]: what the node at that end sends on the link.
+        groups: what each group is; one `(ALL, ALL)` when nothing is told apart.
+        bytes_total: of the traffic.
+        bytes_routed: that arrived over links. For port counters: that were counted on links of the fabric.
+        bytes_on_host: that load no link.
+        bytes_unrouted: reason -> bytes.
+        jobs: the job of each group; empty where there is but one job.
+    """
+
+    by_rail: tuple[npt.NDArray[np.uint64], ...]
+    groups: tuple[Group, ...]
+    bytes_total: int
+    bytes_routed: int
+    bytes_on_host: int
+    bytes_unrouted: dict[str, int]
+    jobs: tuple[str, ...] = ()
+
+
+def load_links(
+    traffic: Traffic, subnets: Sequence[Subnet], by_region: bool = False, by_operation: bool = False
+) -> Loads:
+    """Send each flow along the forwarding tables of its rail. Several jobs are always told apart.
+
+    Args:
+        traffic: the flows.
+        subnets: the rails.
+        by_region, by_operation: what to tell apart.
+    """
+    grouping = _group(traffic, by_region, by_operation)
+    unrouted = dict(traffic.unplaced)
+    by_rail = []
+    routed = 0
+    on_host = traffic.on_host_bytes
+    for rail, subnet in enumerate(subnets):
+        here = traffic.rail == rail if len(subnets) > 1 else slice(None)
+        loads = spread(
+            subnet.routes,
+            traffic.source_lid[here],
+            traffic.destination_lid[here],
+            traffic.bytes[here],
+            grouping.of_flow[here],
+            len(grouping.names),
+        )
+        by_rail.append(loads.bytes)
+        routed += total_bytes(loads.routed)
+        on_host += loads.same_port
+        for reason, amount in loads.unrouted.items():
+            unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
+    return Loads(
+        by_rail=tuple(by_rail),
+        groups=grouping.names,
+        jobs=grouping.jobs,
+        bytes_total=total_bytes(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unplaced.values()),
+        bytes_routed=routed,
+        bytes_on_host=on_host,
+        bytes_unrouted=unrouted,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grouping:
+    """How flows are told apart: names of the groups, their jobs as in `Loads`, and int32 [flow], the group of each."""
+
+    names: tuple[Group, ...]
+    jobs: tuple[str, ...]
+    of_flow: npt.NDArray[np.int32]
+
+
+def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> _Grouping:
+    """Number the (job, region, operation) that occur, in the order of their names' numbers."""
+    several = len(traffic.jobs) > 1
+    if not (by_region or by_operation or several) or not len(traffic.bytes):
+        jobs = (ALL,) if several else ()
+        return _Grouping(((ALL, ALL),), jobs, np.broadcast_to(np.int32(0), len(traffic.bytes)))
+    regions, operations = len(traffic.regions), len(traffic.operations)
+    job = traffic.job.astype(np.int64) if several else np.int64(0)
+    region = traffic.region.astype(np.int64) if by_region else np.int64(0)
+    operation = traffic.operation.astype(np.int64) if by_operation else np.int64(0)
+    keys, group = np.unique((job * regions + region) * operations + operation, return_inverse=True)
+    names = tuple(
+        (
+            traffic.regions[key // operations % regions] if by_region else ALL,
+            traffic.operations[key % operations] if by_operation else ALL,
+        )
+        for key in keys.tolist()
+    )
+    jobs = tuple(traffic.jobs[key // (regions * operations)] for key in keys.tolist()) if several else ()
+    return _Grouping(names, jobs, np.broadcast_to(group, len(traffic.bytes)).astype(np.int32))
+
+
+def match_counters(
+    counters: PortCounters, fabrics: Sequence[Fabric]
+) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[npt.NDArray[np.bool_], ...], npt.NDArray[np.bool_]]:
+    """Find the link ends that ports are; a GUID may be that of the node or of the port.
+
+    Returns:
+        For each rail what was counted, uint64 [link, end], and whether it was, bool [link, end]; and which counters
+        are of a port that has a link, bool [counter].
+    """
+    counted, known = [], []
+    matched = np.zeros(len(counters.bytes), bool)
+    wanted = list(zip(counters.node_guid.tolist(), counters.port.tolist(), strict=True))
+    for fabric in fabrics:
+        numbers = fabric.link_port.ravel().tolist()
+        nodes = fabric.link_node.ravel()
+        ends = dict(zip(zip(_port_guids(fabric), numbers, strict=True), range(len(numbers)), strict=True))
+        ends |= dict(zip(zip(fabric.node_guid[nodes].tolist(), numbers, strict=True), range(len(numbers)), strict=True))
+        end = np.array([ends.get(key, -1) for key in wanted], np.intp)
+        here = (end >= 0) & ~matched
+        sums, seen = np.zeros(2 * fabric.links, np.uint64), np.zeros(2 * fabric.links, np.bool_)
+        np.add.at(sums, end[here], counters.bytes[here])
+        seen[end[here]] = True
+        counted.append(sums.reshape(-1, 2))
+        known.append(seen.reshape(-1, 2))
+        matched |= here
+    return tuple(counted), tuple(known), matched
+
+
+def _port_guids(fabric: Fabric) -> list[int]:
+    """Give the PORT GUID of each link end; of a switch it is that of its port 0."""
+    guid = dict(
+        zip(
+            zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
+            fabric.port_guid.tolist(),
+            strict=True,
+        )
+    )
+    ends = zip(fabric.link_node.ravel().tolist(), fabric.link_port.ravel().tolist(), strict=True)
+    return [guid.get((node, port), guid.get((node, 0), 0)) for node, port in ends]
+
+
+def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
+    """Put what ports counted on the link ends that they are."""
+    counted, _, matched = match_counters(counters, fabrics)
+    unknown = total_bytes(counters.bytes[~matched])
+    total = total_bytes(counters.bytes)
+    return Loads(
+        by_rail=tuple(each[:, :, np.newaxis] for each in counted),
+        groups=((ALL, ALL),),
+        bytes_total=total,
+        bytes_routed=total - unknown,
+        bytes_on_host=0,
+        bytes_unrouted={UNKNOWN_PORT: unknown} if unknown else {},
+    )

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rails that were measured: what work requests carried, from port to port of the fabrics.
+
+The bytes of each pair of ports are those posted (the verbs source). Work requests know neither both ranks nor the
+operation, so the bytes of two hosts are shared out among the messages that their ranks sent one another in the same
+region, as the source next to the MPI calls saw them; that much is a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile
+from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
+from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
+from ibprof_converter.traffic.rank_placement import Placement, guid_number, lids_by_port_guid
+from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic, total_bytes
+
+MEASURED = "measured (what was posted to queue pairs)"
+
+UNKNOWN_PORT = "port is not in the fabric, or not on the rail of the other end"
+UNATTRIBUTED = "UNATTRIBUTED"
+
+_NO_RAIL = -1
+_NO_HOST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Where the two ends of each pair of ports are; arrays of one length, first the own end, then the remote one.
+
+    Attributes:
+        rail: int32 [pair], `_NO_RAIL` where an end is not in the fabrics, or the two are on different rails.
+        lid: int32 [2, pair], of the fabric.
+        host: int64 [2, pair], index into the profile's hosts, `_NO_HOST` for none.
+    """
+
+    rail: npt.NDArray[np.int32]
+    lid: npt.NDArray[np.int32]
+    host: npt.NDArray[np.int64]
+
+
+def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
+    """Say why the rails of a run are modelled though work requests were seen; None where they are measured."""
+    if why := describe_unmeasured(run):
+        return why
+    ports = lids_by_port_guid(fabrics)
+    if any(guid_number(port.port_guid) in ports for host in run.hosts for port in host.ports):
+        return None
+    return "no port of the run is in the fabric by its GUID"
+
+
+def place_measured(demand: RankTraffic, run: Profile, placement: Placement, fabrics: Sequence[Fabric]) -> Traffic:
+    """Put what work requests carried on the fabrics.
+
+    Args:
+        demand: what ranks sent one another, of the run.
+        run: a run that is measured (`why_not_measured`).
+        placement: where the run's ranks are.
+        fabrics: the rails.
+    """
+    transfers = run.transfers
+    ends = _find_ends(run, fabrics)
+    pair = transfers.pair
+    outward = np.isin(transfers.opcode, OUTWARD_OPCODES)
+    lids, hosts = ends.lid[:, pair], ends.host[:, pair]
+    source_lid, destination_lid = np.where(outward, lids, lids[::-1])
+    source_host, destination_host = np.where(outward, hosts, hosts[::-1])
+    rail = ends.rail[pair]
+    nowhere = rail == _NO_RAIL
+    loop = ~nowhere & (source_lid == destination_lid)
+    on_link = np.flatnonzero(~nowhere & ~loop)
+    flows = _Flows(demand, run)
+    share = flows.share_out(
+        transfers.region[on_link], source_host[on_link], destination_host[on_link], transfers.bytes[on_link]
+    )
+    row = on_link[share.row]
+    operations = demand.operations if UNATTRIBUTED in demand.operations else (*demand.operations, UNATTRIBUTED)
+    found = share.flow >= 0
+    flow = np.where(found, share.flow, 0)
+
+    def of_flow(column: npt.NDArray[np.int32], otherwise: int) -> npt.NDArray[np.int32]:
+        known = column[flow] if len(column) else np.int32(0)
+        return np.where(found, known, np.int32(otherwise)).astype(np.int32)
+
+    lost = total_bytes(transfers.bytes[nowhere])
+    return Traffic(
+        rail=rail[row],
+        source_lid=source_lid[row],
+        destination_lid=destination_lid[row],
+        bytes=share.bytes,
+        region=transfers.region[row],
+        operation=of_flow(demand.operation, operations.index(UNATTRIBUTED)),
+        source_rank=of_flow(demand.source, NO_RANK),
+        destination_rank=of_flow(demand.destination, NO_RANK),
+        regions=demand.regions,
+        operations=operations,
+        on_host_bytes=total_bytes(transfers.bytes[loop]),
+        unplaced={UNKNOWN_PORT: lost} if lost else {},
+        rail_source=MEASURED,
+        origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
+        rank_lid=placement.lid,
+        notes=placement.notes,
+    )
+
+
+# -- ports ------------------------------------------------------------------------------------------------------------
+
+
+def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _Ends:
+    index = PortIndex(run)
+    ports = lids_by_port_guid(fabrics)
+    rails, lids, hosts = [], [], []
+    for pair in run.pairs:
+        own, remote = index.ends(pair)
+        rail, lid = _place_end(own, pair.lid, ports)
+        other_rail, other_lid = _place_end(remote, pair.remote_lid, ports)
+        if remote.port is None and rail != _NO_RAIL:
+            # A port of a host that was not recorded: its LID is one of the same subnet.
+            other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
+        both = rail == other_rail and NO_LID not in (lid, other_lid)
+        rails.append(rail if both else _NO_RAIL)
+        lids.append((lid, other_lid))
+        hosts.append([_NO_HOST if end.host is None else end.host for end in (own, remote)])
+    return _Ends(
+        rail=np.array(rails, np.int32),
+        lid=np.array(lids, np.int32).reshape(-1, 2).T,
+        host=np.array(hosts, np.int64).reshape(-1, 2).T,
+    )
+
+
+def _place_end(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Give the rail and the LID of a port, path bits included; the fabric's LID counts where the run had another."""
+    if end.port is None:
+        return _NO_RAIL, NO_LID
+    rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
+    path = (lid or 0) & ((1 << end.port.lmc) - 1) if end.port.lmc < 8 else 0
+    return rail, base | path if base != NO_LID else NO_LID
+
+
+def _known_lid(pair: PortPair, fabric: Fabric) -> int:
+    lid = pair.remote_lid if pair.remote_lid is not None and pair.remote_lid < LIDS else NO_LID
+    return lid if fabric.lid_node[lid] != NO_NODE else NO_LID
+
+
+# -- ranks and operations ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """Rows shared out over flows; arrays of one length.
+
+    Attributes:
+        row: intp, which row.
+        flow: intp, of the demand; -1 where no flow can have made the bytes.
+        bytes: uint64.
+    """
+
+    row: npt.NDArray[np.intp]
+    flow: npt.NDArray[np.intp]
+    bytes: npt.NDArray[np.uint64]
+
+
+class _Flows:
+    """The flows between ranks, found by region and the hosts of the two ranks."""
+
+    def __init__(self, demand: RankTraffic, run: Profile) -> None:
+        host = np.full(demand.ranks + 1, _NO_HOST, np.int64)
+        for rank in run.ranks:
+            if rank.rank < demand.ranks:
+                host[rank.rank] = rank.host
+        self._hosts = len(run.hosts) + 1
+        key = self._key(demand.region, host[demand.source], host[demand.destination])
+        self._order = np.argsort(key, kind="stable")
+        self._keys = key[self._order]
+        self._bytes = demand.bytes[self._order]
+
+    def _key(self, region: npt.NDArray[np.int32], *hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        key = region.astype(np.int64)
+        for host in hosts:
+            key = key * self._hosts + host + 1
+        return key
+
+    def share_out(
+        self,
+        region: npt.NDArray[np.int32],
+        source_host: npt.NDArray[np.int64],
+        destination_host: npt.NDArray[np.int64],
+        bytes: npt.NDArray[np.uint64],
+    ) -> _Share:
+        """Share the bytes of each row out over the flows of its region and hosts, in proportion; all bytes are kept."""
+        key = self._key(region, source_host, destination_host)
+        begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
+        known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)
+        rows, flows, amounts = [], [], []
+        for row in np.flatnonzero(known).tolist():
+            some = slice(begin[row], end[row])
+            parts = split_in_proportion(int(bytes[row]), self._bytes[some])
+            used = np.flatnonzero(parts)
+            rows.append(np.full(len(used), row, np.intp))
+            flows.append(self._order[some][used])
+            amounts.append(parts[used])
+        alone = np.flatnonzero(~known)
+        return _Share(
+            row=np.concatenate([*rows, alone]),
+            flow=np.concatenate([*flows, np.full(len(alone), -1, np.intp)]),
+            bytes=np.concatenate([*amounts, bytes[alone]]),
+        )
+
+
+def split_in_proportion(total: int, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Cut a total into integer parts in proportion to weights, at least one of which is not 0; they add up to it."""
+    return np.fromiter(_parts(total, weights.tolist()), np.uint64, len(weights))
+
+
+def _parts(total: int, weights: Sequence[int]) -> Iterator[int]:
+    whole, before, given = sum(weights), 0, 0
+    for weight in weights:
+        before += weight
+        # Rounding what all until here have in common keeps the sum exact.
+        upto = total * before // whole
+        yield upto - given
+        given = upto

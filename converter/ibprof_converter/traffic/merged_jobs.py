@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several jobs on one network, each kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, Traffic
+
+
+def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
+    """Put the traffic of several jobs together; flows, ranks and reasons remember their job.
+
+    Args:
+        names: of the jobs; those that are alike get numbers.
+        traffics: one a job, on the same rails.
+    """
+    if len(traffics) == 1:
+        return traffics[0]
+    jobs = _tell_apart(names)
+    first = np.concatenate([[0], np.cumsum([len(traffic.rank_lid) for traffic in traffics])]).tolist()
+    regions, region = _merge_names([(traffic.regions, traffic.region) for traffic in traffics])
+    operations, operation = _merge_names([(traffic.operations, traffic.operation) for traffic in traffics])
+    unplaced: dict[str, int] = {}
+    for traffic in traffics:
+        for reason, amount in traffic.unplaced.items():
+            unplaced[reason] = unplaced.get(reason, 0) + amount
+    notes = [f"job {job}: {note}" for job, traffic in zip(jobs, traffics, strict=True) for note in traffic.notes]
+    if shared := _count_shared_ports(traffics):
+        notes.append(f"{shared} port(s) are used by more than one job")
+
+    def ranks(name: str) -> npt.NDArray[np.int32]:
+        columns = [getattr(traffic, name) for traffic in traffics]
+        moved = [
+            np.where(column == NO_RANK, NO_RANK, column + base) for column, base in zip(columns, first, strict=False)
+        ]
+        return np.concatenate(moved).astype(np.int32)
+
+    return Traffic(
+        rail=np.concatenate([traffic.rail for traffic in traffics]),
+        source_lid=np.concatenate([traffic.source_lid for traffic in traffics]),
+        destination_lid=np.concatenate([traffic.destination_lid for traffic in traffics]),
+        bytes=np.concatenate([traffic.bytes for traffic in traffics]),
+        region=region,
+        operation=operation,
+        source_rank=ranks("source_rank"),
+        destination_rank=ranks("destination_rank"),
+        regions=regions,
+        operations=operations,
+        on_host_bytes=sum(traffic.on_host_bytes for traffic in traffics),
+        unplaced=unplaced,
+        rail_source="; ".join(dict.fromkeys(traffic.rail_source for traffic in traffics)),
+        origin="; ".join(f"job {job}: {traffic.origin}" for job, traffic in zip(jobs, traffics, strict=True)),
+        rank_lid=np.concatenate([traffic.rank_lid for traffic in traffics]),
+        notes=tuple(notes),
+        moved=any(traffic.moved for traffic in traffics),
+        job=np.repeat(np.arange(len(traffics), dtype=np.int32), [len(traffic.bytes) for traffic in traffics]),
+        jobs=jobs,
+        first_rank=tuple(first[:-1]),
+    )
+
+
+def _tell_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Give each job a name of its own: its number where another has the same."""
+    return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
+
+
+def _merge_names(
+    parts: Sequence[tuple[tuple[str, ...], npt.NDArray[np.int32]]],
+) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """Give all names once, and the indices of all flows into them."""
+    merged = tuple(dict.fromkeys(name for names, _ in parts for name in names))
+    number = {name: index for index, name in enumerate(merged)}
+    columns = [np.array([number[name] for name in names], np.int32)[index] for names, index in parts]
+    return merged, np.concatenate(columns).astype(np.int32)
+
+
+def _count_shared_ports(traffics: Sequence[Traffic]) -> int:
+    """Count the ports, by rail and LID, that ranks of several jobs have."""
+    used: dict[tuple[int, int], int] = {}
+    for traffic in traffics:
+        for rail in range(traffic.rank_lid.shape[1]):
+            for lid in np.unique(traffic.rank_lid[:, rail]).tolist():
+                if lid != NO_LID:
+                    used[rail, lid] = used.get((rail, lid), 0) + 1
+    return sum(count > 1 for count in used.values())

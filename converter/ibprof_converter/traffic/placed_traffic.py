@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic between ranks becomes traffic between LIDs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic import rail_policies as rails
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
+from ibprof_converter.traffic.measured_rails import place_measured, why_not_measured
+from ibprof_converter.traffic.patterns import PREFIX
+from ibprof_converter.traffic.rank_placement import FORMS, Placement, place_as_recorded, place_by_rule
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic, choose_rows, total_bytes
+
+NOT_RECORDED = "rank was not recorded, so its host is not known"
+NOT_IN_FABRIC = "host is not in the fabric"
+NO_COMMON_RAIL = "no rail joins the two hosts"
+
+
+def place_traffic(
+    demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, policy: str | None
+) -> Traffic:
+    """Find out which ports the bytes of each rank pair leave and enter by.
+
+    Args:
+        demand: bytes between ranks.
+        hosts: of the fabrics.
+        fabrics: the rails.
+        rule: `--placement`; None: as recorded.
+        policy: `--rails`; None: as measured, where work requests were seen and the ranks are where they ran; else
+            `split`.
+
+    Raises:
+        UsageError: there is no telling where the ranks are, or they do not fit.
+        InputError: the file of the placement is not what it should be.
+    """
+    placement = _place(demand, hosts, fabrics, rule)
+    run = demand.profile
+    unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
+    if run and len(run.transfers.bytes) and rule is None and policy is None and not unmeasured:
+        return place_measured(demand, run, placement, fabrics)
+    on_host, unplaced, usable = _sort_out(demand, placement)
+    reasons = dict(demand.unplaced)
+    for reason, rows in unplaced.items():
+        if amount := total_bytes(demand.bytes[rows]):
+            reasons[reason] = reasons.get(reason, 0) + amount
+    notes = list(placement.notes)
+    if unmeasured:
+        notes.append(f"rails are modelled though work requests were seen: {unmeasured}")
+    on_link = choose_rows(np.logical_or.reduce(usable, axis=1))
+    policy = policy or rails.SPLIT
+    shares = rails.share_out(
+        policy,
+        usable[on_link],
+        demand.source[on_link],
+        demand.destination[on_link],
+        demand.bytes[on_link],
+        demand.messages[on_link],
+    )
+    notes += note_incomplete(int((~usable[on_link].all(axis=1)).sum()))
+    flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
+    source, destination = demand.source[flow], demand.destination[flow]
+    return Traffic(
+        rail=shares.rail,
+        source_lid=placement.lid[source, shares.rail],
+        destination_lid=placement.lid[destination, shares.rail],
+        bytes=shares.bytes,
+        region=demand.region[flow],
+        operation=demand.operation[flow],
+        source_rank=source,
+        destination_rank=destination,
+        regions=demand.regions,
+        operations=demand.operations,
+        on_host_bytes=total_bytes(demand.bytes[on_host]),
+        unplaced=reasons,
+        rail_source=describe_rails(policy, len(fabrics)),
+        origin=demand.origin,
+        rank_lid=placement.lid,
+        notes=tuple(notes),
+        moved=rule is not None,
+    )
+
+
+def describe_rails(policy: str, count: int) -> str:
+    """Say where it comes from which rail bytes take, of so many."""
+    return f"modelled ({policy})" if count > 1 else "single rail"
+
+
+def note_incomplete(flows: int) -> tuple[str, ...]:
+    """Say how many flows have an end that is not on all rails; nothing where there are none."""
+    if not flows:
+        return ()
+    return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
+
+
+def _place(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None) -> Placement:
+    if rule is not None:
+        return place_by_rule(rule, hosts, fabrics, demand.ranks)
+    if demand.profile is not None:
+        return place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
+    if demand.origin.startswith(PREFIX):
+        every = np.arange(demand.ranks, dtype=np.int32)
+        return Placement(host=every, lid=hosts.lid, notes=())
+    raise UsageError(f"{demand.origin} says nothing of hosts: give --placement ({FORMS})")
+
+
+def _sort_out(
+    demand: RankTraffic, placement: Placement
+) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
+    """Tell flows that stay on a host, those that find no port (by reason), and the rails that each other can use."""
+    source, destination = demand.source, demand.destination
+    source_host, destination_host = placement.host[source], placement.host[destination]
+    on_host = (source == destination) | ((source_host == destination_host) & (source_host != NO_HOST))
+    present = placement.lid != NO_LID
+    usable = present[source] & present[destination] & ~on_host[:, None]
+    left = ~on_host & ~usable.any(axis=1)
+    unknown = left & ((source_host == NO_HOST) | (destination_host == NO_HOST))
+    somewhere = present.any(axis=1)
+    absent = left & ~unknown & ~(somewhere[source] & somewhere[destination])
+    return on_host, {NOT_RECORDED: unknown, NOT_IN_FABRIC: absent, NO_COMMON_RAIL: left & ~unknown & ~absent}, usable

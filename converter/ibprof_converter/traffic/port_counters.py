@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port counters as administrators' tools print them: perfquery, ibqueryerrors, ibdiagnet 2's db_csv.
+
+All count what a port has sent since it was last reset, in words of 4 bytes, headers and other jobs' traffic included.
+
+    # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
+    PortXmitData:....................5000015048
+
+    Data Counters for 0x2c90200400008 "leaf2"                                        ibqueryerrors --counters
+       GUID 0x2c90200400008 port 1: [PortXmitData == 1656 (6.469KB)] ...
+
+perfquery names ports by LID, ibqueryerrors by the GUID of the node (`--counters`) or, for adapters, of the port
+(`--data`). Sums over all ports (port 255, `port ALL`) are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os import fspath
+from pathlib import Path
+
+import numpy as np
+
+from ibprof.errors import InputError
+from ibprof_converter.fabric.db_csv import looks_like_db_csv, read_section
+from ibprof_converter.fabric.dump_files import peek_dump, read_dump
+from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
+from ibprof_converter.traffic.traffic_data import PortCounters
+
+_WORD = 4
+_STUCK = (1 << 32) - 1
+"""Counters of 32 bits stay there."""
+
+_PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
+_SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
+_QUERY_ERRORS = re.compile(
+    rb"^\s+GUID 0x([0-9a-f]{1,16}) port ([0-9]{1,3}):.{0,2000}?\[PortXmitData == ([0-9]{1,20}) ", re.MULTILINE
+)
+_ANY_PORT = re.compile(rb"^\s+GUID 0x[0-9a-f]{1,16} port (?:[0-9]+|ALL):", re.MULTILINE)
+
+_SECTION = "PM_INFO"
+
+Sent = dict[tuple[int, int], int]
+"""(GUID or LID, port) -> words sent."""
+
+
+def looks_like_counters(path: Path) -> bool:
+    """Whether a file begins as one of these does."""
+    head = peek_dump(path)
+    return bool(_PERFQUERY.search(head) or _ANY_PORT.search(head) or looks_like_db_csv(head))
+
+
+def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
+    """Read port counters.
+
+    Args:
+        path: the file.
+        fabrics: the rails; LIDs are those of the first.
+
+    Raises:
+        InputError: the file cannot be read, or has no counter of what a port sent.
+    """
+    data = read_dump(path)
+    notes = []
+    if _PERFQUERY.search(data):
+        by_lid, stuck = _read_perfquery(data)
+        sent, strange = _find_nodes(by_lid, fabrics)
+        if strange:
+            notes.append(f"{path}: {strange} LIDs are of no node of the (first) fabric; their counters are left out")
+        if stuck:
+            notes.append(f"{path}: {stuck} counters stand at their limit of 32 bits; perfquery -x reads longer ones")
+    elif looks_like_db_csv(data):
+        sent = _read_section(path, data)
+    else:
+        sent = {(int(guid, 16), int(port)): int(words) for guid, port, words in _QUERY_ERRORS.findall(data)}
+    if not sent:
+        raise InputError(path, None, "counters PortXmitData of ports", "none")
+    return PortCounters(
+        node_guid=np.array([guid for guid, _ in sent], np.uint64),
+        port=np.array([port for _, port in sent], np.int32),
+        bytes=np.array([_WORD * words for words in sent.values()], np.uint64),
+        origin=f"port counters of {fspath(path)}",
+        notes=tuple(notes),
+    )
+
+
+def _read_perfquery(data: bytes) -> tuple[Sent, int]:
+    """Give the counters by (LID, port), long ones before short ones, and how many short ones are at their limit."""
+    heads = list(_PERFQUERY.finditer(data))
+    ends = [head.start() for head in heads[1:]] + [len(data)]
+    sent: Sent = {}
+    long_ones: set[tuple[int, int]] = set()
+    stuck: set[tuple[int, int]] = set()
+    for head, end in zip(heads, ends, strict=True):
+        key = int(head[2]), int(head[3])
+        words = _SENT.search(data, head.end(), end)
+        if words is None or key[1] in (0, 255) or (key in long_ones and not head[1]):
+            continue
+        sent[key] = min(int(words[1]), (1 << 61) - 1)
+        if head[1]:
+            long_ones.add(key)
+        elif int(words[1]) == _STUCK:
+            stuck.add(key)
+    return sent, len(stuck - long_ones)
+
+
+def _find_nodes(by_lid: Sent, fabrics: Sequence[Fabric]) -> tuple[Sent, int]:
+    """Give the counters by (NODE GUID, port), and how many LIDs are of no node."""
+    sent: Sent = {}
+    strange = set()
+    for (lid, port), words in by_lid.items():
+        node = int(fabrics[0].lid_node[lid]) if fabrics and lid < LIDS else NO_NODE
+        if node == NO_NODE:
+            strange.add(lid)
+        else:
+            sent[int(fabrics[0].node_guid[node]), port] = words
+    return sent, len(strange)
+
+
+def _read_section(path: Path, data: bytes) -> Sent:
+    sent: Sent = {}
+    for record in read_section(path, data, _SECTION):
+        column = next((name for name in ("PortXmitDataExtended", "PortXmitData") if record.has(name)), None)
+        if column is not None:
+            key = record.number("NodeGUID", 1 << 64), record.number("PortNumber", 256)
+            sent[key] = record.number(column, 1 << 61)
+    return sent
+
+
+def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
+    """Give what ports sent in between; where a counter went back it was reset, and its later value is all there is."""
+    earlier = dict(
+        zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
+    )
+    keys = list(zip(after.node_guid.tolist(), after.port.tolist(), strict=True))
+    differences = [
+        count - earlier.get(key, 0) if count >= earlier.get(key, 0) else count
+        for key, count in zip(keys, after.bytes.tolist(), strict=True)
+    ]
+    resets = sum(count < earlier.get(key, 0) for key, count in zip(keys, after.bytes.tolist(), strict=True))
+    unknown = sum(key not in earlier for key in keys)
+    notes = [*before.notes, *after.notes]
+    if resets:
+        notes.append(f"{resets} counters went back in between: they were reset, and their later values are taken")
+    if unknown:
+        notes.append(f"{unknown} ports are in the later file alone: their counters are taken from 0")
+    return PortCounters(
+        node_guid=after.node_guid,
+        port=after.port,
+        bytes=np.array(differences, np.uint64),
+        origin=f"{after.origin} less {before.origin}",
+        notes=tuple(notes),
+    )

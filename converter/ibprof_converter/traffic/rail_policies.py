@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rail bytes take where nothing measured it: policies, each of which keeps every byte.
+
+Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
+messages over both rails, 1.8 alternates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.traffic.traffic_data import Rows, choose_rows
+
+SPLIT = "split"
+ROUND_ROBIN = "round-robin"
+FIRST = "first"
+SECOND = "second"
+POLICIES = (SPLIT, ROUND_ROBIN, FIRST, SECOND)
+
+
+@dataclass(frozen=True, slots=True)
+class RailShares:
+    """Flows split up by rail; arrays of one length, a row a share of a flow. Shares of 0 bytes are left out.
+
+    Attributes:
+        flow: rows of the flows.
+        rail: int32.
+        bytes: uint64.
+    """
+
+    flow: Rows
+    rail: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+
+
+def share_out(
+    policy: str,
+    usable: npt.NDArray[np.bool_],
+    source: npt.NDArray[np.int32],
+    destination: npt.NDArray[np.int32],
+    bytes: npt.NDArray[np.uint64],
+    messages: npt.NDArray[np.uint64],
+) -> RailShares:
+    """Share flows out over the rails that both their ends are on.
+
+    * `split` cuts every flow into equal parts; the bytes left over go to the first rails, one each.
+    * `round-robin` sends the messages of a rank pair over one rail after the other, beginning with the first: of m
+      messages on two rails ceil(m / 2) take the first. Messages of a flow are taken to be of one size, the first ones a
+      byte longer where the bytes do not divide. A pair keeps its turn from one flow (region, operation) to its next, as
+      Open MPI does.
+    * `first` and `second` send all over that rail.
+
+    Flows whose ends are not on the rail that a policy wants take the rails that they are on.
+
+    Args:
+        policy: one of `POLICIES`.
+        usable: bool [flow, rail], with at least one rail for every flow.
+        source, destination: int32 [flow], the ranks.
+        bytes, messages: uint64 [flow].
+
+    Raises:
+        UsageError: the policy wants a rail that was not given.
+    """
+    rails = usable.shape[1]
+    if policy == SECOND and rails < 2:
+        raise UsageError("--rails second: only one fabric is given")
+    if rails == 1:
+        flow = choose_rows(bytes > 0)
+        return RailShares(flow, np.zeros(np.count_nonzero(bytes), np.int32), bytes[flow])
+    if policy in (FIRST, SECOND):
+        wanted = (FIRST, SECOND).index(policy)
+        chosen = np.where(usable[:, wanted], wanted, np.argmax(usable, axis=1))
+        by_rail = [np.where(chosen == rail, bytes, np.uint64(0)) for rail in range(rails)]
+    else:
+        turn = np.cumsum(usable, axis=1).astype(
+            np.uint64
+        )  # 1 for the first usable rail of a flow, 2 for the second, ...
+        count = turn[:, -1]
+        if policy == SPLIT:
+            shares = [_part(bytes, count, turn[:, rail] - np.uint64(1)) for rail in range(rails)]
+        else:
+            begun = _messages_before(source, destination, messages)
+            shares = [_messages_part(bytes, messages, begun, count, turn[:, rail]) for rail in range(rails)]
+        by_rail = [np.where(usable[:, rail], share, np.uint64(0)) for rail, share in enumerate(shares)]
+    return _collect(by_rail)
+
+
+def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
+    flows = [np.flatnonzero(share) for share in by_rail]
+    return RailShares(
+        flow=np.concatenate(flows),
+        rail=np.repeat(np.arange(len(flows), dtype=np.int32), [len(flow) for flow in flows]),
+        bytes=np.concatenate([share[flow] for share, flow in zip(by_rail, flows, strict=True)]),
+    )
+
+
+def _part(
+    total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """Give part `index` of each total cut into `parts`; where it does not divide the first parts are one larger."""
+    quotient, remainder = np.divmod(total, parts)
+    return quotient + (index < remainder)
+
+
+def _messages_part(
+    bytes: npt.NDArray[np.uint64],
+    messages: npt.NDArray[np.uint64],
+    begun: npt.NDArray[np.uint64],
+    rails: npt.NDArray[np.uint64],
+    turn: npt.NDArray[np.uint64],
+) -> npt.NDArray[np.uint64]:
+    """Give the bytes of those messages of each flow that fall to the rail whose turn is `turn` (from 1) of `rails`."""
+    messages = np.maximum(messages, np.uint64(1))  # a flow whose messages nobody counted is one
+    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails; so of the first n, those with i = offset mod
+    # rails.
+    offset = (turn + rails - np.uint64(1) - begun % rails) % rails
+    size, longer = np.divmod(bytes, messages)
+
+    def falling_here(first: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        return (first + rails - np.uint64(1) - offset) // rails
+
+    return size * falling_here(messages) + falling_here(longer)
+
+
+def _messages_before(
+    source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], messages: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """Count the messages of each flow's rank pair in the flows before it."""
+    order = np.lexsort((destination, source))
+    counted = np.maximum(messages, np.uint64(1))[order]
+    before = np.cumsum(counted) - counted
+    new_pair = np.ones(len(order), bool)
+    new_pair[1:] = (np.diff(source[order]) != 0) | (np.diff(destination[order]) != 0)
+    first_of_pair = np.maximum.accumulate(np.where(new_pair, np.arange(len(order)), 0))
+    result = np.empty(len(order), np.uint64)
+    result[order] = before - before[first_of_pair] if len(order) else before
+    return result

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ranks are: as they were recorded, by a rule, or as a file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import IbprofError, InputError, UsageError, quote_found
+from ibprof.profile import profile_data as profile
+from ibprof_converter.fabric.dump_files import peek_dump
+from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
+from ibprof_converter.traffic.csv_tables import read_number, read_rows
+from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
+from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
+from ibprof_converter.traffic.patterns import shuffle
+from ibprof_converter.traffic.traffic_data import NO_LID
+
+_LINK_ACTIVE = 4
+"""Port state of the InfiniBand specification."""
+
+_RANDOM = "random:"
+
+_SLURM = "slurm:"
+
+FORMS = (
+    "packed, spread, random:SEED, slurm:node[01-04,7], or a file: CSV with the columns rank,host or rank,lid, "
+    "an Open MPI rank file or hostfile, a PBS node file, a Slurm host list"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The machine and the ports of each rank.
+
+    Attributes:
+        host: int32 [rank], equal for ranks of one machine, `NO_HOST` where it is not known.
+        lid: int32 [rank, rail], `NO_LID` where the machine has no port on that rail.
+        notes: what a reader must know of how the ranks found their ports, a sentence each.
+    """
+
+    host: npt.NDArray[np.int32]
+    lid: npt.NDArray[np.int32]
+    notes: tuple[str, ...]
+
+
+def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1) -> Placement:
+    """Place ranks as `--placement` says.
+
+    Args:
+        rule: `packed` fills leaf switch after leaf switch, `spread` deals hosts out from one leaf switch after the
+            other, `random:SEED` draws them. `slurm:` and a host list deals ranks out in blocks. Anything else is a
+            file.
+        hosts: of the fabrics.
+        fabrics: the rails.
+        ranks: number of ranks.
+        slots: ranks in a row that a host takes, where hosts are packed, spread or drawn.
+
+    Raises:
+        UsageError: there are fewer hosts than ranks, or the rule is none.
+        InputError: the file is not a placement of these ranks on these hosts.
+    """
+    if rule.startswith(_SLURM):
+        named = deal_ranks(rule.removeprefix(_SLURM), ranks)
+        return _place_on(
+            named,
+            hosts,
+            f"--placement {rule}",
+            lambda name, why: UsageError(f"--placement {rule}: no host {name}{why}"),
+        )
+    order = _order_of_rule(rule, hosts)
+    if order is None:
+        return _read_placement(Path(rule), hosts, fabrics, ranks)
+    if ranks > len(order) * slots:
+        need = "a host each" if slots == 1 else f"{-(-ranks // slots)} hosts"
+        raise UsageError(
+            f"--placement {rule}: {ranks} ranks need {need}, and the fabric has {len(order)}; "
+            "a file rank,host can put several on one"
+        )
+    chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
+    return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by --placement {rule}",))
+
+
+def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
+    count = len(hosts.name)
+    if rule == "packed":
+        return np.arange(count)
+    if rule == "spread":
+        # Place of each host among those of its leaf switch: all first ones, then all second ones.
+        first = np.searchsorted(hosts.leaf, hosts.leaf)
+        return np.lexsort((hosts.leaf, np.arange(count) - first))
+    if rule.startswith(_RANDOM):
+        seed = rule.removeprefix(_RANDOM)
+        if not (seed.isascii() and seed.isdigit() and len(seed) < 12):
+            raise UsageError(f"--placement {rule}: expected {_RANDOM}SEED with a number for the seed, found {seed!r}")
+        return shuffle(count, int(seed))
+    return None
+
+
+def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
+    if path.is_dir() or not path.exists():
+        raise UsageError(f"--placement {path}: there is no such file; expected {FORMS}")
+    if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
+        named = read_host_list(path, ranks)
+        return _place_on(
+            named, hosts, str(path), lambda name, why: InputError(path, None, "hosts of the fabric", f"{name}{why}")
+        )
+    host = np.full(ranks, NO_HOST, np.int32)
+    lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
+    index = HostIndex(hosts.name, hosts.shared)
+    seen: set[int] = set()
+    rows = read_rows(path)
+    _, header = next(rows, (1, [""]))
+    form = tuple(column.strip().lower() for column in header)
+    if form not in {("rank", "host"), ("rank", "lid")}:
+        raise InputError(path, 1, "the header rank,host or rank,lid", quote_found(",".join(header)))
+    for line, fields in rows:
+        if len(fields) != 2:
+            raise InputError(path, line, "2 columns", f"{len(fields)}")
+        rank = read_number(path, line, fields[0], "a rank", ranks)
+        if rank in seen:
+            raise InputError(path, line, "each rank once", f"rank {rank} again")
+        seen.add(rank)
+        if form[1] == "host":
+            name = fields[1].strip()
+            found = index.find(name)
+            if found is None:
+                why = ", which several adapters are called" if index.is_shared(name) else ""
+                raise InputError(path, line, "a host of the fabric", quote_found(name) + why)
+            host[rank], lid[rank] = found, hosts.lid[found]
+        else:
+            host[rank], lid[rank] = _host_of_lid(path, line, fields[1], hosts, fabrics[0])
+    if len(seen) < ranks:
+        missing = next(rank for rank in range(ranks) if rank not in seen)
+        raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
+    return Placement(host=host, lid=lid, notes=(f"ranks are placed by {path}",))
+
+
+def _place_on(named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[[str, str], IbprofError]) -> Placement:
+    """Place each rank on the host of its name.
+
+    Args:
+        named: a host a rank.
+        hosts: of the fabrics.
+        source: who says so.
+        refuse: makes the error for a name that is no host's, and why.
+    """
+    index = HostIndex(hosts.name, hosts.shared)
+    found = {name: index.find(name) for name in dict.fromkeys(named)}
+    for name, host in found.items():
+        if host is None:
+            raise refuse(quote_found(name), ", which several adapters are called" if index.is_shared(name) else "")
+    chosen = np.array([found[name] for name in named], np.int32)
+    return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
+
+
+def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
+    """Find the host of a LID of the first rail; the rank uses that LID there and the host's ports on the others."""
+    value = read_number(path, line, text, "a LID", LIDS)
+    node = int(fabric.lid_node[value])
+    host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
+    if host == NO_HOST:
+        raise InputError(path, line, "a LID of a host of the (first) fabric", quote_found(text))
+    lids = hosts.lid[host].copy()
+    lids[0] = value
+    return host, lids
+
+
+def place_as_recorded(run: profile.Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
+    """Place ranks where they ran.
+
+    A machine is known by the GUIDs of its active InfiniBand ports; where none of them is in the fabrics, by its name
+    among the node descriptions; else by its ports' LIDs alone, which any other fabric has too, so that the notes say
+    it.
+    """
+    ports = lids_by_port_guid(fabrics)
+    index = HostIndex(hosts.name, hosts.shared)
+    lid_of_host = np.full((len(run.hosts), hosts.rails), NO_LID, np.int32)
+    found: dict[str, list[str]] = {_BY_NAME: [], _BY_LID: [], _NOWHERE: []}
+    moved = 0
+    for number, host in enumerate(run.hosts):
+        lids, changed = _lids_of_guids(_active_ports(host), ports, hosts.rails)
+        moved += changed
+        if not lids.any():
+            if (match := index.find(host.name)) is not None:
+                lids, way = hosts.lid[match], _BY_NAME
+            else:
+                lids = _known_lids(_active_ports(host), fabrics)
+                way = _BY_LID if lids.any() else _NOWHERE
+            found[way].append(host.name)
+        lid_of_host[number] = lids
+    host_of_rank = np.full(ranks, NO_HOST, np.int32)
+    for rank in run.ranks:
+        host_of_rank[rank.rank] = rank.host
+    lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
+    known = host_of_rank != NO_HOST
+    lid[known] = lid_of_host[host_of_rank[known]]
+    notes = [f"{len(names)} {way}: {_some(names)}" for way, names in found.items() if names]
+    if moved:
+        notes.append(f"{moved} port(s) have another LID in the fabric than in the run; the fabric's are used")
+    return Placement(host=host_of_rank, lid=lid, notes=tuple(notes))
+
+
+_BY_NAME = "host(s) found by name, not by port GUID"
+_BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
+_NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
+
+
+def _active_ports(host: profile.Host) -> list[profile.Port]:
+    return [port for port in host.ports if port.link_layer == "InfiniBand" and port.state == _LINK_ACTIVE]
+
+
+def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
+    """Give the rail and the base LID of each adapter's port by its GUID."""
+    ports: dict[int, tuple[int, int]] = {}
+    for rail, fabric in enumerate(fabrics):
+        is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
+        for guid, lid in zip(fabric.port_guid[is_adapter].tolist(), fabric.port_lid[is_adapter].tolist(), strict=True):
+            ports[guid] = (rail, lid)
+    return ports
+
+
+def _lids_of_guids(
+    active: list[profile.Port], ports: dict[int, tuple[int, int]], rails: int
+) -> tuple[npt.NDArray[np.int32], int]:
+    """Give the LID of a machine on each rail, and how many of its ports have another LID than when it was recorded."""
+    lids = np.full(rails, NO_LID, np.int32)
+    moved = 0
+    for port in active:
+        rail, lid = ports.get(guid_number(port.port_guid), (0, NO_LID))
+        if lid != NO_LID and lids[rail] == NO_LID:
+            lids[rail] = lid
+            moved += lid != port.lid
+    return lids, moved
+
+
+def _known_lids(active: list[profile.Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np.int32]:
+    """Give the recorded LIDs that are hosts' in the fabrics, the first port's on the first rail and so on."""
+    lids = np.full(len(fabrics), NO_LID, np.int32)
+    for rail, (port, fabric) in enumerate(zip(active, fabrics, strict=False)):
+        lid = port.lid if port.lid is not None and port.lid < LIDS else NO_LID
+        node = fabric.lid_node[lid]
+        if node != NO_NODE and fabric.node_kind[node] == NodeKind.CA:
+            lids[rail] = lid
+    return lids
+
+
+def guid_number(text: str) -> int:
+    """Read a GUID; 0 for what is none."""
+    try:
+        return int(text, 16)
+    except ValueError:
+        return 0
+
+
+def _some(names: list[str], limit: int = 5) -> str:
+    listed = ", ".join(quote_found(name) for name in names[:limit])
+    return listed if len(names) <= limit else f"{listed} and {len(names) - limit} more"

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic of a run that was recorded."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError
+from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof_converter.traffic.traffic_data import ALL, RANK_LIMIT, RankTraffic, choose_rows, total_bytes
+
+UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
+
+
+def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
+    """Choose the counters of what each rank sent, and what it fetched itself from another's memory: bool [counter].
+
+    Received bytes witness the same bytes a second time and are left out, as are MPI's own control messages.
+
+    Raises:
+        InputError: the run claims more ranks than any machine has.
+    """
+    if run.world_size > RANK_LIMIT:
+        raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
+    counters = run.counters
+    chosen: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    sources = np.flatnonzero(np.bincount(counters.source[chosen & (counters.bytes > 0)]))
+    # Two sources see the same bytes at two depths; the one next to the MPI calls knows the operations.
+    return chosen & (counters.source == sources[0]) if len(sources) else chosen
+
+
+def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
+    """Make the rank matrix of a run, of what `choose_sent` chooses.
+
+    Args:
+        run: what was recorded.
+        name: what the user calls it; None for its own name.
+
+    Raises:
+        InputError: the run claims more ranks than any machine has.
+    """
+    counters = run.counters
+    chosen = choose_sent(run) & (counters.bytes > 0)
+    origin = f"profile {name or run.name}"
+    if chosen.any():
+        origin += f", bytes seen by {Source(int(counters.source[chosen][0])).name.lower()}"
+    known = chosen & (counters.peer < run.world_size)
+    unknown = total_bytes(counters.bytes[chosen & ~known])
+    rows = choose_rows(known)
+    source, destination = counters.rank[rows], counters.peer[rows].view(np.int32)
+    fetched = counters.direction[rows] == Direction.FETCHED
+    if fetched.any():
+        source, destination = np.where(fetched, destination, source), np.where(fetched, source, destination)
+    return RankTraffic(
+        source=source,
+        destination=destination,
+        bytes=counters.bytes[rows],
+        messages=counters.messages[rows],
+        region=counters.region[rows],
+        operation=counters.operation[rows],
+        regions=run.regions or (ALL,),
+        operations=run.operations or (ALL,),
+        ranks=run.world_size,
+        unplaced={UNKNOWN_PEER_REASON: unknown} if unknown else {},
+        origin=origin,
+        profile=run,
+    )

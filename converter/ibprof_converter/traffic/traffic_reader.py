@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read TRAFFIC, whichever kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.fabric.dump_files import peek_dump
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic import patterns
+from ibprof_converter.traffic.csv_tables import read_traffic_table
+from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+
+KINDS = """\
+TRAFFIC is one of
+  profile.otf2, profile.ibprof      a profile or a recording of a run
+  FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
+                                    guid,port,bytes: what ports sent, by NODE GUID; no routing is needed
+                                    src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
+  port counters                     as perfquery -x -l -a, ibqueryerrors --counters or ibdiagnet's .db_csv have them
+  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between all hosts; also shift:DISTANCE,
+                                    permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
+                                    3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
+"""
+
+_OTF2_MAGIC = b"OTF2"
+
+_SNIFFED = 512
+
+_SUFFIXES = (".otf2", ".ibprof", ".csv")
+
+
+def is_traffic(name: str) -> bool:
+    """Whether a name is of a traffic at first sight: a pattern, a profile, a recording or a CSV file, not a fabric."""
+    path = Path(name)
+    if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
+        return True
+    if path.is_dir():  # what a run left in a folder of its own
+        return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir())
+    return peek_dump(path).startswith(_OTF2_MAGIC)
+
+
+def read_traffic(
+    text: str, hosts: Hosts | None, fabrics: Sequence[Fabric] = ()
+) -> RankTraffic | Traffic | PortCounters:
+    """Read what the user gave as TRAFFIC.
+
+    Args:
+        text: a path, or `pattern:...`.
+        hosts: of the fabrics; None when there is no fabric.
+        fabrics: the rails.
+
+    Raises:
+        UsageError: it is a pattern, and there is no such pattern or no fabric.
+        InputError: the file is not there or not what it should be.
+    """
+    if text.startswith(patterns.PREFIX):
+        if hosts is None:
+            raise UsageError(f"{text}: a pattern is over all hosts of a fabric: give its .lst before it")
+        return patterns.build_pattern(text, len(hosts.name))
+    path = Path(text)
+    if path.is_file() and looks_like_counters(path):
+        return read_counters(path, fabrics)
+    if _is_table(path):
+        return read_traffic_table(path, hosts.rails if hosts else 1)
+    from ibprof.load import load_profile  # noqa: PLC0415  (otf2 is slow to import, and tables need none of it)
+
+    return profile_traffic(load_profile(path), text)
+
+
+def _is_table(path: Path) -> bool:
+    """Tell a table from a profile or a recording (which may be a folder, or be collected from one beside it)."""
+    if path.is_dir() or not path.exists():
+        if path.suffix.lower() == ".csv":
+            raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
+        return False
+    # Nothing but a table comes through a pipe, which cannot be looked into first: it can be read only once.
+    if path.suffix.lower() == ".csv" or not path.is_file():
+        return True
+    with path.open("rb") as file:
+        start = file.read(_SNIFFED)
+    return bool(start) and not start.startswith(_OTF2_MAGIC) and b"\0" not in start

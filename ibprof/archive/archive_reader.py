@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a profile from the definitions and events of an OTF2 archive that ibprof wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import _otf2
+import numpy as np
+import numpy.typing as npt
+import otf2
+
+from ibprof.archive import naming as form
+from ibprof.archive.events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, event_type, read_events
+from ibprof.archive.properties import Value, from_properties
+from ibprof.errors import InputError
+from ibprof.profile.profile_data import (
+    SIZE_BINS,
+    Counters,
+    Host,
+    Intervals,
+    Mark,
+    MarkKind,
+    MessageSizes,
+    Port,
+    PortPair,
+    Profile,
+    Rank,
+    RegionTimes,
+    Transfers,
+)
+from ibprof.profile.profile_rows import COLUMN_TYPES, Columns, join_rows, order_rows
+
+_BATCH_EVENTS = 1 << 20
+
+
+def read_trace(path: Path, trace: Any) -> Profile:
+    """Read a profile.
+
+    Args:
+        path: of the archive, for messages.
+        trace: the open `otf2.reader.Reader`.
+
+    Raises:
+        InputError: the archive is another tool's, or of a newer version.
+        LookupError, TypeError, ValueError: it lacks what ibprof writes.
+    """
+    definitions = trace.definitions
+    nodes = list(definitions.system_tree_nodes)
+    version = _property_of(nodes[0])(form.VERSION_PROPERTY) if nodes else None
+    if version is None:
+        raise InputError(path, None, "a profile of ibprof", "an OTF2 archive of another tool")
+    if version != form.VERSION:
+        raise InputError(path, None, f"profile version {form.VERSION}", str(version))
+    host_nodes = [node for node in nodes if node.class_name == form.HOST_CLASS]
+    ports: dict[Any, list[Port]] = {node: [] for node in host_nodes}
+    for node in nodes:
+        if node.class_name == form.PORT_CLASS:
+            ports[node.parent].append(Port(**from_properties(Port, _property_of(node))))
+    number_of = {node: number for number, node in enumerate(host_nodes)}
+    pairs = [
+        PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), form.NOT_OF_PAIR))
+        for node in nodes
+        if node.class_name == form.PAIR_CLASS
+    ]
+    locations = [definitions.locations[number] for number in range(len(definitions.locations))]
+    ranks = [
+        Rank(
+            host=number_of[location.group.system_tree_parent],
+            **from_properties(Rank, _property_of(location), form.NOT_OF_RANK),
+        )
+        for location in locations
+    ]
+    regions = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.USER]
+    operations = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.MPI]
+    names = _Names(definitions, regions, operations)
+    rows = _Rows(names)
+    rank_numbers = np.array([rank.rank for rank in ranks], np.int32)
+    counts = [location.number_of_events for location in locations]
+    most_values = max(map(len, names.metrics), default=0) + 1
+    for some, events in _read_events(path, trace.handle, counts, most_values):
+        rows.add(np.repeat(rank_numbers[some], counts[some]), events)
+    return Profile(
+        hosts=tuple(Host(node.name, tuple(found)) for node, found in ports.items()),
+        ranks=tuple(sorted(ranks, key=lambda rank: rank.rank)),
+        regions=tuple(regions),
+        operations=tuple(operations),
+        counters=rows.counters(),
+        region_times=rows.region_times(),
+        sizes=rows.sizes(),
+        marks=tuple(sorted(rows.marks, key=lambda mark: mark.rank)),
+        pairs=tuple(pairs),
+        transfers=rows.transfers(),
+        intervals=rows.intervals(),
+        **from_properties(Profile, _property_of(nodes[0]), form.NOT_OF_RUN),
+    )
+
+
+def _property_of(definition: Any) -> Any:
+    def find(name: str) -> Value | None:
+        try:
+            value: Value = definition[name]
+        except KeyError:
+            return None
+        return value
+
+    return find
+
+
+def _read_events(path: Path, reader: Any, counts: Sequence[int], most_values: int) -> Iterator[tuple[slice, Events]]:
+    """Read the events of locations in turn, many in one go.
+
+    otf2's own reader opens the files of all locations at once, and thousands of ranks are more files than a process may
+    have open.
+
+    Args:
+        path: of the archive.
+        reader: OTF2's.
+        counts: how many events each location has.
+        most_values: that an event can have.
+
+    Yields:
+        Some locations, and all events of each.
+
+    Raises:
+        ValueError: a location has another number of events.
+        _otf2.Error: a file cannot be read.
+    """
+    for number, count in enumerate(counts):
+        file = path.with_suffix("") / f"{number}.evt"
+        # No event is smaller than a byte: this keeps a damaged number from asking for all memory.
+        if not file.is_file() or count > file.stat().st_size:
+            raise ValueError(f"no file of {count} events of location {number}")
+        _otf2.Reader_SelectLocation(reader, number)
+    _otf2.Reader_OpenDefFiles(reader)
+    _otf2.Reader_OpenEvtFiles(reader)
+    begin = 0
+    while begin < len(counts):
+        end = begin + 1
+        while end < len(counts) and sum(counts[begin : end + 1]) <= _BATCH_EVENTS:
+            end += 1
+        yield slice(begin, end), _read_batch(reader, begin, counts[begin:end], most_values)
+        begin = end
+    _otf2.Reader_CloseEvtFiles(reader)
+    _otf2.Reader_CloseDefFiles(reader)
+
+
+def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int) -> Events:
+    total = sum(counts)
+    batch = Events(np.empty(total, event_type()), np.empty(total * most_values, np.uint64))
+    read = values = 0
+    for number, expected in enumerate(counts, first):
+        local = _otf2.Reader_GetDefReader(reader, number)
+        _otf2.Reader_ReadAllLocalDefinitions(reader, local)
+        _otf2.Reader_CloseDefReader(reader, local)
+        events = _otf2.Reader_GetEvtReader(reader, number)
+        before = read
+        read, values = read_events(reader, events, batch, read, values)
+        _otf2.Reader_CloseEvtReader(reader, events)
+        if read - before != expected:
+            raise ValueError(f"{read - before} events of {expected} of location {number}")
+    return Events(batch.records, batch.values[:values])
+
+
+class _Names:
+    """What the numbers in events stand for."""
+
+    def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str]) -> None:
+        self.regions = list(regions)
+        self.operations = len(operations)
+        self.texts = definitions.strings
+        self.parameters = [parameter.name for parameter in definitions.parameters]
+        self.metrics = [tuple(member.name for member in metric.members) for metric in definitions.metrics]
+
+
+class _Batch:
+    """Events of some ranks: where each stands among regions and operations, and what is in front of it."""
+
+    def __init__(self, names: _Names, rank: npt.NDArray[np.int32], events: Events) -> None:
+        self.rank = rank
+        self._names = names
+        self.kind, self.reference = events.records["kind"], events.records["reference"]
+        self.lengths = events.records["values"]
+        self._values = events.values
+        self._first_value = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        self._depth = np.cumsum((self.kind == ENTER).astype(np.int64) - (self.kind == LEAVE))
+        last_of_rank = np.flatnonzero(np.diff(rank, append=-1))
+        if self._depth.min(initial=0) < 0 or self._depth.max(initial=0) > 2 or self._depth[last_of_rank].any():
+            raise ValueError("regions that are entered and left in turn, operations in them")
+
+    def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
+        """Give what was entered last at a depth, as OTF2 numbers regions, for some events that are inside it."""
+        if (self._depth[rows] < depth).any():
+            raise ValueError("counters inside a region and an operation")
+        begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
+        return self.reference[begins[np.searchsorted(begins, rows) - 1]].astype(np.int64)
+
+    def region(self, rows: Indices) -> npt.NDArray[np.int64]:
+        """Give the region of each of some events."""
+        region = self.entered(1, rows)
+        if (region >= len(self._names.regions)).any():
+            raise LookupError("a region of the program")
+        return region
+
+    def operation(self, rows: Indices) -> npt.NDArray[np.int64]:
+        """Give the operation of each of some events; operations follow the regions, which they lie in."""
+        operation = self.entered(2, rows) - len(self._names.regions)
+        if (operation < 0).any() or (operation >= self._names.operations).any():
+            raise LookupError("an MPI operation")
+        return operation
+
+    def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
+        """Give the values of the parameters of a name that stand so far in front of some events."""
+        ahead = rows - distance
+        numbers = [number for number, known in enumerate(self._names.parameters) if known == name]
+        if (ahead < 0).any() or (self.kind[ahead] != kind).any() or not np.isin(self.reference[ahead], numbers).all():
+            raise LookupError(f"parameter {name!r} in front of its metric")
+        values: npt.NDArray[np.uint64] = self._values[self._first_value[ahead]]
+        return values
+
+    def numbers(self, rows: Indices, length: int) -> npt.NDArray[np.uint64]:
+        """Give the values of some metrics [metric, length]."""
+        if (self.lengths[rows] != length).any():
+            raise ValueError(f"{length} numbers of a metric")
+        values: npt.NDArray[np.uint64] = self._values[self._first_value[rows, None] + np.arange(length)]
+        return values
+
+
+Indices = npt.NDArray[np.intp]
+
+
+class _Rows:
+    """Collects the rows of a profile from the events of its ranks."""
+
+    def __init__(self, names: _Names) -> None:
+        self.marks: list[Mark] = []
+        self._names = names
+        self._counters: list[Columns] = []
+        self._times: list[Columns] = []
+        self._sizes: list[Columns] = []
+        self._transfers: list[Columns] = []
+        self._intervals: list[Columns] = []
+
+    def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
+        """Take in all events of some ranks, each of which says whose it is."""
+        batch = _Batch(self._names, rank, events)
+        metrics = np.flatnonzero(batch.kind == METRIC)
+        for number in np.unique(batch.reference[metrics]).tolist():
+            self._add_metric(batch, metrics[batch.reference[metrics] == number], self._names.metrics[number])
+
+    def _add_metric(self, batch: _Batch, rows: Indices, members: tuple[str, ...]) -> None:
+        numbers = batch.numbers(rows, len(members))
+        if members == form.MARK_MEMBERS:
+            self._add_marks(batch, rows, numbers)
+            return
+        if members[0].startswith(form.INTERVAL_MEMBER):
+            first_peer, last_peer = form.parse_interval_member(members[0])
+            times = {"begin_ns": batch.parameter(rows, 1, NUMBER, form.INTERVAL_PARAMETER), "end_ns": numbers[:, 2]}
+            sent = {"bytes": numbers[:, 0], "messages": numbers[:, 1]}
+            peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
+            self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
+            return
+        place: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
+        if members == form.TIME_MEMBERS:
+            self._times.append(place | dict(zip(members, numbers.T, strict=True)))
+            return
+        if members[0].startswith(form.TRANSFER_MEMBER):
+            opcode = form.parse_transfer_member(members[0])
+            pair = batch.parameter(rows, 1, NUMBER, form.PAIR_PARAMETER)
+            posted = {"pair": pair, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
+            self._transfers.append(place | _tag(rows, opcode=opcode) | posted)
+            return
+        place["operation"] = batch.operation(rows)
+        if members[0].startswith(form.SIZE_MEMBER):
+            direction, kind = form.parse_size_member(members[0])
+            bound = batch.parameter(rows, 1, NUMBER, form.SIZE_PARAMETER)
+            sized = {"size_bin": np.searchsorted(_LOWER_BOUNDS, bound, "right") - 1, "messages": numbers[:, 0]}
+            self._sizes.append(place | _tag(rows, direction=direction, kind=kind) | sized)
+        else:
+            direction, kind, source = form.parse_counter_member(members[0])
+            peer = batch.parameter(rows, 1, NUMBER, form.PEER_PARAMETERS[direction])
+            counted = {"peer": peer, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
+            self._counters.append(place | _tag(rows, direction=direction, kind=kind, source=source) | counted)
+
+    def _add_marks(self, batch: _Batch, rows: Indices, numbers: npt.NDArray[np.uint64]) -> None:
+        region_of = {name: number for number, name in enumerate(self._names.regions)}
+        ranks = batch.rank[rows].tolist()
+        kinds = batch.parameter(rows, 2, TEXT, form.MARK_PARAMETER).tolist()
+        regions = batch.parameter(rows, 1, TEXT, form.MARK_REGION_PARAMETER).tolist()
+        texts = self._names.texts
+        for rank, kind, region, values in zip(ranks, kinds, regions, numbers.tolist(), strict=True):
+            made = dict(zip(form.MARK_MEMBERS, values, strict=True))
+            self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
+
+    def counters(self) -> Counters:
+        """Give all counters; what was collected is gone then, since two of it may be more than there is memory."""
+        return join_rows(Counters, self._counters)
+
+    def region_times(self) -> RegionTimes:
+        """Give all visits of regions."""
+        return join_rows(RegionTimes, self._times)
+
+    def transfers(self) -> Transfers:
+        """Give all transfers."""
+        return join_rows(Transfers, self._transfers)
+
+    def intervals(self) -> Intervals:
+        """Give all intervals."""
+        return join_rows(Intervals, self._intervals)
+
+    def sizes(self) -> MessageSizes:
+        """Give all messages by size."""
+        names = ("rank", "region", "operation", "direction", "kind")
+        columns = {name: _take_column(self._sizes, name) for name in (*names, "size_bin", "messages")}
+        keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)
+        found, row = np.unique(keys, axis=0, return_inverse=True)
+        messages = np.zeros((len(found), SIZE_BINS), np.uint64)
+        messages[row.ravel(), columns["size_bin"].astype(np.intp)] = columns["messages"]
+        typed = {name: found[:, place].astype(COLUMN_TYPES[name]) for place, name in enumerate(names)}
+        return order_rows(MessageSizes(**typed, messages=messages))
+
+
+_LOWER_BOUNDS = np.array([form.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
+
+
+def _tag(rows: Indices, **numbers: int) -> Columns:
+    return {name: np.full(len(rows), number, COLUMN_TYPES[name]) for name, number in numbers.items()}
+
+
+def _take_column(parts: Sequence[Columns], name: str) -> npt.NDArray[Any]:
+    """Join a column, which the parts lose."""
+    return np.concatenate([np.empty(0, COLUMN_TYPES.get(name, np.uint64)), *(part.pop(name) for part in parts)])

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a profile as the files of an OTF2 archive, through OTF2's own calls.
+
+otf2's comfortable writer keeps every location open and stamps the archive with the time of writing; this one closes
+each rank behind it and keeps the times of the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import _otf2
+import numpy as np
+import numpy.typing as npt
+import otf2
+
+from ibprof.archive import naming as form
+from ibprof.archive.definitions import Definitions
+from ibprof.archive.location_events import Location
+from ibprof.profile.profile_data import (
+    Counters,
+    Direction,
+    Intervals,
+    Kind,
+    Mark,
+    MessageSizes,
+    Opcode,
+    Profile,
+    RegionTimes,
+    Source,
+    Transfers,
+)
+from ibprof.profile.profile_rows import order_rows
+
+Progress = Callable[[int, int], None]
+"""Is called with how many parts of the work are done, and of how many."""
+
+_EVENT_CHUNK_BYTES = 1 << 20
+_DEFINITION_CHUNK_BYTES = 1 << 22
+
+
+def write_files(run: Profile, folder: Path, name: str, progress: Progress | None) -> None:
+    """Write an archive.
+
+    Args:
+        run: what to write.
+        folder: is there, and empty.
+        name: of the archive, without `.otf2`.
+        progress: is told of each rank.
+
+    Raises:
+        _otf2.Error: a file could not be written.
+    """
+    archive = _otf2.Archive_Open(
+        str(folder),
+        name,
+        otf2.FileMode.WRITE,
+        _EVENT_CHUNK_BYTES,
+        _DEFINITION_CHUNK_BYTES,
+        otf2.FileSubstrate.POSIX,
+        otf2.Compression.NONE,
+    )
+    # OTF2 keeps a pointer to these.
+    flush = _otf2.FlushCallbacks(pre_flush=lambda *_: otf2.FlushType.FLUSH, post_flush=None)
+    _otf2.Archive_SetFlushCallbacks(archive, flush, None)
+    _otf2.Archive_SetSerialCollectiveCallbacks(archive)
+    _otf2.Archive_SetCreator(archive, "ibprof")
+    _otf2.Archive_OpenDefFiles(archive)
+    _otf2.Archive_OpenEvtFiles(archive)
+    definitions = Definitions(run)
+    rows = _Rows(run)
+    locations = []
+    for number, rank in enumerate(run.ranks):
+        marks = rows.marks(rank.rank)
+        begin_ns = min([rank.start_ns, *(mark.time_ns for mark in marks)])
+        location = Location(archive, number, begin_ns, definitions)
+        _write_over_time(location, run.regions, marks, rows.intervals, rank.rank)
+        location.advance(rank.stop_ns or 0)
+        _write_totals(location, rows, rank.rank)
+        location.close()
+        locations.append(location)
+        if progress:
+            progress(number + 1, len(run.ranks))
+    _otf2.Archive_CloseEvtFiles(archive)
+    _otf2.Archive_CloseDefFiles(archive)
+    definitions.write(archive, run, locations)
+    _otf2.Archive_Close(archive)
+
+
+# -- events of a rank ------------------------------------------------------------------------------------------------
+
+
+class _Columns:
+    """Rows of a profile, so that those of one rank, and in it of one region and operation, are found at once.
+
+    Args:
+        rows: in their order.
+    """
+
+    def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers) -> None:
+        self._rows = rows
+        names = [name for name in ("rank", "region", "operation") if hasattr(self._rows, name)]
+        changes = [np.flatnonzero(np.diff(getattr(self._rows, name))) + 1 for name in names]
+        length = len(self._rows.rank)
+        ends = np.unique(np.concatenate([*changes, [length]]))[: length or None]
+        self._begins = np.concatenate([[0], ends[:-1]]) if length else np.empty(0, np.intp)
+        self._ends = ends if length else self._begins
+        self._keys = [getattr(self._rows, name)[self._begins] for name in names]
+
+    def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
+        """Give the rows of a rank by (region, operation), or by (region,) where there are no operations."""
+        first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
+        keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
+        bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
+        return {key: slice(*bound) for key, bound in zip(keys, bounds, strict=True)}
+
+    def take(self, name: str, rows: slice) -> npt.NDArray[Any]:
+        """Give some rows of a column."""
+        column: npt.NDArray[Any] = getattr(self._rows, name)[rows]
+        return column
+
+
+class _Rows:
+    """The rows of a profile."""
+
+    def __init__(self, run: Profile) -> None:
+        self.times = _Columns(order_rows(run.region_times))
+        self.counters = _Columns(order_rows(run.counters))
+        self.sizes = _Columns(order_rows(run.sizes))
+        self.transfers = _Columns(order_rows(run.transfers))
+        self.intervals = order_rows(run.intervals)
+        self._marks: dict[int, list[Mark]] = {}
+        for mark in run.marks:
+            self._marks.setdefault(mark.rank, []).append(mark)
+
+    def marks(self, rank: int) -> list[Mark]:
+        """Give the marks of a rank."""
+        return self._marks.get(rank, [])
+
+
+def _write_over_time(
+    location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Intervals, rank: int
+) -> None:
+    """Write marks, and intervals at their ends, in the order of time."""
+    first, last = np.searchsorted(intervals.rank, (rank, rank + 1)).tolist()
+    rows = slice(first, last)
+    ends = intervals.end_ns[rows].tolist()
+    moments = deque((end, row) for row, end in enumerate(ends, first))
+    for mark in marks:
+        while moments and moments[0][0] <= mark.time_ns:
+            _write_interval(location, intervals, *moments.popleft())
+        _write_mark(location, regions, mark)
+    for moment in moments:
+        _write_interval(location, intervals, *moment)
+
+
+def _write_interval(location: Location, intervals: Intervals, end_ns: int, row: int) -> None:
+    location.advance(end_ns)
+    members = form.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
+    numbers = np.array([[intervals.bytes[row], intervals.messages[row], end_ns]], np.uint64)
+    location.numbered_metrics(form.INTERVAL_PARAMETER, intervals.begin_ns[row : row + 1], members, numbers)
+
+
+def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
+    location.advance(mark.time_ns)
+    location.text_parameter(form.MARK_PARAMETER, mark.kind.name)
+    location.text_parameter(form.MARK_REGION_PARAMETER, regions[mark.region])
+    location.metric(form.MARK_MEMBERS, [getattr(mark, name) for name in form.MARK_MEMBERS])
+
+
+def _write_totals(location: Location, rows: _Rows, rank: int) -> None:
+    """Write each region once, the operations in it, at the end of the rank: that is when its totals were these."""
+    times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
+    counters, sizes = rows.counters.of_rank(rank), rows.sizes.of_rank(rank)
+    operations: dict[int, list[int]] = {region: [] for (region,) in (*times, *transfers)}
+    for region, operation in sorted({*counters, *sizes}):
+        operations.setdefault(region, []).append(operation)
+    for region in sorted(operations):
+        location.enter_region(region)
+        if (visited := times.get((region,))) is not None:
+            for row in range(visited.start, visited.stop):
+                values = [rows.times.take(name, slice(row, row + 1)).item() for name in form.TIME_MEMBERS]
+                location.metric(form.TIME_MEMBERS, values)
+        if (posted := transfers.get((region,))) is not None:
+            _write_transfers(location, rows.transfers, posted)
+        for operation in operations[region]:
+            location.enter_operation(operation)
+            if (counted := counters.get((region, operation))) is not None:
+                _write_counters(location, rows.counters, counted)
+            if (sized := sizes.get((region, operation))) is not None:
+                _write_sizes(location, rows.sizes, sized)
+            location.leave_operation(operation)
+        location.leave_region(region)
+
+
+def _write_transfers(location: Location, transfers: _Columns, rows: slice) -> None:
+    opcodes = transfers.take("opcode", rows)
+    numbers = np.stack([transfers.take(name, rows) for name in ("bytes", "messages")], axis=1)
+    for opcode in np.unique(opcodes).tolist():
+        chosen = opcodes == opcode
+        pairs = transfers.take("pair", rows)[chosen]
+        location.numbered_metrics(form.PAIR_PARAMETER, pairs, form.transfer_members(Opcode(opcode)), numbers[chosen])
+
+
+def _write_counters(location: Location, counters: _Columns, rows: slice) -> None:
+    tags = np.stack([counters.take(name, rows) for name in ("direction", "kind", "source")], axis=1)
+    peers = counters.take("peer", rows)
+    numbers = np.stack([counters.take(name, rows) for name in ("bytes", "messages")], axis=1)
+    # In the order of rows, the tags come one after another.
+    bounds = [0, *(np.flatnonzero((tags[1:] != tags[:-1]).any(axis=1)) + 1).tolist(), len(tags)]
+    for begin, end in itertools.pairwise(bounds):
+        direction, kind, source = tags[begin].tolist()
+        members = form.counter_members((Direction(direction), Kind(kind), Source(source)))
+        parameter = form.PEER_PARAMETERS[Direction(direction)]
+        location.numbered_metrics(parameter, peers[begin:end], members, numbers[begin:end])
+
+
+def _write_sizes(location: Location, sizes: _Columns, rows: slice) -> None:
+    tags = zip(sizes.take("direction", rows).tolist(), sizes.take("kind", rows).tolist(), strict=True)
+    for (direction, kind), messages in zip(tags, sizes.take("messages", rows), strict=True):
+        bins = np.flatnonzero(messages)
+        bounds = np.array([form.lower_bound(size_bin) for size_bin in bins.tolist()], np.uint64)
+        member = form.size_member(Direction(direction), Kind(kind))
+        location.numbered_metrics(form.SIZE_PARAMETER, bounds, (member,), messages[bins, None])

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the events of an archive refer to: texts, regions, parameters, metrics, the system's tree and its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import _otf2
+import otf2
+
+from ibprof.archive import naming as form
+from ibprof.archive.properties import Value, to_properties
+from ibprof.profile.profile_data import Profile
+
+_NS_PER_S = 10**9
+
+_Call = tuple[Any, ...]
+"""A function of OTF2's definition writer, and its arguments after the writer."""
+
+
+class Written(Protocol):
+    """The events of a rank that were written.
+
+    Attributes:
+        begin_ns, time_ns: of the first and of the last one.
+        events: how many.
+    """
+
+    begin_ns: int
+    time_ns: int
+    events: int
+
+
+class Definitions:
+    """Numbers what events refer to, and writes what they mean when all are known."""
+
+    def __init__(self, run: Profile) -> None:
+        self._texts: dict[str, int] = {"": 0}
+        self._parameters: dict[str, tuple[int, Any]] = {}
+        self._metrics: dict[tuple[str, ...], int] = {}
+        self._regions = len(run.regions)
+
+    def text(self, text: str) -> int:
+        """Give the number of a text."""
+        return self._texts.setdefault(text, len(self._texts))
+
+    def parameter(self, name: str, kind: Any) -> int:
+        """Give the number of a parameter of a type."""
+        return self._parameters.setdefault(name, (len(self._parameters), kind))[0]
+
+    def metric(self, members: Sequence[str]) -> int:
+        """Give the number of a metric by the names of its numbers."""
+        return self._metrics.setdefault(tuple(members), len(self._metrics))
+
+    def operation(self, operation: int) -> int:
+        """Give the number of an operation among OTF2's regions: they follow ours."""
+        return self._regions + operation
+
+    def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
+        """Write all definitions, none before those that it refers to."""
+        # Collecting them finds all texts, which must stand first.
+        calls = [*self._system_tree(run), *self._ranks(run, locations), *self._regions_of(run), *self._values()]
+        writer = _otf2.Archive_GetGlobalDefWriter(archive)
+        begin = min((location.begin_ns for location in locations), default=0)
+        end = max((location.time_ns for location in locations), default=0)
+        _otf2.GlobalDefWriter_WriteClockProperties(writer, _NS_PER_S, begin, end - begin, begin)
+        for text, number in self._texts.items():
+            _otf2.GlobalDefWriter_WriteString(writer, number, text)
+        for function, *arguments in calls:
+            function(writer, *arguments)
+        _otf2.Archive_CloseGlobalDefWriter(archive, writer)
+
+    def _system_tree(self, run: Profile) -> Iterator[_Call]:
+        node, add, add_property = (
+            0,
+            _otf2.GlobalDefWriter_WriteSystemTreeNode,
+            _otf2.GlobalDefWriter_WriteSystemTreeNodeProperty,
+        )
+        yield add, node, self.text("job"), self.text("machine"), otf2.Undefined.SYSTEM_TREE_NODE
+        properties = [(form.VERSION_PROPERTY, form.VERSION), *to_properties(run, form.NOT_OF_RUN)]
+        yield from self._properties(add_property, node, properties)
+        hosts = range(1, len(run.hosts) + 1)
+        for node, host in zip(hosts, run.hosts, strict=True):
+            yield add, node, self.text(host.name), self.text(form.HOST_CLASS), 0
+        for parent, host in zip(hosts, run.hosts, strict=True):
+            for port in host.ports:
+                node += 1
+                yield add, node, self.text(f"{port.device} port {port.port}"), self.text(form.PORT_CLASS), parent
+                yield from self._properties(add_property, node, to_properties(port))
+        for pair in run.pairs:
+            node += 1
+            name = f"{pair.device} port {pair.port} to {pair.remote_lid or pair.remote_gid}"
+            yield add, node, self.text(name), self.text(form.PAIR_CLASS), 1 + pair.host
+            yield from self._properties(add_property, node, to_properties(pair, form.NOT_OF_PAIR))
+
+    def _ranks(self, run: Profile, locations: Sequence[Written]) -> Iterator[_Call]:
+        for number, (rank, location) in enumerate(zip(run.ranks, locations, strict=True)):
+            name, node = self.text(f"rank {rank.rank}"), 1 + rank.host
+            process = otf2.LocationGroupType.PROCESS, node, otf2.Undefined.LOCATION_GROUP
+            yield _otf2.GlobalDefWriter_WriteLocationGroup, number, name, *process
+            thread = otf2.LocationType.CPU_THREAD, location.events, number
+            yield _otf2.GlobalDefWriter_WriteLocation, number, name, *thread
+            properties = to_properties(rank, form.NOT_OF_RANK)
+            yield from self._properties(_otf2.GlobalDefWriter_WriteLocationProperty, number, properties)
+
+    def _regions_of(self, run: Profile) -> Iterator[_Call]:
+        user, mpi = otf2.Paradigm.USER, otf2.Paradigm.MPI
+        named = [(name, user) for name in run.regions] + [(name, mpi) for name in run.operations]
+        for number, (name, paradigm) in enumerate(named):
+            text = self.text(name)
+            role, flags = otf2.RegionRole.CODE, otf2.RegionFlag.NONE
+            yield _otf2.GlobalDefWriter_WriteRegion, number, text, text, 0, role, paradigm, flags, 0, 0, 0
+
+    def _values(self) -> Iterator[_Call]:
+        member = 0
+        for members, number in self._metrics.items():
+            for name in members:
+                kind = otf2.MetricType.OTHER, otf2.MetricMode.ABSOLUTE_POINT, otf2.Type.UINT64, otf2.Base.DECIMAL, 0
+                unit = self.text("ns" if name.endswith("_ns") else "B" if "bytes" in name else "#")
+                yield _otf2.GlobalDefWriter_WriteMetricMember, member, self.text(name), 0, *kind, unit
+                member += 1
+            numbers = list(range(member - len(members), member))
+            when = otf2.MetricOccurrence.ASYNCHRONOUS, otf2.RecorderKind.CPU
+            yield _otf2.GlobalDefWriter_WriteMetricClass, number, numbers, *when
+        for name, (number, kind) in self._parameters.items():
+            yield _otf2.GlobalDefWriter_WriteParameter, number, self.text(name), kind
+
+    def _properties(
+        self, function: Callable[..., None], owner: int, properties: Iterable[tuple[str, Value]]
+    ) -> Iterator[_Call]:
+        for name, value in properties:
+            if isinstance(value, str):
+                union, kind = _otf2.AttributeValue(stringRef=self.text(value)), otf2.Type.STRING
+            elif isinstance(value, float):
+                union, kind = _otf2.AttributeValue(float64=value), otf2.Type.DOUBLE
+            else:
+                union, kind = _otf2.AttributeValue(uint64=value), otf2.Type.UINT64
+            yield function, owner, self.text(name), kind, union

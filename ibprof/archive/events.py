@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of an OTF2 archive as arrays, which a kernel writes and reads: a large job has more than Python can handle."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import _otf2
+import numpy as np
+import numpy.typing as npt
+from _otf2.Config import conf
+
+from ibprof.native.kernel_library import load_kernels
+from ibprof.native.recording_layout import numpy_type
+
+ENTER, LEAVE, NUMBER, TEXT, METRIC = range(5)
+"""Kinds of events; numbers as in ibprof_kernels.h."""
+
+# The functions of OTF2 that a struct of ibprof_kernels.h is filled with.
+_FUNCTIONS = {
+    "struct ibp_otf2_writer": {
+        "enter": "EvtWriter_Enter",
+        "leave": "EvtWriter_Leave",
+        "number": "EvtWriter_ParameterUnsignedInt",
+        "text": "EvtWriter_ParameterString",
+        "metric": "EvtWriter_Metric",
+    },
+    "struct ibp_otf2_reader": {
+        "callbacks_new": "EvtReaderCallbacks_New",
+        "callbacks_delete": "EvtReaderCallbacks_Delete",
+        "set_enter": "EvtReaderCallbacks_SetEnterCallback",
+        "set_leave": "EvtReaderCallbacks_SetLeaveCallback",
+        "set_number": "EvtReaderCallbacks_SetParameterUnsignedIntCallback",
+        "set_text": "EvtReaderCallbacks_SetParameterStringCallback",
+        "set_metric": "EvtReaderCallbacks_SetMetricCallback",
+        "register_callbacks": "Reader_RegisterEvtCallbacks",
+        "read_all": "Reader_ReadAllLocalEvents",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of one or more locations, in order.
+
+    Attributes:
+        records: `ibp_event` [event].
+        values: uint64, those of all events, one event's behind the other's.
+    """
+
+    records: npt.NDArray[np.void]
+    values: npt.NDArray[np.uint64]
+
+
+@lru_cache(maxsize=1)
+def event_type() -> np.dtype[np.void]:
+    """Give `ibp_event` as numpy has it."""
+    ffi = load_kernels().ffi
+    return numpy_type(ffi, ffi.typeof("struct ibp_event"))
+
+
+def write_events(writer: Any, events: Events) -> None:
+    """Write events of a location.
+
+    Args:
+        writer: OTF2's EvtWriter of the location.
+        events: of that location.
+
+    Raises:
+        _otf2.Error: they could not be written.
+    """
+    kernels = load_kernels()
+    records = kernels.ffi.from_buffer("struct ibp_event[]", events.records)
+    calls = _load_functions("struct ibp_otf2_writer")
+    values = kernels.pointer(events.values)
+    _check(kernels.lib.ibp_otf2_write(calls, _address(writer), records, len(events.records), values))
+
+
+def read_events(archive: Any, reader: Any, into: Events, count: int, values_count: int) -> tuple[int, int]:
+    """Read all events of a location.
+
+    Args:
+        archive: OTF2's Reader.
+        reader: its EvtReader of the location.
+        into: where they go; holds `count` events with `values_count` values already.
+        count, values_count: see above.
+
+    Returns:
+        How many events and values `into` holds now.
+
+    Raises:
+        _otf2.Error: they could not be read.
+        ValueError: there are more than `into` has room for.
+    """
+    kernels = load_kernels()
+    state = kernels.ffi.new("struct ibp_events *")
+    records = kernels.ffi.from_buffer("struct ibp_event[]", into.records)
+    state.events, state.count, state.capacity = records, count, len(into.records)
+    state.values, state.values_count = kernels.pointer(into.values), values_count
+    state.values_capacity = len(into.values)
+    calls = _load_functions("struct ibp_otf2_reader")
+    status = kernels.lib.ibp_otf2_read(calls, _address(archive), _address(reader), state)
+    if status == -errno.E2BIG:
+        raise ValueError("more events of a location than its definition says")
+    _check(status)
+    return state.count, state.values_count
+
+
+def _check(status: int) -> None:
+    if status:
+        raise _otf2.Error(_otf2.ErrorCode(status) if status > 0 else _otf2.ERROR_INVALID)
+
+
+@lru_cache
+def _load_functions(struct: str) -> Any:
+    """Fill a struct with functions of the OTF2 that Python's otf2 has loaded."""
+    ffi = load_kernels().ffi
+    filled = ffi.new(f"{struct} *")
+    types = dict(ffi.typeof(struct).fields)
+    for name, function in _FUNCTIONS[struct].items():
+        address = ctypes.cast(getattr(conf.lib, f"OTF2_{function}"), ctypes.c_void_p).value
+        setattr(filled, name, ffi.cast(types[name].type, address))
+    return filled
+
+
+def _address(handle: Any) -> Any:
+    return load_kernels().ffi.cast("void *", ctypes.cast(handle, ctypes.c_void_p).value or 0)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names by which the parts of a profile are found in its OTF2 archive; docs/formats/profile.md explains them."""
+
+from __future__ import annotations
+
+from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
+
+VERSION = 1
+"""Of what stands in the archive; grows when an older reader would read it wrongly."""
+
+VERSION_PROPERTY = "ibprof::version"
+
+# Attributes of a Profile, a Host and a Rank that are no properties.
+NOT_OF_RUN = (
+    *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
+    *("pairs", "transfers", "intervals"),
+)
+NOT_OF_RANK = ("host",)
+NOT_OF_PAIR = ("host",)
+
+HOST_CLASS = "node"
+PORT_CLASS = "port"
+PAIR_CLASS = "port pair"
+
+# The parameter in front of a counter says who is at the other end.
+PEER_PARAMETERS = {
+    Direction.SENT: "destination",
+    Direction.FETCHED: "fetched from",
+    Direction.RECEIVED: "received from",
+}
+PAIR_PARAMETER = "port pair"
+SIZE_PARAMETER = "message bytes from"
+MARK_PARAMETER = "mark"
+MARK_REGION_PARAMETER = "mark of region"
+
+TIME_MEMBERS = ("visits", "wall_ns", "first_ns", "last_ns")
+MARK_MEMBERS = ("time_ns", "sent_bytes", "sent_messages", "received_bytes", "received_messages")
+SIZE_MEMBER = "messages by size"
+TRANSFER_MEMBER = "bytes posted"
+INTERVAL_MEMBER = "bytes to ranks"
+INTERVAL_PARAMETER = "interval from"
+
+Tag = tuple[Direction, Kind, Source]
+
+
+def counter_members(tag: Tag) -> tuple[str, str]:
+    """Name the two numbers of a counter: `bytes sent user openmpi`."""
+    words = " ".join(word.name.lower() for word in tag)
+    return f"bytes {words}", f"messages {words}"
+
+
+def parse_counter_member(name: str) -> Tag:
+    """Take the name of a counter's first number apart.
+
+    Raises:
+        LookupError, ValueError: it is none.
+    """
+    _, direction, kind, source = name.upper().split(" ")
+    return Direction[direction], Kind[kind], Source[source]
+
+
+def transfer_members(opcode: Opcode) -> tuple[str, str]:
+    """Name the two numbers of a transfer: `bytes posted write`."""
+    return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
+
+
+def parse_transfer_member(name: str) -> Opcode:
+    """Take the name of a transfer's first number apart.
+
+    Raises:
+        LookupError: it is none.
+    """
+    return Opcode[name.removeprefix(TRANSFER_MEMBER).strip().upper()]
+
+
+def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
+    """Name the numbers of an interval: `bytes to ranks 0-3`."""
+    peers = f"{first_peer}-{last_peer}"
+    return f"{INTERVAL_MEMBER} {peers}", f"messages to ranks {peers}", "interval_end_ns"
+
+
+def parse_interval_member(name: str) -> tuple[int, int]:
+    """Take the name of an interval's first number apart.
+
+    Raises:
+        ValueError: it is none.
+    """
+    first, last = name.removeprefix(INTERVAL_MEMBER).split("-")
+    return int(first), int(last)
+
+
+def size_member(direction: Direction, kind: Kind) -> str:
+    """Name the number of messages of a size: `messages by size sent user`."""
+    return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
+
+
+def parse_size_member(name: str) -> tuple[Direction, Kind]:
+    """Take the name of a number of messages of a size apart.
+
+    Raises:
+        LookupError, ValueError: it is none.
+    """
+    direction, kind = name.removeprefix(SIZE_MEMBER).strip().upper().split(" ")
+    return Direction[direction], Kind[kind]
+
+
+def lower_bound(size_bin: int) -> int:
+    """Give the fewest bytes of a message in a bin of sizes."""
+    return 1 << size_bin >> 1

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME` beside it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import _otf2
+import otf2
+
+from ibprof.archive.archive_reader import read_trace
+from ibprof.archive.archive_writer import Progress, write_files
+from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.profile.profile_data import Profile
+
+SUFFIX = ".otf2"
+
+_MAGIC = b"OTF2"
+# Behind a byte for the kind of its first chunk, and one for the order of bytes.
+_MAGIC_OFFSET = 2
+
+# What a reader of OTF2 raises when an archive is damaged, or is well-formed and lacks what ibprof writes.
+_DAMAGED = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
+
+
+def write_archive(run: Profile, path: Path, progress: Progress | None = None) -> None:
+    """Write a profile, in place of one that is there.
+
+    Args:
+        run: what to write.
+        path: of the anchor file.
+        progress: is told of each rank.
+
+    Raises:
+        UsageError: `path` does not end with `.otf2`.
+        InputError: something else is there, or it cannot be written.
+    """
+    if path.suffix != SUFFIX or not path.stem:
+        raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
+    check_replaceable(path)
+    try:
+        # Beside the archive, so that a rename brings it there.
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=path.parent))
+    except OSError as error:
+        raise InputError(path.parent, None, "a folder to write in", (error.strerror or str(error)).lower()) from error
+    try:
+        new, old = folder / "new", folder / "old"
+        new.mkdir()
+        old.mkdir()
+        try:
+            write_files(run, new, path.stem, progress)
+        except _otf2.Error as error:
+            raise InputError(path, None, "room to write an archive", str(error)) from error
+        for part in _parts(path):
+            if part.exists():
+                part.rename(old / part.name)
+        # The anchor comes last: with it the archive is there.
+        for part in _parts(path):
+            (new / part.name).rename(part)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_archive(path: Path) -> Profile:
+    """Read a profile that `write_archive` wrote.
+
+    Args:
+        path: of the anchor file.
+
+    Raises:
+        InputError: it is no archive, another tool's, of a newer version, or damaged.
+    """
+    if not is_archive(path):
+        raise InputError(path, None, "an OTF2 archive", "something else" if path.exists() else "nothing")
+    try:
+        with otf2.reader.open(str(path)) as trace:
+            return read_trace(path, trace)
+    except _DAMAGED as error:
+        raise InputError(path, None, "a whole OTF2 archive", f"{type(error).__name__}: {error}") from error
+
+
+def is_archive(path: Path) -> bool:
+    """Tell whether a file is the anchor of an OTF2 archive."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(_MAGIC_OFFSET + len(_MAGIC))[_MAGIC_OFFSET:] == _MAGIC
+
+
+def check_replaceable(path: Path) -> None:
+    """Make sure that nothing is lost when an archive is written to `path`.
+
+    Raises:
+        InputError: what is there is no OTF2 archive.
+    """
+    definitions, folder, anchor = _parts(path)
+    if anchor.exists() and not is_archive(anchor):
+        raise InputError(anchor, None, "no file, or an OTF2 archive to replace", "something else")
+    if definitions.exists() and not definitions.is_file():
+        raise InputError(definitions, None, "no file, or an OTF2 archive's", "something else")
+    inside = list(folder.iterdir()) if folder.is_dir() else [folder] if folder.exists() else []
+    if others := [item.name for item in inside if not re.fullmatch(r"\d+\.(evt|def)", item.name)]:
+        raise InputError(folder, None, "no folder, or an OTF2 archive's", quote_found(others[0]))
+
+
+def _parts(path: Path) -> tuple[Path, Path, Path]:
+    """Give the files of an archive, the anchor last."""
+    return path.with_suffix(".def"), path.with_suffix(""), path

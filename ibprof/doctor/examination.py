@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All that is looked at, in the order in which a user would ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ibprof.doctor.finding import Finding
+from ibprof.doctor.machine_check import examine_machine
+from ibprof.doctor.mpi_library import examine_mpi
+from ibprof.doctor.program_check import identify_program, judge_program
+from ibprof.native.installed_files import find_library
+
+
+def examine(environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[Finding]:
+    """Look at what a recording needs.
+
+    Args:
+        environment: that a job would be started in.
+        command: that is to be recorded, with its launcher or without; empty for any.
+    """
+    library = find_library()
+    program = identify_program(command) if command else None
+    if program:
+        findings = list(judge_program(program, library))
+        yield from findings
+    if not program or all(finding.good for finding in findings):
+        yield from examine_mpi(program, library, environment)
+    yield from examine_machine(library, environment)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine offers to any job that is recorded on it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ibprof.doctor.finding import Finding
+from ibprof.launch.exact_transports import TRANSPORTS, exact_settings
+from ibprof.text.quantities import format_bytes
+
+NAME = "libibprof.so"
+
+# Mellanox' library of the same name counts calls to verbs, and is steered by these.
+_OTHER_LIBRARY = "IBPROF_MODE"
+
+_ASK_SECONDS = 20
+
+_LIMITS = (
+    ("memory", resource.RLIMIT_AS, 64 << 20),
+    ("stack", resource.RLIMIT_STACK, 256 << 10),
+    ("file size", resource.RLIMIT_FSIZE, 1 << 20),
+    ("open files", resource.RLIMIT_NOFILE, 32),
+)
+"""Limits, and what a process that is recorded needs of each, with room to spare."""
+
+_LEAST_ROOM_BYTES = 4 << 20
+_SYSFS = Path("/sys/class/infiniband")
+
+_COUNTED = "reports say how many queue pairs were not seen (IBPROF_SOURCE=exact with ibprof run measures them)"
+
+_WITHIN_A_HOST = ("self", "sm", "shm", "posix", "sysv", "cma", "knem", "xpmem")
+
+_REMOTE = (
+    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smbfs", "smb2", "smb3", "ncpfs", "9p", "afs", "coda"),
+    *("panfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "vboxsf", "vmhgfs"),
+)
+"""File systems that are no node's own; those of storage.c."""
+
+_COPIED = "counters are mapped on each node's own storage and copied there"
+
+
+def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Look at the library, other preloads, limits, ports and the folder to record in.
+
+    Args:
+        library: libibprof.so.
+        environment: that a job would be started in.
+    """
+    yield _load(library)
+    yield _look_for_another(library, environment)
+    preloaded = [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]
+    if others := [item for item in preloaded if Path(item).name != NAME]:
+        yield Finding("preloads", good=True, text=f"{', '.join(others)} too, behind ours")
+    yield from _judge_limits()
+    yield from _list_ports(environment)
+    yield _try_folder(Path(environment.get("IBPROF_OUTPUT") or "profile.ibprof"))
+
+
+def _load(library: Path) -> Finding:
+    done = subprocess.run(
+        [sys.executable, "-c", ""],
+        env={**os.environ, "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_ASK_SECONDS,
+        check=False,
+    )
+    if done.returncode or done.stderr:
+        return Finding("library", good=False, text=f"{library} cannot be preloaded: {done.stderr.strip()}")
+    return Finding("library", good=True, text=f"{library} can be preloaded")
+
+
+def _look_for_another(library: Path, environment: Mapping[str, str]) -> Finding:
+    """Look for a library of the same name that would be found first."""
+    preloaded = [Path(item) for item in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if item]
+    folders = [Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    named = [item for item in preloaded if item.name == NAME and "/" in str(item)]
+    found = next((one for one in (*named, *(folder / NAME for folder in folders)) if one.is_file()), None)
+    known_to_system = ctypes.util.find_library("ibprof")
+    if found is not None and not found.samefile(library):
+        whose = "Mellanox' library" if _OTHER_LIBRARY.encode() in found.read_bytes() else "another one"
+        return Finding(
+            "name", good=False, text=f"{found} is {whose} and comes before ours: use ibprof run, or ibprof env"
+        )
+    if found is None and known_to_system:
+        return Finding(
+            "name", good=False, text=f"the system has another {known_to_system}: use ibprof run, or ibprof env"
+        )
+    return Finding("name", good=True, text=f"no other {NAME} comes before ours")
+
+
+def _judge_limits() -> Iterator[Finding]:
+    said, bad = [], False
+    for name, number, least in _LIMITS:
+        limit = resource.getrlimit(number)[0]
+        said.append(f"{name} {'unlimited' if limit == resource.RLIM_INFINITY else f'{limit:,}'}")
+        if 0 <= limit < least:
+            bad = True
+            text = f"{name} is limited to {limit:,}, too little to keep counters: raise it to {least:,} (ulimit)"
+            yield Finding("limits", good=False, text=text)
+    if not bad:
+        yield Finding("limits", good=True, text=", ".join(said))
+
+
+def _list_ports(environment: Mapping[str, str]) -> Iterator[Finding]:
+    devices = Path(environment.get("IBPROF_SYSFS") or _SYSFS)
+    ports = sorted(devices.glob("*/ports/*"))
+    if not ports:
+        text = "no InfiniBand port in sysfs: ranks find their place in a fabric by host names, or by --placement"
+        yield Finding("ports", good=True, text=text)
+        return
+    shown = (f"{port.parent.parent.name}/{port.name} LID {_read(port / 'lid').strip()}" for port in ports)
+    yield Finding("ports", good=True, text=", ".join(shown))
+    past = sorted({port.parent.parent.name for port in ports if _is_mlx5(port.parent.parent)})
+    seen = exact_settings(environment) or _takes_seen_transports(environment.get(TRANSPORTS, ""))
+    if past and not seen:
+        text = f"on {', '.join(past)} (mlx5) UCX posts past verbs by itself: then rails are modelled, and {_COUNTED}"
+    else:
+        text = "what is posted by verbs is seen: rails are measured where all messages go that way"
+    yield Finding("rails", good=True, text=text)
+
+
+def _is_mlx5(device: Path) -> bool:
+    driver = device / "device" / "driver"
+    return driver.resolve().name == "mlx5_core" if driver.exists() else device.name.startswith("mlx5_")
+
+
+def _takes_seen_transports(chosen: str) -> bool:
+    """Tell whether UCX is told to use transports of which none goes past verbs."""
+    words = [word for word in chosen.split(",") if word]
+    return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
+
+
+def _try_folder(folder: Path) -> Finding:
+    existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        text = f"nothing can be written to {folder} ({reason}): set IBPROF_OUTPUT to another folder"
+        return Finding("folder", good=False, text=text)
+    kind = _file_system(existing)
+    free = shutil.disk_usage(existing).free
+    if free < _LEAST_ROOM_BYTES:
+        return Finding("folder", good=False, text=f"{folder} has no room: {format_bytes(free)} on {kind}")
+    place = "its counters are mapped there" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
+    return Finding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {place}")
+
+
+def _file_system(path: Path) -> str:
+    """Name the kind of file system that a path is on, as the kernel does."""
+    device = path.stat().st_dev
+    numbers = f"{os.major(device)}:{os.minor(device)}"
+    for line in _read(Path("/proc/self/mountinfo")).splitlines():
+        before, _, after = line.partition(" - ")
+        if before.split()[2:3] == [numbers] and after:
+            return after.split()[0]
+    return "a file system of unknown kind"
+
+
+def _split(text: str) -> list[str]:
+    return [item for item in re.split(r"[:\s]+", text) if item]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

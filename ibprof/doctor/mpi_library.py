@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which MPI there is, what its messages go through, and where ibprof would see them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ibprof.doctor.elf import read_elf
+from ibprof.doctor.finding import Finding
+from ibprof.doctor.probe import Trial, try_library, try_mpi4py
+from ibprof.doctor.program_check import Program, list_libraries
+from ibprof.launch.preload_settings import Launcher, identify_launcher
+from ibprof.profile.profile_data import Source
+
+_FAMILIES = {"Open MPI": "Open MPI", "MPICH": "MPICH", "Intel": "MPICH", "MVAPICH": "MPICH", "CRAY": "MPICH"}
+"""The family of launchers that start a library, by a word of its version."""
+
+_LAUNCHED = {Launcher.OPENMPI_4: "Open MPI", Launcher.OPENMPI_5: "Open MPI", Launcher.HYDRA: "MPICH"}
+
+_ABIS = (
+    (r"libmpi_abi\.so", "the standard ABI"),
+    (r"libmpi\.so\.12|libmpich|libmpi_cray|libmpi_gnu", "the MPICH ABI"),
+    (r"libmpi\.so\.(20|40|80)", "Open MPI's ABI"),
+)
+
+_TRANSPORTS = (
+    (r"libucp\.so", "UCX"),
+    (r"libfabric\.so", "libfabric"),
+    (r"libfabric-|lib(\w+)-fi\.so", "libfabric's providers"),
+    (r"mca_pml_(\w+)\.so", "pml"),
+    (r"mca_mtl_(\w+)\.so", "mtl"),
+    (r"mca_btl_(\w+)\.so", "btl"),
+    (r"libibverbs\.so", "verbs"),
+    (r"libmlx5", "mlx5"),
+    (r"libpsm2", "PSM2"),
+    (r"libhcoll", "hcoll, whose collectives no source sees"),
+    (r"libucc\.so", "UCC, whose collectives no source sees"),
+)
+"""What a file that an MPI process has mapped says about how messages travel."""
+
+_FORTRAN = (
+    (r"libmpi_usempif08|libmpi_f08", "use mpi_f08"),
+    (r"libmpi_usempi|libmpi_usempi_ignore_tkr", "use mpi"),
+    (r"libmpi_mpifh|libmpifort", "mpif.h"),
+)
+
+_NETWORK_UNUSED = "does not send through libfabric"
+_AS_BETWEEN_HOSTS = {"I_MPI_FABRICS": "shm:ofi"}
+_ONE_HOST = (
+    "{}: a job on several hosts is recorded; on this host alone the MPI opens no network, and nothing is, "
+    "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages of ranks on one host go over the network too)"
+)
+
+_PREFIX = "OPAL_PREFIX"
+
+_OF_THE_TRIAL = "a lone rank"
+"""How a note begins on what is so because the trial is one process."""
+
+_LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
+"""Those whose name tells the ABI first; without a version it may be a few words to the linker."""
+
+
+def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which MPI a program, or else the launcher on the PATH, uses, and try whether it is recorded.
+
+    Args:
+        program: that is to be recorded; None for any.
+        library: libibprof.so.
+        environment: that a job would be started in.
+    """
+    launchers = (program.launcher_path if program else None, *map(shutil.which, ("mpirun", "mpiexec", "srun")))
+    launcher = next(filter(None, launchers), None)
+    kind = identify_launcher(launcher) if launcher else None
+    mpi = program.mpi if program else _beside(launcher) or _on_search_path(launcher, environment)
+    if program and mpi is None and program.python is None:
+        if any(name.startswith("libibverbs.so") for name in program.libraries):
+            yield Finding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
+        else:
+            yield _explain_no_mpi(program)
+        return
+    python = program.python if program else None
+    if mpi:
+        trial = try_library(mpi, library, environment)
+    elif python:
+        trial = try_mpi4py(python, library, environment)
+    else:
+        where = f"no MPI library is found for {launcher}" if launcher else "no mpirun is on the PATH"
+        yield Finding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
+        return
+    if mpi and not trial.started and _PREFIX not in environment:
+        # Where an Open MPI was moved to, as PyPI's is, its launcher tells its processes.
+        moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
+        trial = moved if moved.started else trial
+    between_hosts = None
+    if mpi and _NETWORK_UNUSED in trial.said:
+        # Intel MPI opens it where there are several hosts, or it is told to.
+        between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
+    if between_hosts and between_hosts.rank:
+        findings = _judge(between_hosts, mpi, program, kind, launcher)
+        yield from (finding for finding in findings if finding.about != "source")
+        yield Finding("source", good=False, text=_ONE_HOST.format(between_hosts.rank.source.name.lower()))
+    else:
+        yield from _judge(trial, mpi, program, kind, launcher)
+
+
+def _explain_no_mpi(program: Program) -> Finding:
+    if program.names_mpi:
+        text = "the program's file names an MPI library, which it may load itself: try `ibprof run -- COMMAND`"
+        return Finding("MPI", good=True, text=text)
+    return Finding("MPI", good=False, text="the program loads no MPI library, and its file names none")
+
+
+def _judge(
+    trial: Trial, mpi: Path | None, program: Program | None, kind: Launcher | None, launcher: str | None
+) -> Iterator[Finding]:
+    where = str(mpi) if mpi else "as mpi4py loads it"
+    if not trial.started:
+        if "No module named 'mpi4py'" in trial.said:
+            yield Finding("MPI", good=False, text=f"{program.python if program else 'this Python'} has no mpi4py")
+            return
+        said = trial.said.splitlines()
+        reason = f": {said[-1]}" if said else ""
+        yield Finding("MPI", good=False, text=f"{where} could not be initialised by a process alone{reason}")
+        return
+    names = [Path(mpi).resolve().name if mpi else "", *trial.loaded]
+    abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an ABI of its own")
+    version = " ".join(trial.mpi.split()) or "an MPI that does not tell its version"
+    yield Finding("MPI", good=True, text=f"{version} ({where}), {abi}")
+    family = next((family for word, family in _FAMILIES.items() if word in trial.mpi), None)
+    if kind in _LAUNCHED and family and _LAUNCHED[kind] != family:
+        text = f"{launcher} starts {_LAUNCHED[kind]}, not this MPI: each process would be a job of its own"
+        yield Finding("launcher", good=False, text=text)
+    elif launcher:
+        yield Finding(
+            "launcher", good=True, text=f"{launcher}" + (f" ({_LAUNCHED[kind]})" if kind in _LAUNCHED else "")
+        )
+    yield Finding("transport", good=True, text=_describe(trial.loaded, _TRANSPORTS) or "none that is known by its file")
+    loads = tuple(program.libraries) if program else tuple(list_libraries(mpi)) + _siblings(mpi) if mpi else ()
+    if flavours := _describe(loads, _FORTRAN):
+        yield Finding("Fortran", good=True, text=f"{flavours}: calls are seen as those of C are")
+    yield from _judge_source(trial)
+
+
+def _judge_source(trial: Trial) -> Iterator[Finding]:
+    if trial.rank is None or trial.rank.source == Source.NONE:
+        notes = trial.rank.notes if trial.rank else ()
+        reason = next(
+            (line for line in (*notes, *trial.said.splitlines()) if "recorded" in line or "not seen" in line), ""
+        )
+        yield Finding("source", good=False, text=reason or trial.said or "nothing was recorded, and nobody said why")
+        return
+    yield Finding("source", good=True, text=f"{trial.rank.source.name.lower()}: a process alone was recorded by it")
+    for note in trial.rank.notes:
+        if not note.startswith(_OF_THE_TRIAL):
+            yield Finding("unseen", good=True, text=note)
+
+
+def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
+    """Say what files stand for; what a pattern has in brackets is listed behind its word."""
+    found: dict[str, list[str]] = {}
+    for pattern, word in table:
+        for name in names:
+            if match := re.match(pattern, name):
+                found.setdefault(word, []).extend(filter(None, match.groups()))
+    return "; ".join(f"{word} {', '.join(sorted(set(parts)))}".strip() for word, parts in found.items())
+
+
+def _beside(launcher: str | None) -> Path | None:
+    """Find the MPI library that belongs to a launcher: among what it loads, or in the lib folders beside it."""
+    if launcher is None:
+        return None
+    path = Path(launcher).resolve()
+    for home in (Path(launcher).parent.parent, path.parent.parent):
+        for folder in sorted([home / "lib", home / "lib64", home / "lib/release", *home.glob("lib/*-linux-gnu*")]):
+            for name in _LIBRARIES:
+                if read_elf(folder / name) and _belongs(folder / name, launcher):
+                    return folder / name
+    return None
+
+
+def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
+    """Find the MPI library that a batch system's launcher, which belongs to none, would start programs with."""
+    if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
+        return None
+    searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"
+    for folder in map(Path, filter(None, searched.split(":"))):
+        named = (folder / name for name in _LIBRARIES)
+        for path in (*named, *sorted(folder.glob("libmpi_cray.so*")), *sorted(folder.glob("libmpi_gnu*.so*"))):
+            if read_elf(path):
+                return path
+    return None
+
+
+def _belongs(library: Path, launcher: str) -> bool:
+    kind = identify_launcher(launcher)
+    openmpi = b"ompi_mpi_comm_world" in library.read_bytes()
+    return openmpi == (kind in (Launcher.OPENMPI_4, Launcher.OPENMPI_5))
+
+
+def _siblings(mpi: Path) -> tuple[str, ...]:
+    return tuple(path.name for path in mpi.parent.glob("libmpi*"))

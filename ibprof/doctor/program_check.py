@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that is to be recorded: can it be preloaded, and which MPI does it load?"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof.doctor.elf import read_elf
+from ibprof.doctor.finding import Finding
+from ibprof.launch.preload_settings import Launcher, identify_launcher
+from ibprof.text.host_lists import find_programs
+
+MPI_LIBRARY = re.compile(r"libmpi(ch|_abi|_cray|_gnu[^.]*)?\.so|libmpich|libmsmpi")
+_PYTHON = re.compile(r"python[0-9.]*$")
+_ASK_SECONDS = 20
+_SCRIPT_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a command comes to.
+
+    Attributes:
+        launcher: that starts it, and its path.
+        path: of the program itself; None where it is not found.
+        interpreter: what runs it, where it is a script.
+        libraries: it loads, by their names, with the path of each.
+        names_mpi: its file names an MPI library, which it may load itself.
+    """
+
+    launcher: Launcher | None
+    launcher_path: str | None
+    path: Path | None
+    interpreter: Path | None
+    libraries: dict[str, Path]
+    names_mpi: bool
+
+    @property
+    def mpi(self) -> Path | None:
+        """The MPI library among those that it loads."""
+        return next((path for name, path in self.libraries.items() if MPI_LIBRARY.match(name)), None)
+
+    @property
+    def python(self) -> Path | None:
+        """The Python that it is or is run by."""
+        runner = self.interpreter or self.path
+        return runner if runner and _PYTHON.match(runner.name) else None
+
+
+def identify_program(command: Sequence[str]) -> Program:
+    """Find what a command starts."""
+    launcher = identify_launcher(command[0])
+    named = command[0]
+    if launcher:
+        named = next(iter(find_programs(command, lambda word: shutil.which(word) is not None)), "")
+    found = shutil.which(named) if named else None
+    path = Path(found).absolute() if found else None
+    runner = _find_runner(path) if path else None
+    binary = runner or path
+    return Program(
+        launcher=launcher,
+        launcher_path=shutil.which(command[0]) if launcher else None,
+        path=path,
+        interpreter=runner,
+        libraries=list_libraries(binary) if binary else {},
+        names_mpi=binary is not None and b"libmpi" in _read(binary),
+    )
+
+
+def list_libraries(binary: Path) -> dict[str, Path]:
+    """List what the dynamic linker would load for a program or a library, by name; nothing of it is run."""
+    elf = read_elf(binary)
+    linker = elf.interpreter if elf else ""
+    own = read_elf(Path("/proc/self/exe"))
+    if elf and elf.dynamic and not linker and own:
+        linker = own.interpreter
+    if not linker:
+        return {}
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    line = [linker, "--list", str(binary)]
+    try:
+        done = subprocess.run(
+            line, env=environment, capture_output=True, text=True, errors="replace", timeout=_ASK_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return {name: Path(path) for name, path in re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE)}
+
+
+def judge_program(program: Program, library: Path) -> Iterator[Finding]:
+    """Say whether the library can be preloaded into a program."""
+    if program.path is None:
+        yield Finding("program", good=False, text="there is no such program")
+        return
+    binary = program.interpreter or program.path
+    what = f"{program.path}" + (f", run by {program.interpreter}" if program.interpreter else "")
+    elf, ours = read_elf(binary), read_elf(library)
+    mode = binary.stat().st_mode
+    if elf is None:
+        yield Finding("program", good=False, text=f"{what} is no program that this system's linker starts")
+    elif not elf.dynamic or not elf.interpreter:
+        why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
+        yield Finding("program", good=False, text=f"{what} {why}")
+    elif ours and elf.machine != ours.machine:
+        why = f"is for {elf.machine}, libibprof.so for {ours.machine}: install ibprof with that compiler"
+        yield Finding("program", good=False, text=f"{what} {why}")
+    elif mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(binary):
+        why = "is setuid, setgid or has capabilities, so the linker leaves out preloads: run a copy without them"
+        yield Finding("program", good=False, text=f"{what} {why}")
+    else:
+        yield Finding("program", good=True, text=f"{what} can be preloaded")
+
+
+def _find_runner(path: Path) -> Path | None:
+    """Give what runs a script at last; None for what is no script."""
+    runner: Path | None = None
+    for _ in range(_SCRIPT_DEPTH):
+        head = _read(runner or path, 256)
+        if not head.startswith(b"#!"):
+            break
+        words = head[2:].partition(b"\n")[0].decode("utf-8", "replace").split()
+        if words and Path(words[0]).name == "env":
+            words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        found = shutil.which(words[0]) if words else None
+        if found is None:
+            break
+        runner = Path(found)
+    return runner
+
+
+def _read(path: Path, limit: int = -1) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit)
+    except OSError:
+        return b""
+
+
+def _has_capabilities(path: Path) -> bool:
+    try:
+        return "security.capability" in os.listxattr(path)
+    except OSError:
+        return False

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libibprof_kernels.so, loaded: the loops that are too slow in Python.
+
+The installed headers, which `ibprof_kernels.h` includes, are the only description of what the library exports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from cffi import FFI
+
+from ibprof.native.installed_files import cffi_text, find_kernels, find_kernels_headers
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The library and what it takes to call it.
+
+    Attributes:
+        ffi: makes C's structs and pointers.
+        lib: has the functions and constants of the header as attributes.
+    """
+
+    ffi: Any
+    lib: Any
+
+    def pointer(self, array: npt.NDArray[Any]) -> Any:
+        """Give a pointer to the elements of an array that is C-contiguous. The array must outlive its use."""
+        if not array.flags.c_contiguous:
+            raise ValueError("a kernel takes C-contiguous arrays")
+        return self.ffi.cast(_pointer_type(array.dtype), array.ctypes.data)
+
+
+@lru_cache(maxsize=1)
+def load_kernels() -> Kernels:
+    """Load the library that was installed.
+
+    Raises:
+        MissingToolError: there is none.
+    """
+    ffi = FFI()
+    for header in find_kernels_headers():
+        ffi.cdef(cffi_text(header))
+    return Kernels(ffi, ffi.dlopen(str(find_kernels())))
+
+
+def sum_exactly(values: npt.NDArray[np.uint64]) -> int:
+    """Add up values; numpy alone wraps around silently at 2**64."""
+    kernels = load_kernels()
+    result = np.empty(2, np.uint64)
+    values = np.ascontiguousarray(values)
+    kernels.lib.ibp_sum(kernels.pointer(values), values.size, kernels.pointer(result))
+    low, high = result.tolist()
+    return int(high << 64 | low)
+
+
+def _pointer_type(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "iu":
+        return f"{'u' if dtype.kind == 'u' else ''}int{8 * dtype.itemsize}_t *"
+    return {"f8": "double *", "f4": "float *", "b1": "uint8_t *"}.get(dtype.str[1:], "void *")

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Profile: what one run sent, as arrays, and what can be computed from it alone."""
+
+from ibprof.profile import profile_html
+
+__all__ = ["profile_html"]

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sent how much to whom: the communication matrix of a profile, by rank, host or port."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import sum_by_key
+from ibprof.profile.profile_data import ACTIVE, OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
+from ibprof.profile.transfer_ports import PortIndex, describe_unmeasured
+from ibprof.text.csv_rows import format_pairs, format_row
+
+Flags = npt.NDArray[np.bool_]
+
+_NO_REGION = "--since-start needs the --region until whose end bytes are meant"
+
+_COUNTERS_AT_ONCE = 1 << 20
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which bytes of a profile are meant.
+
+    Attributes:
+        operation, region: names; None for all.
+        since_start: with a region that a mark closed, what was sent until then.
+        kind: the user's bytes or MPI's own.
+        received: what receivers saw, in place of what senders and fetchers did.
+    """
+
+    operation: str | None = None
+    region: str | None = None
+    since_start: bool = False
+    kind: Kind = Kind.USER
+    received: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Bytes by pair, those that are not zero, in order of source and destination.
+
+    Attributes:
+        names: of what sends and receives; ports by their GUID.
+        labels: of ports, the host, device and number of each name where they are known; else empty.
+        source, destination: int64 [pair], indices into the names.
+        bytes, messages: [pair], uint64, or Python's integers where these do not hold a sum.
+        notes: what is not in the rows, a sentence each.
+    """
+
+    names: list[str]
+    source: npt.NDArray[np.int64]
+    destination: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+    notes: list[str]
+    labels: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[tuple[str, str, int, int]]:
+        """Give source, destination, bytes and messages of each pair."""
+        return chain.from_iterable(self._some_rows(begin) for begin in range(0, len(self.source), _ROWS_AT_ONCE))
+
+    def text(self) -> Iterator[str]:
+        """Give the same as lines of CSV, many at a time."""
+        if object in (self.bytes.dtype, self.messages.dtype):
+            return map(format_row, self.rows())
+        return format_pairs(self.names, self.source, self.destination, self.bytes, self.messages)
+
+    def _some_rows(self, begin: int) -> Iterator[tuple[str, str, int, int]]:
+        some = slice(begin, begin + _ROWS_AT_ONCE)
+        source = map(self.names.__getitem__, self.source[some].tolist())
+        destination = map(self.names.__getitem__, self.destination[some].tolist())
+        return zip(source, destination, self.bytes[some].tolist(), self.messages[some].tolist(), strict=True)
+
+
+def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
+    """Add up what ranks, hosts or ports sent one another.
+
+    Ports are those that work requests were posted between, where that was seen, with all headers above the network's.
+    What one operation sent, or receivers saw, only the source tells that is next to the MPI calls: then a host must
+    have one port.
+
+    Args:
+        run: the profile.
+        by: "rank", "host" or "port".
+        selection: which bytes.
+
+    Raises:
+        UsageError: there is no such operation or region, or ports cannot be told.
+    """
+    if by == "port" and len(run.transfers.bytes) and _is_of_wire(selection):
+        return _build_measured(run, selection)
+    chosen = _choose(run, selection)
+    counters = run.counters
+    notes: list[str] = []
+    if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
+        notes.append(
+            f"{left_out} bytes more were sent until then in regions that went on, or came again, and are left out"
+        )
+    sources = np.unique(counters.source[chosen])
+    if len(sources) > 1:
+        # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
+        chosen &= counters.source == sources[0]
+        notes.append(f"bytes are those seen by {Source(sources[0]).name.lower()}")
+    names, place = _name_ranks(run, by)
+    if by == "port":
+        notes.append("ports were not measured: each host has one, which carries what its ranks send to others")
+    lost = 0
+    parts = []
+    for begin in range(0, max(len(chosen), 1), _COUNTERS_AT_ONCE):
+        rows = np.flatnonzero(chosen[begin : begin + _COUNTERS_AT_ONCE]) + begin
+        mine, theirs = place[counters.rank[rows]], place[np.minimum(counters.peer[rows], run.world_size)]
+        nowhere = (mine < 0) | (theirs < 0)
+        lost += sum_exactly(counters.bytes[rows[nowhere]])
+        rows, mine, theirs = rows[~nowhere], mine[~nowhere], theirs[~nowhere]
+        outward = counters.direction[rows] == Direction.SENT
+        pair = np.where(outward, mine, theirs) * len(names) + np.where(outward, theirs, mine)
+        parts.append(sum_by_key(pair, counters.bytes[rows], counters.messages[rows]))
+    if lost:
+        notes.append(f"{lost} bytes are left out: the {by} at the other end is not known")
+    found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    source, destination = np.divmod(found, len(names))
+    # What stays on a host does not touch its port.
+    kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
+    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
+
+
+def _is_of_wire(selection: Selection) -> bool:
+    """Tell whether work requests can say what is asked for: they know no operations, and headers from data no more."""
+    return selection.operation is None and selection.kind == Kind.USER and not selection.received
+
+
+def _build_measured(run: Profile, selection: Selection) -> Matrix:
+    """Add up what work requests carried from port to port."""
+    transfers = run.transfers
+    notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
+    if why := describe_unmeasured(run):
+        notes.append(f"they are not all: {why}")
+    rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
+    if selection.region is not None:
+        region = _find("region", selection.region, run.regions, run.regions)
+        included = _closed_until(run, region) if selection.since_start else _only_region(run, region)
+        rows = np.flatnonzero(included[transfers.rank, transfers.region])
+    elif selection.since_start:
+        raise UsageError(_NO_REGION)
+    index = PortIndex(run)
+    ends = [index.ends(pair) for pair in run.pairs]
+    labels = {end.name: end.label for both in ends for end in both if end.label}
+    names = sorted({end.name for both in ends for end in both})
+    number = {name: row for row, name in enumerate(names)}
+    place = np.array([[number[end.name] for end in both] for both in ends], np.int64)[transfers.pair[rows]]
+    outward = np.isin(transfers.opcode[rows], OUTWARD_OPCODES)
+    source, destination = np.where(outward, place.T, place.T[::-1])
+    key = source * len(names) + destination
+    found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
+    source, destination = np.divmod(found, max(len(names), 1))
+    # Nothing on the wire.
+    kept = source != destination
+    label = tuple(labels.get(name, "") for name in names)
+    return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, label)
+
+
+def _label(run: Profile, by: str, names: Sequence[str]) -> tuple[str, ...]:
+    if by != "port":
+        return ()
+    known = {port.port_guid: f"{host.name} {port.device}/{port.port}" for host in run.hosts for port in host.ports}
+    return tuple(known.get(name, "") for name in names)
+
+
+def _choose(run: Profile, selection: Selection) -> Flags:
+    counters = run.counters
+    chosen: Flags = counters.kind == selection.kind
+    chosen &= (counters.direction == Direction.RECEIVED) == selection.received
+    if selection.operation is not None:
+        name = selection.operation.upper().removeprefix("MPI_")
+        used = {run.operations[number] for number in np.unique(counters.operation)}
+        chosen &= counters.operation == _find("operation", name, run.operations, used)
+    if selection.region is not None:
+        region = _find("region", selection.region, run.regions, run.regions)
+        if selection.since_start:
+            chosen &= _closed_until(run, region)[counters.rank, counters.region]
+        else:
+            chosen &= counters.region == region
+    elif selection.since_start:
+        raise UsageError(_NO_REGION)
+    return chosen
+
+
+def _find(what: str, name: str, names: Sequence[str], known: Collection[str]) -> int:
+    if name not in names:
+        raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
+    return names.index(name)
+
+
+def _closed_until(run: Profile, region: int) -> Flags:
+    """Choose the regions [process, region] that each rank closed, or left for good, until it closed this one last."""
+    closed: dict[int, list[int]] = {}
+    closed_last = np.zeros(_processes(run), np.uint64)
+    for mark in run.marks:
+        if mark.kind == MarkKind.CLOSE:
+            closed.setdefault(mark.rank, []).append(mark.region)
+            if mark.region == region:
+                closed_last[mark.rank] = mark.time_ns
+    included = np.zeros((_processes(run), len(run.regions)), bool)
+    for rank, regions in closed.items():
+        if region in regions:
+            last = len(regions) - regions[::-1].index(region)
+            included[rank, regions[:last]] = True
+    # Regions between begin and end leave no mark; one that was never left has no end.
+    times = run.region_times
+    left = (times.last_ns > 0) & (times.last_ns <= closed_last[times.rank])
+    included[times.rank[left], times.region[left]] = True
+    if not included.any():
+        raise UsageError(f"region {run.regions[region]!r} was not closed by a mark, so it has no bytes since the start")
+    return included
+
+
+def _count_left_out(run: Profile, name: str) -> int:
+    """Count user data that was sent until a region was closed last, and that no counter tells from what came later."""
+    region = run.regions.index(name)
+    closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
+    counters = run.counters
+    chosen = (counters.kind == Kind.USER) & (counters.direction == Direction.SENT)
+    chosen &= _closed_until(run, region)[counters.rank, counters.region] & np.isin(counters.rank, list(closed))
+    return max(0, sum(mark.sent_bytes for mark in closed.values()) - sum_exactly(counters.bytes[chosen]))
+
+
+def _only_region(run: Profile, region: int) -> Flags:
+    included = np.zeros((_processes(run), len(run.regions)), bool)
+    included[:, region] = True
+    return included
+
+
+def _processes(run: Profile) -> int:
+    """Give the size of an array by rank; processes without MPI are numbered behind the ranks."""
+    return max([run.world_size, *(1 + rank.rank for rank in run.ranks)])
+
+
+def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Name the rows of a matrix.
+
+    Returns:
+        The names, in the order of the rows; and the row of each rank, -1 where its host was not recorded, then -1 for
+        a peer that is none.
+    """
+    place = np.full(run.world_size + 1, -1, np.int64)
+    if by == "rank":
+        place[:-1] = np.arange(run.world_size)
+        return [str(rank) for rank in range(run.world_size)], place
+    of_host = [host.name for host in run.hosts] if by == "host" else [_only_port(host) for host in run.hosts]
+    names = sorted(set(of_host))
+    number = {name: row for row, name in enumerate(names)}
+    for rank in (rank for rank in run.ranks if rank.rank < run.world_size):
+        place[rank.rank] = number[of_host[rank.host]]
+    return names, place
+
+
+def _only_port(host: Host) -> str:
+    active = [port for port in host.ports if port.state == ACTIVE]
+    if len(active) != 1:
+        raise UsageError(
+            f"host {host.name} has {len(active)} active ports, and which one carried the bytes was not measured: "
+            "use --by host"
+        )
+    return active[0].port_guid

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of counters that are exact, whatever their size; numpy's own wrap around silently at 2**64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.kernel_library import sum_exactly
+
+_PIECE_BITS = 22
+"""2**31 pieces of so many bits add up to what a float64 still holds exactly."""
+
+_DENSE = 8
+_DENSE_ANYHOW = 1 << 16
+"""Keys are dense where they are below so many times the number of rows, or this."""
+
+Keys = npt.NDArray[np.int64]
+Counts = npt.NDArray[Any]
+
+
+def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, Counts]:
+    """Add up two columns over the rows of each key.
+
+    Args:
+        key, first, second: arrays of one length.
+
+    Returns:
+        The keys that there are, ascending, and the sums of each: uint64, or Python's integers where needed.
+    """
+    if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
+        first, second = first.astype(object), second.astype(object)
+    if (key[1:] < key[:-1]).any():
+        order = np.argsort(key)  # in which order equal ones are added up does not matter
+        key, first, second = key[order], first[order], second[order]
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    if not len(starts):
+        return key, first, second
+    return key[starts], np.add.reduceat(first, starts), np.add.reduceat(second, starts)
+
+
+def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) -> list[int]:
+    """Add up values over the rows of each group, exactly.
+
+    Args:
+        group: number of each row's group, below `groups`.
+        groups: how many there are.
+        values: of the rows.
+    """
+    sums = [0] * groups
+    for shift in range(0, 64, _PIECE_BITS):
+        pieces = (values >> np.uint64(shift)) & np.uint64((1 << _PIECE_BITS) - 1)
+        part = np.bincount(group, weights=pieces, minlength=groups)
+        sums = [total + (int(more) << shift) for total, more in zip(sums, part.tolist(), strict=True)]
+    return sums
+
+
+def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp]]:
+    """Number the keys that there are, as `np.unique` does, many times as quickly where rows are in order or keys dense.
+
+    Args:
+        key: int [row].
+
+    Returns:
+        The different keys, int64, ascending, and the number of each row's key among them, intp [row].
+    """
+    wide: Keys = key.astype(np.int64, copy=False)
+    if not len(wide):
+        return wide, np.zeros(0, np.intp)
+    if (wide[1:] >= wide[:-1]).all():
+        is_first = np.concatenate([[True], wide[1:] != wide[:-1]])
+        return wide[is_first], np.cumsum(is_first) - 1
+    span = int(wide.max()) + 1
+    if span > _DENSE * len(wide) + _DENSE_ANYHOW or wide.min() < 0:
+        keys, number = np.unique(wide, return_inverse=True)
+        return keys, number.astype(np.intp, copy=False)
+    occurs = np.zeros(span, np.bool_)
+    occurs[wide] = True
+    number_of = np.cumsum(occurs) - 1
+    return np.flatnonzero(occurs), number_of[wide]
+
+
+def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
+    """Give the different numbers in some columns, ascending; none is below 0, and all are small."""
+    occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
+    for column in columns:
+        occurs[column] = True
+    return np.flatnonzero(occurs)

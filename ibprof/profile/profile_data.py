@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Profile: what one run sent, as arrays, whichever file it was read from.
+
+A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two forms of the same Profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.text.notebook_html import NotebookView
+
+UNKNOWN_PEER = 0xFFFFFFFF
+"""Stands for a peer that is no rank of MPI_COMM_WORLD (a spawned job, a rank that could not be told)."""
+
+ACTIVE = 4
+"""State of a port whose link is up."""
+
+SIZE_BINS = 65
+"""Bins of message sizes: bin 0 is empty messages, bin k those of 2^(k-1) to 2^k - 1 bytes."""
+
+
+class Source(IntEnum):
+    """Where bytes were seen. Numbers as in ibprof_recording.h. Bytes of two sources are never added up."""
+
+    NONE = 0
+    OPENMPI = 1
+    UCX = 2
+    LIBFABRIC = 3
+    VERBS = 4
+
+
+class Kind(IntEnum):
+    """What bytes are: the user's, MPI's own, or whole work requests in which the two are not told apart."""
+
+    USER = 0
+    CONTROL = 1
+    WIRE = 2
+
+
+class Direction(IntEnum):
+    """Sent and fetched bytes make the matrix; received ones witness the same bytes at the other end."""
+
+    SENT = 0
+    FETCHED = 1
+    RECEIVED = 2
+
+
+class Opcode(IntEnum):
+    """What a work request does. What is sent or written goes to the remote port, the rest comes from there."""
+
+    SEND = 0
+    WRITE = 1
+    READ = 2
+    ATOMIC = 3
+
+
+OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
+"""Those whose bytes go to the remote port."""
+
+
+class MarkKind(IntEnum):
+    """What happened at a moment that was marked."""
+
+    START = 0
+    CLOSE = 1
+    BEGIN = 2
+    END = 3
+    OFF = 4
+    ON = 5
+    STOP = 6
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareCounter:
+    """A counter that a port's hardware or driver keeps, of all traffic, whoever sends it.
+
+    Attributes:
+        name: as Linux has it in sysfs.
+        before: when the first process of the host began to record.
+        after: when that process ended; None when it was killed.
+    """
+
+    name: str
+    before: int
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a host's InfiniBand or RoCE device.
+
+    Attributes:
+        lid: None where the port has none (Ethernet, or not yet configured).
+        node_guid, port_guid: `0x` and 16 hex digits.
+        rate_gbps: of the active link.
+        state: of the link, 4 is active.
+        hardware: counters of the port itself.
+    """
+
+    device: str
+    port: int
+    lid: int | None
+    lmc: int
+    node_guid: str
+    port_guid: str
+    gids: tuple[str, ...]
+    rate_gbps: float
+    link_layer: str
+    state: int
+    hardware: tuple[HardwareCounter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PortPair:
+    """Two ports that processes of a host posted work requests between: their own and a remote one.
+
+    Attributes:
+        host: index into `Profile.hosts`.
+        device, port: of the host; the device is empty where it is not known.
+        lid, remote_lid: path bits included; None on Ethernet.
+        gid, remote_gid: as in `Port.gids`; empty where the path names none.
+    """
+
+    host: int
+    device: str
+    port: int
+    lid: int | None
+    gid: str
+    remote_lid: int | None
+    remote_gid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine that ranks ran on."""
+
+    name: str
+    ports: tuple[Port, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where a process is on a Cartesian grid that the program made (MPI_Cart_create).
+
+    Attributes:
+        dimensions: how many.
+        extents: processes along each.
+        periodic: 1 where it is closed to a ring, else 0.
+        place: of the process along each, from 0.
+    """
+
+    dimensions: int
+    extents: tuple[int, ...]
+    periodic: tuple[int, ...]
+    place: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A process that was recorded.
+
+    Attributes:
+        rank: in MPI_COMM_WORLD; a process that initialised no MPI has a number behind the last rank.
+        host: index into `Profile.hosts`.
+        stop_ns: Unix time of MPI_Finalize, None when the process did not get there.
+        finalized: whether its counters are those of the whole run.
+        lost_bytes, lost_messages: counted, but not by peer, for want of room.
+        off_ns: time for which recording was switched off.
+        marks_seen: marks passed, of which the first are in `Profile.marks`.
+        queue_pairs_unseen: that post past verbs, so that their bytes are in no transfer.
+        notes: what this process could not see, a sentence each.
+        grids: that it is on, in the order in which they were made.
+    """
+
+    rank: int
+    host: int
+    pid: int
+    start_ns: int
+    stop_ns: int | None
+    finalized: bool
+    source: Source
+    thread_level: int
+    lost_bytes: int
+    lost_messages: int
+    off_ns: int
+    marks_seen: int
+    notes: tuple[str, ...]
+    queue_pairs_unseen: int = 0
+    grids: tuple[Grid, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Bytes and messages, a row for each counter; arrays of one length.
+
+    Rows are in the order of rank, region, operation, direction, kind, source, peer.
+
+    Attributes:
+        rank: int32, who counted.
+        peer: uint32, the rank at the other end, or `UNKNOWN_PEER`.
+        region, operation: int32, indices into the Profile's names.
+        kind, direction, source: uint8, of the enums above.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    peer: npt.NDArray[np.uint32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    direction: npt.NDArray[np.uint8]
+    source: npt.NDArray[np.uint8]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Transfers:
+    """What was posted to queue pairs, a row each; arrays of one length. Source: the verbs library.
+
+    These bytes are those of `Counters` seen further down, with headers of the layers between: never added to them. Rows
+    are in the order of rank, region, opcode, pair.
+
+    Attributes:
+        rank: int32, who posted.
+        region: int32, index into the Profile's names.
+        opcode: uint8, `Opcode`.
+        pair: int32, index into `Profile.pairs`.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    opcode: npt.NDArray[np.uint8]
+    pair: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """What each rank sent and fetched over time, by group of peers; arrays of one length. IBPROF_INTERVAL makes them.
+
+    The bytes and messages of a rank's rows add up to those of its `Counters` that are of user data and not received.
+    Rows are in the order of rank, begin_ns, first_peer; nothing sent, no row.
+
+    Attributes:
+        rank: int32.
+        begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and nobody knows when the interval ended.
+        first_peer, last_peer: uint32, ranks at the other end; both `UNKNOWN_PEER` for those that are no rank, or had no
+            group of their own.
+        bytes, messages: uint64.
+    """
+
+    rank: npt.NDArray[np.int32]
+    begin_ns: npt.NDArray[np.uint64]
+    end_ns: npt.NDArray[np.uint64]
+    first_peer: npt.NDArray[np.uint32]
+    last_peer: npt.NDArray[np.uint32]
+    bytes: npt.NDArray[np.uint64]
+    messages: npt.NDArray[np.uint64]
+
+
+def no_intervals() -> Intervals:
+    """Give the intervals of a run that was recorded without any."""
+    peers, times = np.zeros(0, np.uint32), np.zeros(0, np.uint64)
+    return Intervals(
+        rank=np.zeros(0, np.int32),
+        begin_ns=times,
+        end_ns=times,
+        first_peer=peers,
+        last_peer=peers,
+        bytes=times,
+        messages=times,
+    )
+
+
+def no_transfers() -> Transfers:
+    """Give the transfers of a run in which nothing posted to a queue pair was seen."""
+    small, large = np.zeros(0, np.int32), np.zeros(0, np.uint64)
+    return Transfers(rank=small, region=small, opcode=np.zeros(0, np.uint8), pair=small, bytes=large, messages=large)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTimes:
+    """How often and how long each rank was in each region; arrays of one length, a row a (rank, region), in that order.
+
+    Attributes:
+        rank, region: int32.
+        visits, wall_ns, first_ns, last_ns: uint64; the last two are Unix times.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    visits: npt.NDArray[np.uint64]
+    wall_ns: npt.NDArray[np.uint64]
+    first_ns: npt.NDArray[np.uint64]
+    last_ns: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSizes:
+    """Messages by size; arrays of one length, a row a (rank, region, operation, direction, kind), in that order.
+
+    Attributes:
+        messages: uint64 [row, `SIZE_BINS`].
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.uint8]
+    direction: npt.NDArray[np.uint8]
+    messages: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment that was marked on one rank, with that rank's totals of user data since its start.
+
+    The totals are 0 at BEGIN and END, which are kept cheap.
+    """
+
+    rank: int
+    time_ns: int
+    kind: MarkKind
+    region: int
+    sent_bytes: int
+    sent_messages: int
+    received_bytes: int
+    received_messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(NotebookView):
+    """What one run sent.
+
+    Attributes:
+        name: of the file or folder it was read from.
+        mpi: the MPI library's own name and version.
+        command: of rank 0, or of the first rank that was recorded.
+        job: the launcher's name of the job.
+        world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the processes that were recorded.
+        operations_asked: IBPROF as it was given; empty when all operations were recorded.
+        hosts: machines that ranks were recorded on.
+        ranks: recorded processes, by rank.
+        job_hosts: that the job was started on, as its launcher or the batch system names them, if they do.
+        regions, operations: names, each there once; regions of the same name on different ranks are one.
+        marks: by rank, each rank's in the order in which they were made.
+        pairs: of ports; each there once.
+        transfers: between them.
+        intervals: traffic over time, where that was asked for.
+    """
+
+    name: str
+    mpi: str
+    command: str
+    job: str
+    world_size: int
+    operations_asked: str
+    hosts: tuple[Host, ...]
+    ranks: tuple[Rank, ...]
+    regions: tuple[str, ...]
+    operations: tuple[str, ...]
+    counters: Counters
+    region_times: RegionTimes
+    sizes: MessageSizes
+    marks: tuple[Mark, ...]
+    job_hosts: tuple[str, ...] = ()
+    pairs: tuple[PortPair, ...] = ()
+    transfers: Transfers = field(default_factory=no_transfers)
+    intervals: Intervals = field(default_factory=no_intervals)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in a profile, in numbers that programs and people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.exact_sums import sum_by_group
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.host_sums import HostCheck, check_hosts
+from ibprof.profile.port_sums import PortSum, sum_ports
+from ibprof.profile.profile_data import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile, Source
+from ibprof.profile.transfer_ports import bytes_posted, describe_unmeasured
+from ibprof.text.quantities import format_bytes
+
+MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
+
+
+def describe_briefly(run: Profile) -> Iterator[str]:
+    """Say in two lines what was recorded."""
+    hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
+    total, _ = _sum(run.counters, _is_sent(run.counters))
+    yield f"{_ranks_recorded(run)} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
+    if posted := bytes_posted(run):
+        rails = describe_unmeasured(run) or "ports are measured"
+        yield f"{format_bytes(posted)} posted to queue pairs: {rails}"
+    top = sorted(_operations(run), key=lambda operation: -int(operation["bytes"]))[:3]
+    if total:
+        yield "most by " + ", ".join(f"{operation['name']} ({format_bytes(operation['bytes'])})" for operation in top)
+
+
+def summarize(run: Profile) -> dict[str, Any]:
+    """Describe a profile as JSON takes it. Bytes are the user's, sent or fetched, unless a key says otherwise."""
+    counters = run.counters
+    sent, received = _is_sent(counters), counters.direction == Direction.RECEIVED
+    user, control = counters.kind == Kind.USER, counters.kind == Kind.CONTROL
+    total, messages = _sum(counters, sent)
+    return {
+        "name": run.name,
+        "mpi": run.mpi,
+        "command": run.command,
+        "job": run.job,
+        "world_size": run.world_size,
+        "ranks_recorded": _ranks_recorded(run),
+        "operations_asked": run.operations_asked,
+        "sources": sorted(_sources(run)),
+        "bytes": total,
+        "bytes_posted": bytes_posted(run),
+        "ports_measured": describe_unmeasured(run) is None,
+        "messages": messages,
+        "bytes_received": _sum(counters, received & user)[0],
+        "bytes_control": _sum(counters, control & ~received)[0],
+        "hosts": _hosts(run),
+        "job_hosts": list(run.job_hosts),
+        "regions": _regions(run),
+        "operations": _operations(run),
+        "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],
+        "not_seen": list(describe_gaps(run)),
+    }
+
+
+def _is_sent(counters: Counters) -> npt.NDArray[np.bool_]:
+    sent: npt.NDArray[np.bool_] = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
+    return sent
+
+
+def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    return sum_exactly(counters.bytes[chosen]), sum_exactly(counters.messages[chosen])
+
+
+def _ranks_recorded(run: Profile) -> int:
+    """Count the ranks; processes without MPI count where there are no others."""
+    return sum(rank.rank < run.world_size for rank in run.ranks)
+
+
+def _processes(run: Profile) -> str:
+    return "ranks" if run.mpi else "processes"
+
+
+def _sources(run: Profile) -> set[str]:
+    sources = {rank.source.name.lower() for rank in run.ranks if rank.source != Source.NONE}
+    return sources | ({Source.VERBS.name.lower()} if len(run.transfers.bytes) else set())
+
+
+def _hosts(run: Profile) -> list[dict[str, Any]]:
+    sums = {(each.host, each.device, each.port): each for each in sum_ports(run)}
+    checks = {check.host: check for check in check_hosts(run)}
+    ranks: list[list[int]] = [[] for _ in run.hosts]
+    for rank in run.ranks:
+        ranks[rank.host].append(rank.rank)
+    return [
+        {
+            "name": host.name,
+            "ranks": ranks[number],
+            **_check(checks.get(host.name)),
+            "ports": [
+                {
+                    "device": port.device,
+                    "port": port.port,
+                    "lid": port.lid,
+                    "lmc": port.lmc,
+                    "gids": list(port.gids),
+                    "node_guid": port.node_guid,
+                    "port_guid": port.port_guid,
+                    "rate_gbps": port.rate_gbps,
+                    "link_layer": port.link_layer,
+                    "active": port.state == ACTIVE,
+                    **_carried(sums[host.name, port.device, port.port]),
+                }
+                for port in host.ports
+            ],
+        }
+        for number, host in enumerate(run.hosts)
+    ]
+
+
+def _check(check: HostCheck | None) -> dict[str, int | None]:
+    """Say what ranks and ports counted each; null where the ports did not."""
+    return {
+        "bytes_to_others": check.bytes_sent if check else None,
+        "hardware_sent": check.hardware_sent if check else None,
+        "unexplained_sent": check.unexplained_sent if check else None,
+    }
+
+
+def _carried(port: PortSum) -> dict[str, int | None]:
+    return {
+        "bytes_sent": port.bytes_sent,
+        "bytes_received": port.bytes_received,
+        "hardware_sent": port.hardware_sent,
+        "hardware_received": port.hardware_received,
+        "unexplained_sent": port.unexplained_sent,
+    }
+
+
+def _regions(run: Profile) -> list[dict[str, Any]]:
+    """Describe the regions that were visited or sent something; times are of the rank that spent most."""
+    times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
+    count = len(run.regions)
+    totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])
+    messages = sum_by_group(counters.region[sent], count, counters.messages[sent])
+    visits = sum_by_group(times.region, count, times.visits)
+    longest = np.zeros(count, np.uint64)
+    np.maximum.at(longest, times.region, times.wall_ns)
+    return [
+        {
+            "name": name,
+            "visits": visits[number],
+            "wall_ns_longest": int(longest[number]),
+            "bytes": totals[number],
+            "messages": messages[number],
+        }
+        for number, name in enumerate(run.regions)
+        if visits[number] or messages[number]
+    ]
+
+
+def _operations(run: Profile) -> list[dict[str, Any]]:
+    counters, sent = run.counters, np.flatnonzero(_is_sent(run.counters))
+    operation, count = counters.operation[sent], len(run.operations)
+    totals = sum_by_group(operation, count, counters.bytes[sent])
+    messages = sum_by_group(operation, count, counters.messages[sent])
+    return [
+        {"name": run.operations[number], "bytes": totals[number], "messages": messages[number]}
+        for number in np.unique(operation).tolist()
+    ]
+
+
+def _mark(run: Profile, mark: Mark) -> dict[str, Any]:
+    return {
+        "rank": mark.rank,
+        "time_ns": mark.time_ns,
+        "kind": mark.kind.name.lower(),
+        "region": run.regions[mark.region],
+        "sent_bytes": mark.sent_bytes,
+        "sent_messages": mark.sent_messages,
+        "received_bytes": mark.received_bytes,
+        "received_messages": mark.received_messages,
+    }

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recording says of traffic over time: differences of totals that its processes noted at some moments."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError
+from ibprof.native.recording_layout import recording_layout
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind
+from ibprof.profile.profile_rows import Columns
+from ibprof.recording.host_file import RecordingFile, Records
+from ibprof.recording.peer_addresses import resolve_peers
+
+Totals = npt.NDArray[np.int64]
+"""Bytes and messages by group of peers: [moment, group, 2]."""
+
+Peers = npt.NDArray[np.uint32]
+"""A peer of each group that something was sent to."""
+
+
+def read_intervals(
+    file: RecordingFile,
+    world_rank: npt.NDArray[np.int32],
+    counters: Records,
+    counters_owner: npt.NDArray[np.intp],
+    owners: dict[bytes, int],
+) -> list[Columns]:
+    """Read the intervals of a file's processes; those that noted nothing have none.
+
+    The last interval of a process is what its counters say beyond the last moment: its intervals add up to them, even
+    if it was killed.
+
+    Args:
+        file: of a host.
+        world_rank: of each process.
+        counters: of all of them, with the peers as the processes numbered them.
+        counters_owner: process of each.
+        owners: ranks of addresses, where processes know their peers by these.
+
+    Returns:
+        The columns of `Intervals`, a part a process.
+
+    Raises:
+        InputError: totals decrease, groups change, or one is of an address that its process does not have.
+    """
+    snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
+    taken = np.flatnonzero(snapshots["time_ns"])
+    snapshots, owner = snapshots[taken], owner[taken]
+    if not len(snapshots):
+        return []
+    chosen = (counters["kind"] == Kind.USER) & np.isin(counters["direction"], (Direction.SENT, Direction.FETCHED))
+    counters, counters_owner = counters[chosen], counters_owner[chosen]
+    parts = []
+    for index in np.unique(owner).tolist():
+        own = snapshots[owner == index]
+        own = own[np.argsort(own["time_ns"], kind="stable")]
+        group_ranks = int(own["group_ranks"][0])
+        if (own["group_ranks"] != group_ranks).any():
+            raise InputError(file.path, None, f"groups of {group_ranks} ranks at all moments", "others")
+        process = file.processes[index]
+        end = _total(counters[counters_owner == index], group_ranks)
+        totals = np.concatenate(
+            [np.zeros_like(end)[None], np.stack([own["bytes"], own["messages"]], axis=2), end[None]]
+        )
+        sent = np.diff(totals.astype(np.int64), axis=0)
+        if (sent[:-1] < 0).any():
+            raise InputError(file.path, None, "totals that grow with time", "some that do not")
+        times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
+        # Nobody knows when a process that was killed sent the last of it. A copy of two moments can lack what it noted.
+        times = np.maximum.accumulate(times)
+        used = np.flatnonzero(sent.any(axis=(0, 2)))
+        if group_ranks:
+            first, last = _ranks_of_groups(used, group_ranks, int(process["world_size"]))
+        else:
+            first = last = _owners_of_groups(file, index, used, owners)
+        parts.append(_make_rows(int(world_rank[index]), times, sent[:, used].clip(0), first, last))
+    return parts
+
+
+def _last_group() -> int:
+    return recording_layout().constants["IBP_SNAPSHOT_GROUPS"] - 1
+
+
+def _total(counters: Records, group_ranks: int) -> npt.NDArray[np.uint64]:
+    """Add up counters by group; see `ibp_snapshot`."""
+    total = np.zeros((_last_group() + 1, 2), np.uint64)
+    peer, first_address = counters["peer"].astype(np.int64), recording_layout().constants["IBP_PEER_ADDRESS"]
+    group = peer // group_ranks if group_ranks else peer - first_address
+    grouped = (peer >= first_address) == (not group_ranks)
+    group = np.where(grouped, np.minimum(group, _last_group()), _last_group())
+    for place, name in enumerate(("bytes", "messages")):
+        np.add.at(total[:, place], group, counters[name])
+    return total
+
+
+def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size: int) -> tuple[Peers, Peers]:
+    """Give the first and the last rank of each."""
+    first = groups * group_ranks
+    last = np.minimum(first + group_ranks, world_size) - 1
+    no_rank = groups == _last_group()
+    first, last = (np.where(no_rank, UNKNOWN_PEER, each) for each in (first, last))
+    return first.astype(np.uint32), last.astype(np.uint32)
+
+
+def _owners_of_groups(
+    file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
+) -> Peers:
+    """Give the rank that has the address of each."""
+    constants = recording_layout().constants
+    peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
+    peers[groups == _last_group()] = UNKNOWN_PEER
+    return resolve_peers(file, peers, np.full(len(groups), process, np.intp), owners)
+
+
+def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Peers, last: Peers) -> Columns:
+    """Make a row of each interval and peers that something was sent to in it."""
+    peers, place, group = np.unique(first, return_index=True, return_inverse=True)
+    if len(peers) < len(first):  # a rank may have several addresses, and not every address has a rank
+        sent = np.stack([sent[:, group == number].sum(axis=1) for number in range(len(peers))], axis=1)
+    else:
+        sent = sent[:, place]
+    interval, column = np.nonzero(sent.any(axis=2))
+    return {
+        "rank": np.full(len(interval), rank, np.int32),
+        "begin_ns": times[interval],
+        "end_ns": times[interval + 1],
+        "first_peer": peers[column],
+        "last_peer": last[place][column],
+        "bytes": sent[interval, column, 0].astype(np.uint64),
+        "messages": sent[interval, column, 1].astype(np.uint64),
+    }

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of a recording: what their hardware counted, and what work requests carried between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError
+from ibprof.native.recording_layout import recording_layout
+from ibprof.profile.profile_data import HardwareCounter, Opcode, Port, PortPair
+from ibprof.profile.profile_rows import Columns
+from ibprof.recording.host_file import RecordingFile, Records, decode_text
+
+Indices = npt.NDArray[np.intp]
+
+_NEGATIVE = 1 << 63
+"""From here on an unsigned number is one below 0 that has wrapped around."""
+
+
+def read_ports(file: RecordingFile) -> list[Port]:
+    """Read the ports of a host, with what their hardware counted."""
+    hardware: dict[tuple[str, int], list[HardwareCounter]] = {}
+    records, _ = file.records("IBP_SEGMENT_HARDWARE")
+    for record in records:
+        after = int(record["after"]) if record["read_again"] else None
+        counter = HardwareCounter(decode_text(record["name"]), int(record["before"]), after)
+        hardware.setdefault((decode_text(record["device"]), int(record["port"])), []).append(counter)
+    records, _ = file.records("IBP_SEGMENT_PORTS")
+    ports = [
+        Port(
+            device=decode_text(record["device"]),
+            port=int(record["port"]),
+            lid=int(record["lid"]) or None,
+            lmc=int(record["lmc"]),
+            node_guid=f"{record['node_guid']:#018x}",
+            port_guid=f"{record['port_guid']:#018x}",
+            gids=tuple(text for text in map(decode_text, record["gids"]) if text),
+            rate_gbps=float(record["rate_gbps"]),
+            link_layer=decode_text(record["link_layer"]),
+            state=int(record["state"]),
+        )
+        for record in records
+    ]
+    return [replace(port, hardware=tuple(hardware.get((port.device, port.port), ()))) for port in ports]
+
+
+def read_transfers(
+    file: RecordingFile,
+    host: int,
+    ranks: npt.NDArray[np.int32],
+    pairs: dict[PortPair, int],
+    translate_regions: Callable[[npt.NDArray[np.uint32], Indices], npt.NDArray[np.int32]],
+) -> Columns:
+    """Read what the processes of a host posted.
+
+    Args:
+        file: of the host.
+        host: its index in the profile.
+        ranks: of the file's processes.
+        pairs: numbers of pairs of ports in the profile; grows.
+        translate_regions: gives the profile's numbers of regions of processes.
+
+    Returns:
+        The columns of `Transfers`.
+
+    Raises:
+        InputError: a record refers to nothing.
+    """
+    records, owner = file.records("IBP_SEGMENT_TRANSFERS")
+    pair = _number_pairs(file, host, pairs, records, owner)
+    beyond = np.flatnonzero(records["opcode"] >= len(Opcode))
+    if len(beyond):
+        raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
+    keys, amounts = _give_to_regions(file, records, owner, pair)
+    found, sums = _add_up(keys, amounts)
+    # In the recording of a process that is still running, parts can be newer than the whole.
+    sums[(sums >= _NEGATIVE).any(axis=1)] = 0
+    kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
+    found, sums = found[kept], sums[kept]
+    return {
+        "rank": ranks[found[:, 0]],
+        "region": translate_regions(found[:, 1].astype(np.uint32), found[:, 0].astype(np.intp)),
+        "opcode": found[:, 2].astype(np.uint8),
+        "pair": found[:, 3].astype(np.int32),
+        "bytes": sums[:, 0],
+        "messages": sums[:, 1],
+    }
+
+
+def _give_to_regions(
+    file: RecordingFile, records: Records, owner: Indices, pair: Indices
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Put what is in no region's record into the region that was open.
+
+    Returns:
+        Rows of process, region, opcode and pair, and of bytes and messages that belong to each; rows of one key add up.
+    """
+    whole = records["region"] == recording_layout().constants["IBP_REGION_ALL"]
+    open_region = file.processes["transfers_region"][owner]
+    amounts = np.stack([records["bytes"], records["messages"]], axis=1).astype(np.uint64)
+
+    def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+        return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
+
+    # What a region has is what the open one has not. Unsigned numbers wrap around, and back again.
+    keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
+    return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
+
+
+def _add_up(
+    keys: npt.NDArray[np.int64], amounts: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    """Add up the amounts of equal rows of keys; sums wrap around."""
+    order = np.lexsort(keys.T[::-1])
+    keys, amounts = keys[order], amounts[order]
+    first = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])) if len(keys) else order
+    return keys[first], np.add.reduceat(amounts, first, axis=0) if len(first) else amounts
+
+
+def _number_pairs(
+    file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
+) -> Indices:
+    """Give the profile's number of the pair of each transfer."""
+    records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
+    # Most processes of a host speak to the same ports: each pair is made once.
+    raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
+    different = raw.view(records.dtype)
+    common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)
+    common = common[which.reshape(-1)]
+    processes = len(file.processes)
+    begin = np.searchsorted(pair_owner, np.arange(processes))
+    count = np.bincount(pair_owner, minlength=processes)
+    beyond = np.flatnonzero(transfers["pair"] >= count[owner])
+    if len(beyond):
+        limit, found = count[owner[beyond[0]]], transfers["pair"][beyond[0]]
+        raise InputError(file.path, None, f"a pair of ports below {limit}", str(found))
+    return common[begin[owner] + transfers["pair"].astype(np.intp)]
+
+
+def _read_pair(record: np.void, host: int) -> PortPair:
+    return PortPair(
+        host=host,
+        device=decode_text(record["device"]),
+        port=int(record["port"]),
+        lid=int(record["lid"]) or None,
+        gid=_format_gid(record["gid"]),
+        remote_lid=int(record["remote_lid"]) or None,
+        remote_gid=_format_gid(record["remote_gid"]),
+    )
+
+
+def _format_gid(raw: npt.NDArray[np.uint8]) -> str:
+    digits = raw.tobytes().hex()
+    return ":".join(digits[place : place + 4] for place in range(0, 32, 4)) if raw.any() else ""

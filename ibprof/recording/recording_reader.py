@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recording, as a run leaves it, read as a Profile.
+
+Regions and operations have numbers of their own in each process and each file; here they get common ones, by name, in
+the order in which the lowest ranks have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError, InputError
+from ibprof.native.recording_layout import recording_layout
+from ibprof.profile.profile_data import (
+    Counters,
+    Direction,
+    Grid,
+    Host,
+    Intervals,
+    Kind,
+    Mark,
+    MarkKind,
+    MessageSizes,
+    Port,
+    PortPair,
+    Profile,
+    Rank,
+    RegionTimes,
+    Source,
+    Transfers,
+)
+from ibprof.profile.profile_rows import COLUMN_TYPES, Columns, join_rows
+from ibprof.recording.cartesian_grids import read_grids
+from ibprof.recording.folder_runs import Run, choose_run, list_runs
+from ibprof.recording.host_file import RecordingFile, Records, decode_text
+from ibprof.recording.intervals import read_intervals
+from ibprof.recording.peer_addresses import find_owners, resolve_peers
+from ibprof.recording.recorded_ports import read_ports, read_transfers
+from ibprof.recording.storage_gaps import describe_copy
+from ibprof.text.host_lists import find_job_hosts
+
+Indices = npt.NDArray[np.intp]
+
+NO_MPI = "is a process that initialised no MPI: only what it posted to queue pairs was seen"
+CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
+
+
+def read_recording(path: Path, run: str | None = None) -> Profile:
+    """Read one run of a recording.
+
+    Args:
+        path: a folder, or one file of it.
+        run: name of the run; None for the newest.
+
+    Raises:
+        InputError: a file is no recording, or damaged.
+        InconsistentError: files contradict one another.
+        UsageError: there is no run of that name.
+    """
+    return merge_run(path, choose_run(path, list_runs(path), run))
+
+
+def merge_run(path: Path, run: Run) -> Profile:
+    """Read the files of a run.
+
+    Args:
+        path: of the recording, which gives the profile its name.
+        run: one of `list_runs`.
+
+    Raises:
+        InputError: a file is damaged.
+        InconsistentError: files contradict one another.
+    """
+    files = list(run.files)
+    world_size, numbers = _number_processes(files)
+    # In the order of ranks, so that rank 0's names come first.
+    order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
+    names = _Names()
+    owners = find_owners(files, numbers)
+    parts = [_read_file(files[index], numbers[index], names, owners) for index in order]
+    every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
+    _, first = min(every, key=lambda pair: int(pair[0]))
+    return Profile(
+        name=path.name or str(path),
+        mpi=decode_text(first["mpi"]),
+        command=decode_text(first["command"]),
+        job=files[0].job,
+        world_size=world_size,
+        operations_asked=decode_text(first["operations"]),
+        hosts=tuple(Host(name, tuple(ports.values())) for name, ports in names.hosts.items()),
+        ranks=tuple(sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)),
+        regions=tuple(names.regions),
+        operations=tuple(names.operations),
+        counters=join_rows(Counters, [part.counters for part in parts]),
+        region_times=join_rows(RegionTimes, [part.region_times for part in parts]),
+        sizes=join_rows(MessageSizes, [part.sizes for part in parts]),
+        marks=tuple(sorted((mark for part in parts for mark in part.marks), key=lambda mark: mark.rank)),
+        job_hosts=tuple(find_job_hosts(_read_launch(files), decode_text(first["command"]).partition(" ")[0])),
+        pairs=tuple(names.pairs),
+        transfers=join_rows(Transfers, [part.transfers for part in parts]),
+        intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The common numbers of names, and what is known of hosts by name; grows as files are read."""
+
+    regions: dict[str, int] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+    hosts: dict[str, dict[tuple[str, int], Port]] = field(default_factory=dict)
+    pairs: dict[PortPair, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one file adds to a profile, with common numbers."""
+
+    ranks: list[Rank]
+    counters: Columns
+    region_times: Columns
+    sizes: Columns
+    marks: list[Mark]
+    transfers: Columns
+    intervals: list[Columns]
+
+
+def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
+    """Number the processes of each file: ranks as they are, those without MPI behind them in the order of their start.
+
+    Returns:
+        The size of MPI_COMM_WORLD, in which each rank is there once, and the numbers; without any rank, the number of
+        processes.
+    """
+    without_mpi = [file.processes["world_size"] == 0 for file in files]
+    size = _check_world(files)
+    starts = [
+        (int(file.processes["start_ns"][process]), index, int(process))
+        for index, (file, without) in enumerate(zip(files, without_mpi, strict=True))
+        for process in np.flatnonzero(without)
+    ]
+    numbers = [file.processes["world_rank"].astype(np.int32) for file in files]
+    for number, (_, index, process) in enumerate(sorted(starts)):
+        numbers[index][process] = size + number
+    return size or len(starts), numbers
+
+
+def _check_world(files: Sequence[RecordingFile]) -> int:
+    """Give the size of MPI_COMM_WORLD, 0 where there is none."""
+    seen: dict[int, RecordingFile] = {}
+    sizes = set()
+    for file in files:
+        for rank, size in file.processes[["world_rank", "world_size"]].tolist():
+            if not size:
+                continue
+            if rank >= size:
+                raise InputError(file.path, None, f"ranks below the {size} of MPI_COMM_WORLD", f"rank {rank}")
+            if rank in seen:
+                raise InconsistentError(f"rank {rank} was recorded twice in one run: {seen[rank].path}, {file.path}")
+            seen[rank] = file
+            sizes.add(size)
+    if not any(len(file.processes) for file in files):
+        raise InputError(files[0].path, None, "a process that was recorded", "none: all ended before MPI_Init did")
+    if len(sizes) > 1:
+        raise InconsistentError(
+            f"the processes of one run disagree on how many they are: {sorted(sizes)} ({files[0].path.parent})"
+        )
+    return int(max(sizes, default=0))
+
+
+def _read_file(
+    file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names, owners: dict[bytes, int]
+) -> _Part:
+    ports = names.hosts.setdefault(file.host, {})
+    host = list(names.hosts).index(file.host)
+    for port in read_ports(file):
+        ports.setdefault((port.device, port.port), port)
+    operation = np.array(
+        [names.operations.setdefault(name, len(names.operations)) for name in file.operations], np.int32
+    )
+    regions = _Regions(file, world_rank, names)
+    counters, owner = file.counters()
+    # A counter whose bytes went to a region that was closed stays behind, empty.
+    used = (counters["bytes"] | counters["messages"]) != 0
+    if not used.all():
+        counters, owner = counters[used], owner[used]
+    _check_rows(file, counters, owner)
+    intervals = read_intervals(file, world_rank, counters, owner, owners)
+    counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)
+    sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
+    kept = np.flatnonzero(sizes["messages"].any(axis=1))
+    sizes, sizes_owner = sizes[kept], sizes_owner[kept]
+    _check_rows(file, sizes, sizes_owner)
+    part = _Part(
+        ranks=[
+            _read_rank(file, process, number, host, grids)
+            for process, number, grids in zip(file.processes, world_rank.tolist(), read_grids(file), strict=True)
+        ],
+        counters=dict(
+            rank=world_rank[owner],
+            region=regions.translate(counters["region"], owner),
+            operation=operation[counters["operation"]],
+            **_columns(counters, ("peer", "kind", "direction", "source", "bytes", "messages")),
+        ),
+        region_times=dict(
+            rank=world_rank[regions.owner],
+            region=regions.common,
+            **_columns(regions.records, ("visits", "wall_ns", "first_ns", "last_ns")),
+        ),
+        sizes=dict(
+            rank=world_rank[sizes_owner],
+            region=regions.translate(sizes["region"], sizes_owner),
+            operation=operation[sizes["operation"]],
+            **_columns(sizes, ("kind", "direction", "messages")),
+        ),
+        marks=_read_marks(file, regions, world_rank),
+        transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
+        intervals=intervals,
+    )
+    file.release()
+    return part
+
+
+class _Regions:
+    """The regions of a file's processes; a region's number in its process becomes its number in the profile.
+
+    Attributes:
+        records: `ibp_region` of all processes, one after the other.
+        owner: process of each.
+        common: int32, number of each in the profile.
+    """
+
+    def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names) -> None:
+        self._file = file
+        self.records, self.owner = file.records("IBP_SEGMENT_REGIONS")
+        in_order_of_rank = np.argsort(world_rank[self.owner], kind="stable")
+        # Most ranks have the same names: each is decoded once.
+        found, first, which = np.unique(self.records["name"][in_order_of_rank], return_index=True, return_inverse=True)
+        common = np.empty(len(found), np.int32)
+        for index in np.argsort(first):
+            common[index] = names.regions.setdefault(decode_text(found[index]), len(names.regions))
+        self.common = np.empty(len(self.records), np.int32)
+        self.common[in_order_of_rank] = common[which]
+        processes = len(file.processes)
+        self._begin = np.searchsorted(self.owner, np.arange(processes))
+        self._count = np.bincount(self.owner, minlength=processes)
+
+    def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
+        """Give the common numbers of regions of processes."""
+        beyond = np.flatnonzero(region >= self._count[owner])
+        if len(beyond):
+            limit, found = self._count[owner[beyond[0]]], region[beyond[0]]
+            raise InputError(self._file.path, None, f"a region below {limit}", str(found))
+        return self.common[self._begin[owner] + region.astype(np.intp)]
+
+
+def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
+    """Raise InputError where a number of a counter, or of sizes, stands for nothing."""
+    limits = {"operation": len(file.operations), "kind": len(Kind), "direction": len(Direction), "source": len(Source)}
+    # Sizes have no source.
+    for name in [name for name in limits if name in (rows.dtype.names or ())]:
+        beyond = np.flatnonzero(rows[name] >= limits[name])
+        if len(beyond):
+            rank = file.processes["world_rank"][owner[beyond[0]]]
+            found = f"{rows[name][beyond[0]]} in a counter of rank {rank}"
+            raise InputError(file.path, None, f"{name} below {limits[name]}", found)
+
+
+def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, grids: tuple[Grid, ...]) -> Rank:
+    if process["source"] >= len(Source):
+        raise InputError(file.path, None, f"a source below {len(Source)}", str(process["source"]))
+    notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
+    if process["regions_refused"]:
+        notes.append(
+            f"there was no room for more regions {process['regions_refused']} times: "
+            "what they sent is in the region around them"
+        )
+    if not process["world_size"]:
+        notes.append(NO_MPI)
+    if process["transfers_lost_messages"]:
+        notes.append(
+            f"there was no room for the ports of {process['transfers_lost_messages']} work requests of "
+            f"{process['transfers_lost_bytes']} bytes: they are in no transfer"
+        )
+    if file.cut_short:
+        notes.append(CUT_SHORT)
+    notes += describe_copy(file, process)
+    return Rank(
+        rank=number,
+        host=host,
+        pid=int(process["pid"]),
+        start_ns=int(process["start_ns"]),
+        stop_ns=int(process["stop_ns"]) or None,
+        finalized=bool(process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]),
+        source=Source(process["source"]),
+        thread_level=int(process["thread_level"]),
+        lost_bytes=int(process["lost_bytes"]),
+        lost_messages=int(process["lost_messages"]),
+        off_ns=int(process["off_ns"]),
+        marks_seen=int(process["marks_seen"]),
+        notes=tuple(notes),
+        queue_pairs_unseen=int(process["queue_pairs_unseen"]),
+        grids=grids,
+    )
+
+
+def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[np.int32]) -> list[Mark]:
+    records, owner = file.records("IBP_SEGMENT_MARKS")
+    if len(records) and records["kind"].max() >= len(MarkKind):
+        raise InputError(file.path, None, f"kinds of marks below {len(MarkKind)}", str(records["kind"].max()))
+    region = regions.translate(records["region"], owner)
+    when: list[tuple[int, int]] = records[["time_ns", "kind"]].tolist()
+    totals: list[tuple[int, int, int, int]] = records[
+        ["sent_bytes", "sent_messages", "received_bytes", "received_messages"]
+    ].tolist()
+    return [
+        Mark(rank, time_ns, MarkKind(kind), common, *total)
+        for rank, common, (time_ns, kind), total in zip(
+            world_rank[owner].tolist(), region.tolist(), when, totals, strict=True
+        )
+    ]
+
+
+def _read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
+    """Read the texts on how the job was started, by name, each from the first host that has it."""
+    texts: dict[str, str] = {}
+    for file in files:
+        parts: dict[str, bytes] = {}
+        for record in file.records("IBP_SEGMENT_LAUNCH")[0]:
+            name = decode_text(record["name"])
+            parts[name] = parts.get(name, b"") + record["text"].tobytes().rstrip(b"\0")
+        texts = {name: decode_text(text) for name, text in parts.items()} | texts
+    return texts
+
+
+def _columns(records: Records, names: Sequence[str]) -> Columns:
+    return {name: records[name].astype(COLUMN_TYPES[name]) for name in names}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What objects show of themselves in a notebook: small tables without script, with every name as text."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from functools import singledispatch
+
+from ibprof.text.quantities import printable
+
+
+@singledispatch
+def render_html(shown: object) -> str:
+    """Return an object as HTML. Modules that know how a type is shown register it here."""
+    return f"<pre>{escape(repr(shown))}</pre>"
+
+
+class NotebookView:
+    """A type that notebooks show by `render_html`, so that a data type need not import what draws it."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return render_html(self)
+
+
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as HTML."""
+    heads = "".join(f"<th>{escape(each)}</th>" for each in head)
+    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
+    return f"<table>{f'<thead><tr>{heads}</tr></thead>' if head else ''}<tbody>{body}</tbody></table>"
+
+
+def escape(text: str) -> str:
+    """Return a text, whatever it holds, as HTML."""
+    return html.escape(printable(text), quote=True)
