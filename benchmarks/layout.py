@@ -22,13 +22,13 @@ from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.layout.traversal import rank_names, visit
 from ibprof_converter.routing.subnet import read_subnet
 
-TESTS = Path(__file__).parents[1] / "tests/fabrics"
+TESTS = Path(__file__).parents[1] / "tests/data/fabrics"
 TREES = (
     *(str(TESTS / name / "ibdiagnet.lst.xz") for name in ("dualrail/rail1", "xgft3-512", "xgft3-1296")),
     str(TESTS / "oversub-faulty/ibdiagnet.lst.xz"),
     "xgft:3:18,18,36:1,18,18",
 )
-FABRIC = Path(__file__).parents[1] / "tests/fabrics/xgft3-1296/ibdiagnet.lst.xz"
+FABRIC = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296/ibdiagnet.lst.xz"
 TRAFFIC = "pattern:all-to-all"
 GOAL_S = 3.0
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from placement_samples import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
-
 from ibprof_converter.placement.lower_bound import bound_max_seconds
 from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order, spread_order
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
 
-FABRICS = Path(__file__).parents[1] / "tests/fabrics"
+FABRICS = Path(__file__).parents[1] / "tests/data/fabrics"
 RANKS = 128
 CASES = {
     "samplesort": samplesort(RANKS, 0),

@@ -3,7 +3,7 @@
 
 python benchmarks/scale.py [--ranks 10000] [--destinations 500] [--regions 3] [--fabric xgft:3:18,18,36:1,18,18]
 
-The recording is made up by tests/lab/made_up_recording.py.
+The recording is made up by ibprof_testing.lab.synthetic_recording.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-MAKER = Path(__file__).resolve().parents[1] / "tests" / "lab" / "made_up_recording.py"
 
 
 def measure(what: str, command: list[str], folder: Path) -> None:
@@ -46,7 +44,7 @@ def main() -> None:
         recording = wanted.recording or folder / "made-up.ibprof"
         if not recording.exists():
             size = [f"--{key}={getattr(wanted, key)}" for key in ("ranks", "destinations", "regions")]
-            measure("make it up", [sys.executable, str(MAKER), str(recording), *size], folder)
+            measure("make it up", [*python, "ibprof_testing.lab.synthetic_recording", str(recording), *size], folder)
         archive = str(recording.with_suffix(".otf2"))
         placed = [wanted.fabric, str(recording), "--placement", "packed", "-o", f"{name}/links.csv"]
         commands = {

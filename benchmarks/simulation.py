@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -19,13 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from reference.codes import HARDWARE, SETTINGS, make_jobs
-
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.engine.simulated_network import index_network
 from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
 
 GROWTH = {
     324: "xgft:2:18,18:1,18@100",

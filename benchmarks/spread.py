@@ -3,8 +3,8 @@
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 
-The fabric of 1,296 hosts is a captured one (tests/fabrics). That of 11,664 is generated and written as OpenSM would
-dump it: 1,620 switches and a line for each of their LIDs, those that lead nowhere included.
+The fabric of 1,296 hosts is a captured one (tests/data/fabrics). That of 11,664 is generated and written as OpenSM
+would dump it: 1,620 switches and a line for each of their LIDs, those that lead nowhere included.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import shuffle
 
-SAMPLE = Path(__file__).parents[1] / "tests/fabrics/xgft3-1296"
+SAMPLE = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296"
 LARGE = "xgft:3:18,18,36:1,18,18"
 """11,664 hosts on switches of 36 ports: 648 leaves, 648 in the middle, 324 on top, no oversubscription."""
 

@@ -15,16 +15,12 @@ import argparse
 import json
 import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from topology_samples import SHAPES, Made, Matrix, disturb
 
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
@@ -33,6 +29,7 @@ from ibprof_converter.topology.infer.inference import Effort, infer
 from ibprof_converter.topology.infer.model_choice import choose, find_unconfirmed
 from ibprof_converter.topology.infer.pair_delays import Values, take_values
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb
 
 NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
 DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)

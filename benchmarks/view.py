@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from ibprof_converter.cli import layout, view
 
-TREE = str(Path(__file__).parents[1] / "tests/fabrics/xgft3-1296")
+TREE = str(Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296")
 LARGE = "xgft:3:18,18,36:1,18,18"
 HUGE = "xgft:3:18,26,80:1,18,18"
 RANKS = 128

@@ -17,8 +17,8 @@ SOURCE_SUFFIXES = frozenset(
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
 # What tools wrote is theirs: captured fabrics, expected outputs, packages of others.
 WRITTEN_BY_TOOLS = (
-    "tests/fabrics/",
-    "tests/golden/",
+    "tests/data/fabrics/",
+    "tests/data/golden/",
     "converter/ibprof_converter/data/demo-fabric/",
     "build/",
     "dist/",

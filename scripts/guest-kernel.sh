@@ -4,7 +4,7 @@
 #
 #     scripts/guest-kernel.sh FOLDER
 #
-# tests/vm/guest.py boots it.
+# tests/support/ibprof_testing/guest.py boots it.
 set -eu
 
 folder=$1

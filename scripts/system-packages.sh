@@ -89,7 +89,7 @@ for group in "$@"; do
         need iproute2 has ip
         need binutils has objdump
         need util-linux has unshare
-        # A guest with verbs: see tests/vm/guest.py.
+        # A guest with verbs: see tests/support/ibprof_testing/guest.py.
         need libibverbs-dev compiles_verbs
         need ibverbs-providers has_soft_roce
         need qemu-system-x86 has qemu-system-x86_64

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings for all tests."""
+"""Settings of all tests."""
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 from hypothesis import settings
+
+if not importlib.util.find_spec("ibprof_testing"):
+    pytest.exit("the tests' helpers are not installed: touch tests/support/pyproject.toml && make .venv-dev/ready", 4)
+
+# Asserts in helpers show values, as those in tests do.
+pytest.register_assert_rewrite("ibprof_testing")
 
 # Machines differ, and CI is shared: how long an example takes proves nothing.
 settings.register_profile("ibprof", deadline=None, print_blob=True)

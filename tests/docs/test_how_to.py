@@ -11,7 +11,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from mpi.mpis import LAUNCH_ANYHOW
+
+from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mpis
 import pytest
+
+from ibprof_testing.mpi import mpis
 
 
 def find_or_fail(name: str) -> mpis.Mpi:

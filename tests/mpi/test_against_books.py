@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import Matrix, load_complete, read_tally, received, recorded
-from mpis import Build, Mpi, run_mpi
 
 from ibprof.profile.profile_data import Kind, Profile
+from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 
 def record_with_books(

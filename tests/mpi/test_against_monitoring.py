@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import load_complete, received, recorded
-from monitoring import run_monitored
-from mpis import Build, Mpi, run_mpi
 
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi.matrices import load_complete, received, recorded
+from ibprof_testing.mpi.monitoring import run_monitored
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 STYLES = ["blocking", "nonblocking", "persistent"]
 

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import mpis
 import pytest
+
+from ibprof_testing.mpi import mpis
 
 # The two hosts are this one, and must not find each other's ranks in its shared memory.
 NO_SHARED_MEMORY = ("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo")

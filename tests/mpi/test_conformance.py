@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import conformance
-import mpis
 import pytest
-from conformance import KINDS, TARGETS, Kind, Target
-from mpis import Build
 
-PAGE = mpis.ROOT / "docs" / "conformance.md"
+from ibprof_testing.mpi import conformance, mpis
+from ibprof_testing.mpi.conformance import KINDS, TARGETS, Kind, Target
+from ibprof_testing.mpi.mpis import Build
+from ibprof_testing.paths import ROOT
+
+PAGE = ROOT / "docs" / "conformance.md"
 
 CELLS = [
     pytest.param(

@@ -10,9 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mpis import FROM_PYPI, INTEL, MPICH_FROM_PYPI, SYSTEM, Build, environment, find_mpi, find_mpich, find_of_mpich_kin
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi.mpis import (
+    FROM_PYPI,
+    INTEL,
+    MPICH_FROM_PYPI,
+    SYSTEM,
+    Build,
+    environment,
+    find_mpi,
+    find_mpich,
+    find_of_mpich_kin,
+)
 
 
 def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:

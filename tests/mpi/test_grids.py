@@ -6,11 +6,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mpis import INTEL, MPICH_SYSTEM, NAMES, STANDARD_ABI, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Grid
+from ibprof_testing.mpi.mpis import (
+    INTEL,
+    MPICH_SYSTEM,
+    NAMES,
+    STANDARD_ABI,
+    THROUGH_NETWORK,
+    Build,
+    find_mpi,
+    find_of_mpich_kin,
+    run_mpi,
+)
 
 RANKS = 5
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import hosts as lab
-from matrices import load_complete, recorded
-from mpis import Build, Mpi, environment, library
-from patterns import all_pairs, all_the_same
 
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Kind, Profile
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
+from ibprof_testing.mpi.patterns import all_pairs, all_the_same
 
 HOSTS, RANKS_A_HOST = 3, 2
 RANKS = HOSTS * RANKS_A_HOST

@@ -8,18 +8,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import mpis
-import patterns
 import pytest
-from lab import hosts as lab
-from matrices import load_complete, recorded
-from mpis import Build, environment
-from patterns import all_the_same
 
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import UNKNOWN_PEER, Kind
 from ibprof.recording.folder_runs import list_runs
 from ibprof.recording.recording_reader import merge_run
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.mpi import mpis, patterns
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, environment
+from ibprof_testing.mpi.patterns import all_the_same
 
 HOSTS = 3
 BYTES = 1 << 20

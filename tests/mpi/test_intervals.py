@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matrices import recorded
-from mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_of_mpich_kin, run_mpi
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
+from ibprof_testing.mpi.matrices import recorded
+from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_of_mpich_kin, run_mpi
 
 RANKS = 3
 SILENCE_S = 0.5

@@ -10,14 +10,14 @@ import subprocess
 import time
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import recorded
-from mpis import Build, Mpi, environment, library, run_mpi
-from patterns import all_the_same
 
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, environment, library, run_mpi
+from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 3
 

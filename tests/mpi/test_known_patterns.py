@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import Matrix, load_complete, operations_sent, received, recorded
-from mpis import Build, Mpi, run_mpi
-from patterns import Pairs, all_the_same
 
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import Matrix, load_complete, operations_sent, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.patterns import Pairs, all_the_same
 
 BYTES = 96_000
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import Matrix, load_complete, operations_sent, recorded
-from mpis import FROM_PYPI, PROGRAMS, Build, Mpi, run_mpi
-from patterns import all_the_same
+
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import Matrix, load_complete, operations_sent, recorded
+from ibprof_testing.mpi.mpis import FROM_PYPI, PROGRAMS, Build, Mpi, run_mpi
+from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 4
 BLOCK_BYTES = 100 * 8

@@ -14,10 +14,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mpis import FROM_PYPI, LAUNCH_ANYHOW, MPICH_FROM_PYPI, MPICH_SYSTEM, Mpi, environment, find_mpi, find_of_mpich_kin
 
 from ibprof_converter.latency.files.delay_files import read_delays, write_delays
 from ibprof_converter.latency.model.delays import Delays
+from ibprof_testing.mpi.mpis import (
+    FROM_PYPI,
+    LAUNCH_ANYHOW,
+    MPICH_FROM_PYPI,
+    MPICH_SYSTEM,
+    Mpi,
+    environment,
+    find_mpi,
+    find_of_mpich_kin,
+)
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "ibprof-latency"
 QUICK = ("--repetitions", "3", "--batch-time", "50us", "--again", "0")

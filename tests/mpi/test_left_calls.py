@@ -6,12 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import Matrix, operations_sent, recorded
-from mpis import Build
-from unharmed import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi.matrices import Matrix, operations_sent, recorded
+from ibprof_testing.mpi.mpis import Build
+from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 RANKS = 3
 WAYS = ("left", "signalled", "threaded")

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mpis
 import pytest
-from matrices import load_complete, recorded
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.paths import ROOT
 
-C_TESTS = mpis.ROOT / "csrc" / "tests"
+C_TESTS = ROOT / "csrc" / "tests"
 
 
 def compile_c(output: Path, source: Path, *options: str) -> Path:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import Matrix, add_up, load_complete, received, recorded
-from mpis import Build, Mpi, run_mpi
 
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi.matrices import Matrix, add_up, load_complete, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 CALLS = ["ALLGATHER", "ALLGATHERV", "ALLTOALL", "ALLTOALLV", "ALLTOALLW"]
 # The sizes of programs/neighbours.c.

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from lab import hosts as lab
-from matrices import load_complete, recorded
-from mpis import THROUGH_NETWORK, Build, Mpi, environment, library
-from unharmed import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, need, said_by_us
 
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
+from ibprof_testing.mpi.no_harm import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, need, said_by_us
 
 RANKS = 2
 PAIRS = ((0, 1), (1, 0))

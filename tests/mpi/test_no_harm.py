@@ -7,12 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import load_complete, recorded
-from mpis import SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
-from patterns import all_the_same
-from unharmed import FAMILIES, every_mpi_but_quick, find_any
+
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
+from ibprof_testing.mpi.no_harm import FAMILIES, every_mpi_but_quick, find_any
+from ibprof_testing.mpi.patterns import all_the_same
 
 
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}], ids=["lazy", "bind-now"])

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from matrices import recorded
-from mpis import THROUGH_NETWORK, Build, Mpi, environment, library
-from unharmed import (
+
+from ibprof.load import load_profile
+from ibprof.recording.folder_runs import list_runs
+from ibprof_testing.mpi.matrices import recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
+from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     Words,
     check_complete,
@@ -22,9 +25,6 @@ from unharmed import (
     launch,
     preload,
 )
-
-from ibprof.load import load_profile
-from ibprof.recording.folder_runs import list_runs
 
 RANKS = 2
 JEMALLOC = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib")

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mpis import Build, library
-from unharmed import FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi.mpis import Build, library
+from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any
 
 RANKS = 2
 ENTERED = 600

@@ -13,10 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mpis import Build, Mpi, library
-from unharmed import FAMILIES, MPICH, Words, check_unharmed, every_mpi_but_quick, find_any, launch, said_by_us
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi.mpis import Build, Mpi, library
+from ibprof_testing.mpi.no_harm import (
+    FAMILIES,
+    MPICH,
+    Words,
+    check_unharmed,
+    every_mpi_but_quick,
+    find_any,
+    launch,
+    said_by_us,
+)
 
 RANKS = 2
 NOBODY = 65534

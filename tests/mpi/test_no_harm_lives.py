@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mpis import MPICH_SYSTEM, SYSTEM, Build, Mpi, find_of_mpich_kin, library
-from unharmed import (
+
+from ibprof.load import load_profile
+from ibprof_testing.mpi.mpis import MPICH_SYSTEM, SYSTEM, Build, Mpi, find_of_mpich_kin, library
+from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     check_complete,
     check_unharmed,
@@ -18,8 +20,6 @@ from unharmed import (
     preload,
     said_by_us,
 )
-
-from ibprof.load import load_profile
 
 RANKS = 2
 LIVES = ("forked-first", "controlled", "deep", "raised")

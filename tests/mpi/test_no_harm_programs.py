@@ -9,11 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matrices import recorded
-from mpis import PROGRAMS, Build, Mpi, library
-from unharmed import EVERY_MPI, FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any, need
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi.matrices import recorded
+from ibprof_testing.mpi.mpis import PROGRAMS, Build, Mpi, library
+from ibprof_testing.mpi.no_harm import (
+    EVERY_MPI,
+    FAMILIES,
+    check_complete,
+    check_unharmed,
+    every_mpi_but_quick,
+    find_any,
+    need,
+)
 
 RANKS = 2
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mpis import ROOT, Build
-from unharmed import FAMILIES, MPICH, find_any, launch, preload
+
+from ibprof_testing.mpi.mpis import Build
+from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, find_any, launch, preload
+from ibprof_testing.paths import ROOT
 
 pytestmark = pytest.mark.full
 

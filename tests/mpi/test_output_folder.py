@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from matrices import received, recorded
-from mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
-from unharmed import FAMILIES, MPICH, check_unharmed, every_mpi_but_quick, find_any, said_by_us
 
 from ibprof.load import load_profile
+from ibprof_testing.mpi.matrices import received, recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
+from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_unharmed, every_mpi_but_quick, find_any, said_by_us
 
 RANKS = 3
 SENT_BYTES = 11316  # by a rank of `regions nested`

@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab import hosts as lab
-from mpis import FROM_PYPI, MPICH, MPICH_SYSTEM, SYSTEM, Mpi, environment, find_mpi, find_of_mpich_kin
 
 from ibprof_converter.placement import launcher_files as launchers
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.mpi.mpis import (
+    FROM_PYPI,
+    MPICH,
+    MPICH_SYSTEM,
+    SYSTEM,
+    Mpi,
+    environment,
+    find_mpi,
+    find_of_mpich_kin,
+)
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
 """Host of each rank: no more on one than the smallest test machine has cores, since a rank file binds each to one."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import patterns
 import pytest
-from matrices import Matrix, load_complete, recorded
-from mpis import PROGRAMS, Build, Mpi, library, run_mpi
-from patterns import all_the_same
 
 from ibprof.profile.profile_data import Direction, MarkKind, Profile
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import Matrix, load_complete, recorded
+from ibprof_testing.mpi.mpis import PROGRAMS, Build, Mpi, library, run_mpi
+from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 3
 

@@ -9,13 +9,14 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from matrices import load_complete
-from mpis import ROOT, Mpi, find_mpi, run_mpi
 
 from ibprof.profile.profile_data import Profile
 from ibprof_converter.scaling.analytic_kernels import linpack, matrix_product, scalar_product
 from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, Measurement, measure
 from ibprof_converter.scaling.scaling_model import Cluster
+from ibprof_testing.mpi.matrices import load_complete
+from ibprof_testing.mpi.mpis import Mpi, find_mpi, run_mpi
+from ibprof_testing.paths import ROOT
 
 EXAMPLES = ROOT / "examples" / "scaling"
 ANY = Cluster(1e9, 1e9)

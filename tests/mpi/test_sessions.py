@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mpis
-import patterns
 import pytest
-from matrices import load_complete, recorded
-from mpis import Build, Mpi, run_mpi
-from patterns import all_the_same
+
+from ibprof_testing.mpi import mpis, patterns
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 3
 BYTES = 5000

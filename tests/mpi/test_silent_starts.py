@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import load_complete, operations_sent, recorded
-from mpis import Build, Mpi, run_mpi
-from patterns import all_the_same
 
 from ibprof.profile.profile_data import Direction, Kind
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import load_complete, operations_sent, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 4
 ITEM = 4

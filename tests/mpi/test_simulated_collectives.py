@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import load_complete, recorded
-from mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
 from ibprof_converter.simulation.workload.roles import SCHEDULES, Role
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
 
 BYTES = 3000
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import patterns
 import pytest
-from matrices import add_up, load_complete, received, recorded
-from mpis import Build, Mpi, run_mpi
 
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi import patterns
+from ibprof_testing.mpi.matrices import add_up, load_complete, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 # Of programs/threads.c: even threads use Ssend, odd ones Send.
 THREADS, MESSAGES = 4, 2000

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from matrices import load_complete, read_tally, received, recorded
-from mpis import Build, Mpi, run_mpi
 
 from ibprof.profile.profile_data import Kind
+from ibprof_testing.mpi.matrices import load_complete, read_tally, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
 TRANSPORTS: dict[str, dict[str, str | int]] = {
     "ucx": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"},

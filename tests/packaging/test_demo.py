@@ -12,9 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from mpis import find_mpi
 
 from ibprof_converter.cli import demo
+from ibprof_testing.mpi.mpis import find_mpi
 
 # What exchange.c sends, worked out from its constants.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024

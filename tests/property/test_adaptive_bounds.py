@@ -12,8 +12,6 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from fabric_samples import IBDIAGNET, find_sample, host_lids, load_sample
-from fabric_strategies import fabrics, right_tables
 from hypothesis import given, settings
 
 from ibprof_converter.cli import layout, report
@@ -23,6 +21,8 @@ from ibprof_converter.routing.indexed_tables import Network
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
 from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, host_lids, load_sample
+from ibprof_testing.strategies import fabrics, right_tables
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:

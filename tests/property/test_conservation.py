@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabric_samples import IBDIAGNET, load_sample
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from profile_samples import Count, make_host, make_profile, make_rank
 
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
@@ -23,6 +21,8 @@ from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, total_bytes
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 FABRICS = {
     "two leaves": ("testbed44",),

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from fabric_samples import read_sample_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import fdbs as fdbs_reference
-from reference import lft_dump as lft_reference
 
 from ibprof.errors import InputError
 from ibprof_converter.routing.fdbs import parse_fdbs
 from ibprof_converter.routing.lft_dump import parse_lft_dump
 from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_testing.reference import fdbs as fdbs_reference
+from ibprof_testing.reference import lft_dump as lft_reference
+from ibprof_testing.samples.fabrics import read_sample_bytes
 
 Parse = Callable[[str, bytes], ForwardingTables]
 

@@ -9,10 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fabric_samples import OPENSM, load_sample, read_sample_bytes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lab.db_csv import write_db_csv
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
@@ -21,6 +19,8 @@ from ibprof_converter.routing.adaptive_groups import read_adaptive
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
 from ibprof_converter.traffic.port_counters import read_counters
+from ibprof_testing.lab.db_csv import write_db_csv
+from ibprof_testing.samples.fabrics import OPENSM, load_sample, read_sample_bytes
 
 
 def read_any_counters(path: Path) -> object:

@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from fabric_strategies import Flows, any_tables, fabrics, flows, right_tables
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import spread as reference
 
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.routing.flow_index import FlowIndex
@@ -18,6 +16,8 @@ from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import LinkLoads, spread, spread_matrix
 from ibprof_converter.routing.subnet_routes import Routes
 from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_testing.reference import spread as reference
+from ibprof_testing.strategies import Flows, any_tables, fabrics, flows, right_tables
 
 Case = tuple[Fabric, ForwardingTables, Flows]
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from opened_views import Open, Opened
 from playwright.sync_api import Browser, sync_playwright
 
 from ibprof_converter.cli import layout, view
+from ibprof_testing.views import Open, Opened
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 

@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from fabric_samples import FABRICS, IBDIAGNET, find_sample
-from opened_views import Open, Opened
-from timed_profiles import write_timed_profile
-from traffic_samples import keep_pairs, loads_in_csv, write_matrix
 
 from ibprof_converter.cli import layout
+from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample
+from ibprof_testing.samples.timed_profiles import write_timed_profile
+from ibprof_testing.samples.traffic import keep_pairs, loads_in_csv, write_matrix
+from ibprof_testing.views import Open, Opened
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TREE = "xgft:2:4,4:1,4"  # 16 hosts

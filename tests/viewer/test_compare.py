@@ -9,15 +9,15 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from fabric_samples import IBDIAGNET, find_sample
-from opened_views import Open, Opened
 from PIL import Image
-from profile_samples import Count, make_host, make_profile, make_rank
-from timed_profiles import write_timed_profile
-from traffic_samples import keep_pairs, loads_in_csv, write_matrix
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, view
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+from ibprof_testing.samples.timed_profiles import write_timed_profile
+from ibprof_testing.samples.traffic import keep_pairs, loads_in_csv, write_matrix
+from ibprof_testing.views import Open, Opened
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TREE = "xgft:2:4,4:1,4"  # 16 hosts

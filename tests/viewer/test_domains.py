@@ -7,7 +7,8 @@ import csv
 from pathlib import Path
 
 import pytest
-from opened_views import Open, Opened
+
+from ibprof_testing.views import Open, Opened
 
 SIDE = 4
 FABRIC = "xgft:2:4,4:1,4"

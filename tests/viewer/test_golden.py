@@ -15,17 +15,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fabric_samples import FABRICS, IBDIAGNET, find_sample
-from opened_views import Open, Opened
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
-from timed_profiles import write_timed_profile
-from topology_samples import ARCS
-from traffic_samples import write_matrix
 
 from ibprof_converter.cli import diff, report, topology
+from ibprof_testing.paths import DATA
+from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample
+from ibprof_testing.samples.timed_profiles import write_timed_profile
+from ibprof_testing.samples.topologies import ARCS
+from ibprof_testing.samples.traffic import write_matrix
+from ibprof_testing.views import Open, Opened
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "view"
+GOLDEN = DATA / "golden" / "view"
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 RAILS = [str(FABRICS / "dualrail" / rail) for rail in ("rail1", "rail2")]
 LARGE = str(FABRICS / "xgft3-1296")

@@ -7,13 +7,13 @@ import csv
 from pathlib import Path
 
 import pytest
-from fabric_samples import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
-from opened_views import Open
-from profile_samples import Count, make_host, make_profile, make_rank
-from traffic_samples import write_matrix
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, report, view
+from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+from ibprof_testing.samples.traffic import write_matrix
+from ibprof_testing.views import Open
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"

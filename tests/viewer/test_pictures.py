@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabric_samples import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
-from opened_views import Open
 from PIL import Image
-from traffic_samples import write_matrix
+
+from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
+from ibprof_testing.samples.traffic import write_matrix
+from ibprof_testing.views import Open
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 TREE = "xgft:2:4,4:1,4"

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from fabric_samples import IBDIAGNET, find_sample
 from playwright.sync_api import Browser, Page
-from profile_samples import Count, make_host, make_profile, make_rank
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import report
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 TESTBED = str(find_sample("testbed44", IBDIAGNET))
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opened_views import Open
 from playwright.sync_api import Browser, Page
-from topology_samples import ARCS, SHAPES, disturb
 
 from ibprof_converter.cli import topology, view
+from ibprof_testing.samples.topologies import ARCS, SHAPES, disturb
+from ibprof_testing.views import Open
 
 AXE = Path(__file__).resolve().parents[2] / "viewer" / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mpis
 import pytest
-from guest import run_in_guest
-from unharmed import FAMILIES, find_any, launch, said_by_us
 
 from ibprof.load import load_profile
+from ibprof_testing.guest import run_in_guest
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.no_harm import FAMILIES, find_any, launch, said_by_us
 
 RANKS = 2
 MODES = ("names", "regions")

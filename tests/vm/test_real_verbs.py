@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real verbs: what was recorded of work requests against what was posted, and against what the wires carried.
 
-All cases run in one guest (tests/vm/guest.py). A program of ours says what it posts, which must be recorded to the
+All cases run in one guest (ibprof_testing.guest). A program of ours says what it posts, which must be recorded to the
 byte; of MPI's traffic the payload is known, which is the lower bound, and the wires' own counters are the upper one:
 each packet has headers, and there are acknowledgements.
 """
@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from guest import run_in_guest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Opcode, Profile
+from ibprof_testing import guest as guest_program
+from ibprof_testing.guest import run_in_guest
 
 Found = TypeVar("Found")
 
@@ -233,8 +234,8 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Signals) -> None:
-    script = Path(__file__).parent / "guest.py"
-    command = [sys.executable, str(script), "--folder", str(tmp_path), "--seconds", "300", "--", "sleep", "300"]
+    script = guest_program.__file__
+    command = [sys.executable, script, "--folder", str(tmp_path), "--seconds", "300", "--", "sleep", "300"]
     temporary = tmp_path / "temporary"  # a killed process leaves what it has there
     temporary.mkdir()
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as started:

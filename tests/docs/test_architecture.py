@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/architecture.md names every folder of the tree and no other, and the layers that import-linter checks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from importlinter.api import read_configuration
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+# Folders whose own folders are rooms, each to be named. What lies deeper is the room's own affair.
+CONVERTER = "converter/ibprof_converter"
+HOUSES = (
+    *("ibprof", "csrc", "tests", CONVERTER),
+    *(f"{CONVERTER}/{room}" for room in ("latency", "simulation", "topology")),
+)
+
+
+def made_by_tools() -> set[str]:
+    """Folders that .gitignore keeps out: what builds, tests and the demo leave in the tree."""
+    lines = (ROOT / ".gitignore").read_text().splitlines()
+    return {line.strip("/") for line in lines if line.endswith("/")}
+
+
+def folders_in(folder: Path) -> set[str]:
+    """Folders right inside that hold a file of the project somewhere below."""
+    ignored = made_by_tools()
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".so")
+    rooms = {file.parts[0] for file in files if len(file.parts) > 1 and not ignored & set(file.parts)}
+    shown = {name for name in rooms if name == ".ci" or not name.startswith(".")}
+    return {(folder / name).relative_to(ROOT).as_posix() for name in shown}
+
+
+def test_every_folder_is_named_on_the_page_and_the_page_names_no_other() -> None:
+    named = set(re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE))
+    there = folders_in(ROOT).union(*(folders_in(ROOT / house) for house in HOUSES))
+    assert named == there
+
+
+def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    layers = {contract["containers"][0]: contract["layers"] for contract in contracts if contract["type"] == "layers"}
+    # A layer in parentheses has no room yet.
+    converter = [
+        ", ".join(room.strip() for room in layer.split("|") if "(" not in room) for layer in layers["ibprof_converter"]
+    ]
+    assert " > ".join([layer for layer in converter if layer] + ["ibprof"]) in PAGE
+    assert "ibprof: " + " > ".join(layers["ibprof"]) in PAGE
+
+
+def test_the_page_on_the_recording_names_every_struct_of_the_header() -> None:
+    header = (ROOT / "csrc" / "include" / "ibprof_recording.h").read_text()
+    structs = re.findall(r"^struct (\w+) \{", header, re.MULTILINE)
+    kinds = re.findall(r"^    (IBP_SEGMENT_\w+) =", header, re.MULTILINE)
+    assert len(structs) > 5
+    assert len(kinds) > 5
+    page = (ROOT / "docs" / "formats" / "recording.md").read_text()
+    assert [name for name in structs + kinds if f"`{name}`" not in page and f" {name} " not in page] == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 10
+    broken = []
+    for page in pages:
+        prose = re.sub(r"^    .*$", "", page.read_text(), flags=re.MULTILINE)  # code may look like a link
+        for target in re.findall(r"\]\(([^)#:\s]+)\)", prose):
+            if not (page.parent / target).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert broken == []

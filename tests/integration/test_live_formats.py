@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On subnets that did not exist before, all tools' outputs are one Fabric, and made-up tables lead where we say."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.subnet import infer_lmc, read_subnet
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.routing.table_reader import read_tables
+from ibprof_testing.lab.cabling import drawn_tree
+from ibprof_testing.lab.opensm_subnet import route, route_by_tables
+from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables
+from ibprof_testing.samples.fabrics import as_traced, parse_ibtracert
+
+PAIRS = 20
+
+
+def run(folder: Path, simulated: dict[str, str], name: str, *command: str) -> Path:
+    done = subprocess.run(command, cwd=folder, env=simulated, capture_output=True, timeout=60, check=True)
+    (folder / name).write_bytes(done.stdout)
+    return folder / name
+
+
+@pytest.mark.parametrize("lmc", [0, 2])
+def test_every_tool_tells_of_the_same_fabric(tmp_path: Path, lmc: int) -> None:
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")  # shown when the test fails
+    with route(drawn_tree(seed), tmp_path, "minhop", lmc) as simulated:
+        links = run(tmp_path, simulated, "a", "ibnetdiscover")
+        ports = run(tmp_path, simulated, "b", "ibnetdiscover", "-p")
+        tables = run(tmp_path, simulated, "c", "dump_fts")
+    expected = read_subnet(tmp_path / "opensm-subnet.lst")
+    assert expected.fabric.port_lmc.max() == lmc
+    check_equal(read_fabric(links), expected.fabric, {*NODES, *LINKS, *PORTS})
+    listed = infer_lmc(read_fabric(ports), expected.tables)
+    # What `-p` does not tell are GUIDs of systems and, exactly, of adapters.
+    check_equal(listed, expected.fabric, {"node_kind", "node_name", *LINKS, "port_guid", "port_lid"})
+    for path in (tables, tmp_path / "opensm-lfts.dump"):
+        check_tables(read_tables(path), expected.tables)
+
+
+@pytest.mark.parametrize("name", ["xgft:3:3,3,2:1,3,2:1,1,2", "torus:3x4:1", "dragonfly:3,2,1"])
+def test_made_up_tables_lead_on_a_subnet_where_they_lead_here(tmp_path: Path, name: str) -> None:
+    """OpenSM gives the simulated switches our tables as they are, and ibtracert walks them."""
+    made = generate(name)
+    draw = random.Random(name)
+    lids = list(range(1, 1 + int((made.fabric.node_kind == 0).sum())))
+    pairs = [draw.sample(lids, 2) for _ in range(PAIRS)]
+    with route_by_tables(made.fabric, made.tables, tmp_path) as simulated:
+        said = "".join(
+            f"$ ibtracert {a} {b}\n{run(tmp_path, simulated, 'd', 'ibtracert', str(a), str(b)).read_text()}# exit 0\n"
+            for a, b in pairs
+        )
+    read = read_subnet(tmp_path / "opensm-subnet.lst")
+    check_shape(read.fabric, made.fabric)
+    walked = list(parse_ibtracert(said))
+    assert len(walked) == PAIRS
+    for pair in walked:
+        path = trace(made.fabric, made.tables, pair.source_lid, pair.destination_lid)
+        assert path.reason is Reason.DELIVERED
+        assert tuple(as_traced(made.fabric, hop) for hop in path.hops) == pair.hops
+
+
+def check_shape(found: Fabric, expected: Fabric) -> None:
+    for field in ("node_guid", "node_kind", "link_node", "link_port", "port_lid", "port_guid"):
+        assert np.array_equal(getattr(found, field), getattr(expected, field)), field

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine with real verbs: a guest that has two rails of soft-RoCE, sees this machine's files, and runs one command.
+
+    python tests/support/ibprof_testing/guest.py [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
+
+The command finds this machine's files as they are, and can write to DIR alone (all else is forgotten). It has four
+devices: rail0a and rail0b are the ends of one wire, rail1a and rail1b those of another, as if a and b were two hosts
+with two adapters each. Index 1 of a device's GIDs is its IPv4 address, 10.0.RAIL.1 for a and 10.0.RAIL.2 for b; eth0a
+is the network interface under rail0a, and so on.
+
+Nothing is installed: the kernel is one of Debian's packages, unpacked by scripts/guest-kernel.sh, and qemu interprets
+it, so neither /dev/kvm nor any privilege is needed but to read the files that the command reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+MODULES = (
+    *("virtio_pci", "9pnet_virtio", "9p", "overlay"),
+    *("crc32c_generic", "crc32_generic", "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe"),
+)
+"""What the kernel needs beyond itself; modules that it has built in are no files."""
+
+_MEGABYTES = 2048
+_PROCESSORS = 2
+_KERNEL_LINE = " ".join(
+    (
+        *("console=ttyS0", "quiet", "panic=-1", "mitigations=off", "random.trust_cpu=on", "rdinit=/init"),
+        # On a busy machine an interpreted timer comes so late that the kernel takes it for broken, and panics.
+        "no_timer_check",
+    )
+)
+_SHARE_OPTIONS = "trans=virtio,version=9p2000.L,msize=512000"
+
+# Process 1: loads modules, puts a layer of memory over this machine's files, and goes over to them.
+_INIT = f"""#!/bin/busybox sh
+export PATH=/bin
+busybox mount -t proc proc /proc
+busybox mount -t sysfs sys /sys
+busybox mount -t devtmpfs dev /dev
+for module in $(busybox cat /modules/order); do busybox insmod /modules/$module; done
+busybox mount -t 9p -o ro,cache=loose,{_SHARE_OPTIONS} machine /below
+busybox mount -t tmpfs -o size=60% memory /memory
+busybox mkdir /memory/upper /memory/work
+busybox mount -t overlay -o lowerdir=/below,upperdir=/memory/upper,workdir=/memory/work overlay /root
+busybox mkdir -p /root/run /root/tmp "/root$(busybox cat /where)"
+busybox mount -t 9p -o rw,cache=none,{_SHARE_OPTIONS} folder "/root$(busybox cat /where)"
+for folder in proc sys dev; do busybox mount -o move /$folder /root/$folder; done
+exec busybox switch_root /root /bin/bash "$(busybox cat /where)/guest/setup"
+"""
+
+# The two wires. Both ends of each belong to this one kernel, which must be told to send to itself by way of them.
+_SETUP = """
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+here=$1
+mkdir -p /dev/shm /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t devpts devpts /dev/pts
+ln -sf /proc/self/fd /dev/fd
+ln -sf fd/0 /dev/stdin; ln -sf fd/1 /dev/stdout; ln -sf fd/2 /dev/stderr
+date -u -s "@$NOW" >/dev/null
+hostname node-a
+echo "127.0.0.1 localhost node-a" >/etc/hosts
+ip link set lo up
+for scope in all default; do
+    for setting in accept_local=1 rp_filter=0 arp_ignore=1 arp_announce=2; do
+        echo "${setting#*=}" >"/proc/sys/net/ipv4/conf/$scope/${setting%=*}"
+    done
+done
+for rail in 0 1; do
+    ip link add eth${rail}a address 02:00:00:00:0$rail:0a mtu 4500 type veth \\
+        peer name eth${rail}b address 02:00:00:00:0$rail:0b mtu 4500
+    for end in a:1:b:2 b:2:a:1; do
+        IFS=: read -r own address other its <<<"$end"
+        ip link set eth$rail$own up
+        ip addr add 10.0.$rail.$address/24 dev eth$rail$own noprefixroute
+        ip neigh add 10.0.$rail.$its lladdr 02:00:00:00:0$rail:0$other dev eth$rail$own nud permanent
+        rdma link add rail$rail$own type rxe netdev eth$rail$own
+    done
+done
+for device in rail0a rail0b rail1a rail1b; do
+    until grep -q ffff:0a00 /sys/class/infiniband/$device/ports/1/gids/1 2>/dev/null; do sleep 0.1; done
+done
+ulimit -l unlimited
+"""
+
+
+class GuestError(RuntimeError):
+    """The guest could not be made, did not come up, or did not end in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command left.
+
+    Attributes:
+        status: its exit status.
+        stdout, stderr: its output.
+        seconds: from the start of the machine to its end.
+    """
+
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, modules: Sequence[str] = ()) -> Done:
+    """Run a command in a guest.
+
+    Args:
+        command: its working folder is `folder`.
+        folder: that it may write to.
+        seconds: after which the guest is ended.
+        modules: of the kernel that the command needs beyond those of every guest.
+
+    Raises:
+        GuestError: the guest could not be made, did not come up, or did not end in time.
+    """
+    folder = folder.resolve()
+    if "," in str(folder):
+        raise GuestError(f"{folder}: a folder that is shared with a guest has no comma in its name")
+    kernel, module_folder = _find_kernel()
+    begun = time.monotonic()
+    talk = folder / "guest"
+    shutil.rmtree(talk, ignore_errors=True)
+    talk.mkdir(parents=True)
+    setup = f"cd {shlex.quote(str(folder))}\nNOW={int(time.time())}\n{_SETUP}"
+    ending = "echo b >/proc/sysrq-trigger; sleep 60\n"
+    line = f"cd {shlex.quote(str(folder))}; {shlex.join(command)} </dev/null >guest/stdout 2>guest/stderr"
+    (talk / "setup").write_text(
+        f"{setup}\n( {line} )\necho $? >guest/status.new\nmv guest/status.new guest/status\nsync\n{ending}"
+    )
+    with tempfile.TemporaryDirectory(prefix="ibprof-guest-") as scratch:
+        image = Path(scratch) / "initramfs"
+        image.write_bytes(_make_initramfs(folder, module_folder, [*MODULES, *modules]))
+        _run_machine(kernel, image, folder, seconds)
+    status = talk / "status"
+    if not status.exists():
+        console = (talk / "console").read_text(errors="replace")
+        raise GuestError(f"the guest ended without running its command; its console:\n{console[-4000:]}")
+    return Done(
+        status=int(status.read_text()),
+        stdout=(talk / "stdout").read_text(errors="replace"),
+        stderr=(talk / "stderr").read_text(errors="replace"),
+        seconds=time.monotonic() - begun,
+    )
+
+
+def _find_kernel() -> tuple[Path, Path]:
+    """Give the newest kernel that has soft-RoCE, and the folder of its modules."""
+    root = Path(os.environ.get("IBPROF_GUEST_KERNEL", ROOT / ".guest-kernel"))
+    for kernel in sorted(root.glob("boot/vmlinuz-*"), reverse=True):
+        version = kernel.name.removeprefix("vmlinuz-")
+        for modules in (root / "lib/modules" / version, root / "usr/lib/modules" / version):
+            if any(modules.glob("kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*")):
+                return kernel, modules
+    raise GuestError(f"no kernel with soft-RoCE in {root}: run scripts/guest-kernel.sh {root}, as `make test` does")
+
+
+def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> None:
+    program = _need("qemu-system-x86_64", "qemu-system-x86")
+    share = "local,security_model=none,multidevs=remap,path={},mount_tag={}{}"
+    machine = subprocess.Popen(
+        [
+            # The machine does not outlive this process, however that ends.
+            *(_need("setpriv", "util-linux"), "--pdeathsig", "KILL"),
+            program,
+            *("-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "pc"),
+            *("-smp", str(_PROCESSORS), "-m", str(_MEGABYTES)),
+            *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none"),
+            *("-kernel", str(kernel), "-initrd", str(image)),
+            *("-append", _KERNEL_LINE),
+            *("-serial", f"file:{folder / 'guest/console'}"),
+            *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"),
+            *("-virtfs", share.format("/", "machine", ",readonly=on")),
+            *("-virtfs", share.format(folder, "folder", "")),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        _, said = machine.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise GuestError(f"the guest did not end within {seconds:g} s: {_last_words(folder)}") from error
+    finally:
+        machine.kill()
+        machine.wait()
+    if machine.returncode:
+        raise GuestError(f"{program} ended with status {machine.returncode}: {said.decode(errors='replace')}")
+
+
+def _last_words(folder: Path) -> str:
+    talk = folder / "guest"
+    said = [
+        (talk / name).read_text(errors="replace")[-2000:]
+        for name in ("console", "stdout", "stderr")
+        if (talk / name).exists()
+    ]
+    return "\n".join(said)
+
+
+def _need(program: str, package: str) -> str:
+    path = shutil.which(program)
+    if path is None:
+        raise GuestError(f"{program} is missing: apt-get install {package}")
+    return path
+
+
+# -- the first files of the guest: busybox, modules, and process 1 -----------------------------------------------------
+
+
+def _make_initramfs(folder: Path, module_folder: Path, wanted: Sequence[str]) -> bytes:
+    order = []
+    files: list[tuple[str, int, bytes]] = [(name, 0o40755, b"") for name in _FOLDERS]
+    busybox = Path(_need("busybox", "busybox-static")).read_bytes()
+    files += [
+        ("bin/busybox", 0o100755, busybox),
+        ("init", 0o100755, _INIT.encode()),
+        ("where", 0o100644, str(folder).encode()),
+    ]
+    for name, content in _load_order(module_folder, wanted):
+        order.append(f"{name}.ko")
+        files.append((f"modules/{name}.ko", 0o100644, content))
+    files.append(("modules/order", 0o100644, "\n".join(order).encode()))
+    return _pack(files)
+
+
+_FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
+
+
+def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Give the modules that are needed, each behind those that it needs itself."""
+    paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
+    placed: set[str] = set()
+
+    def place(name: str) -> Iterator[tuple[str, bytes]]:
+        if name in placed or name not in paths:
+            return
+        placed.add(name)
+        content = _unpack(paths[name])
+        found = re.search(rb"\0depends=([^\0]*)\0", content)
+        for other in found[1].decode().split(",") if found and found[1] else ():
+            yield from place(other.replace("-", "_"))
+        yield name, content
+
+    for name in wanted:
+        yield from place(name.replace("-", "_"))
+
+
+def _unpack(path: Path) -> bytes:
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes())
+    if path.suffix == ".zst":
+        return subprocess.run([_need("zstd", "zstd"), "-dcq", path], capture_output=True, check=True).stdout
+    return path.read_bytes()
+
+
+def _pack(files: Sequence[tuple[str, int, bytes]]) -> bytes:
+    """Write a cpio archive as the kernel takes it.
+
+    Source: Linux, Documentation/driver-api/early-userspace/buffer-format.rst
+    """
+    parts = []
+    for number, (name, mode, content) in enumerate([*files, ("TRAILER!!!", 0, b"")]):
+        fields = (number + 1, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+        head = b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+        parts += [head, b"\0" * (-len(head) % 4), content, b"\0" * (-len(content) % 4)]
+    return b"".join(parts)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run a command in a guest that has two rails of soft-RoCE.")
+    parser.add_argument("--folder", type=Path, default=Path(), help="that the command can write to (default: .)")
+    parser.add_argument("--seconds", type=float, default=600, help="after which the guest is ended")
+    parser.add_argument("command", nargs="+")
+    wanted = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what is temporary is removed
+    try:
+        done = run_in_guest(wanted.command, wanted.folder, wanted.seconds)
+    except GuestError as error:
+        print(f"guest.py: {error}", file=sys.stderr)
+        return 125
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    print(f"guest.py: {done.seconds:.1f} s", file=sys.stderr)
+    return done.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure a cluster of network namespaces, infer its network from the delays, and compare it with what was built.
+
+As root, from a checkout, by the Python that ibprof is installed with:
+
+    python -m ibprof_testing.lab.cluster try tree              # or line, faulty, star
+    python -m ibprof_testing.lab.cluster try tree --plug node3:leaf4      # a wrong cable; or --slow A:B:US
+    python -m ibprof_testing.lab.cluster run tree -- ibprof-topology throughput --help
+    python -m ibprof_testing.lab.cluster show tree             # as DOT, what `ibprof-topology compare` takes
+    python -m ibprof_testing.lab.cluster down                  # what a killed run has left
+
+`try` ends with status 1 when the networks differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from ibprof_testing.lab import hosts as lab
+from ibprof_testing.lab.plans import PLANS, Plan
+
+PROGRAM = "ibprof_testing.lab.cluster"
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+MPIRUN = "/usr/bin/mpirun"
+
+_ROUNDS = 5
+"""How often doubtful pairs are measured again, at most."""
+
+_NOISY = 0.05
+"""Where delays deviate so far from the best answer, all pairs are measured again."""
+
+
+class Cluster:
+    """Hosts that are up, and what is done with them.
+
+    Args:
+        hosts: of the cluster.
+        folder: where commands run and leave their files.
+        mpirun: of Open MPI 4.
+    """
+
+    def __init__(self, hosts: lab.Hosts, folder: Path, mpirun: str | Path = MPIRUN) -> None:
+        self.hosts, self.folder, self.mpirun = hosts, folder, str(mpirun)
+        self.environment = os.environ | {
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
+        }
+
+    def launch(self, *command: str | Path, timeout: float = 300, **parameters: object) -> str:
+        """Run a command with one rank on each host; what it printed.
+
+        Raises:
+            RuntimeError: it failed; with what it said.
+        """
+        # Idle ranks give way, since there are more of them than processors.
+        chosen = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
+        line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(**chosen), "--bind-to", "none"]
+        first = self.hosts.names[0]
+        # Before whatever else the machine does, which would be taken for the network's doing.
+        words = [*line, "nice", "-n", "-15", *command]
+        return _check(self.hosts.run(first, words, self.environment, self.folder, timeout))
+
+    def call(self, name: str, *arguments: str | Path) -> str:
+        """Run one of ibprof's commands on this machine; what it printed."""
+        line = [SCRIPTS / name, *map(str, arguments)]
+        return _check(subprocess.run(line, capture_output=True, text=True, check=False, cwd=self.folder))
+
+    def infer(self) -> dict[str, Any]:
+        """Measure delays, infer the network, measure doubtful pairs again while there are any; the last answer.
+
+        Leaves delays.nc, topology.json and topology.lst.
+        """
+        self._measure()
+        for _ in range(_ROUNDS):
+            document = self.look()
+            if document["noise"] > _NOISY:
+                # Nothing explains such delays: all of them are doubtful.
+                pairs = "".join(f"{one},{other}\n" for one, other in combinations(self.hosts.names, 2))
+                (self.folder / "again.csv").write_text(pairs)
+            elif not document["again"]:
+                return document
+            self._measure("--pairs", "again.csv", "--resume")
+        return self.look()
+
+    def _measure(self, *options: str) -> None:
+        chosen = ("--schedule", "sequential", "--repetitions", "31", *options)
+        self.launch(SCRIPTS / "ibprof-latency", "measure", *chosen, "-o", "delays.nc")
+
+    def look(self) -> dict[str, Any]:
+        """Infer the network from the delays that there are; leaves topology.json, topology.lst, again.csv."""
+        # Whatever else the machine does only adds to a delay.
+        options = ("--statistic", "minimum", "-o", "topology.json", "-o", "topology.lst", "--again", "again.csv")
+        self.call("ibprof-topology", "infer", "delays.nc", *options)
+        document: dict[str, Any] = json.loads((self.folder / "topology.json").read_text())
+        document["again"] = (self.folder / "again.csv").read_text().splitlines()[1:]
+        return document
+
+    def compare(self, plan: Plan) -> str:
+        """Put what was measured beside a plan; what is said of it. Leaves plan.dot."""
+        (self.folder / "plan.dot").write_text(write_dot(plan))
+        return self.call("ibprof-topology", "compare", "delays.nc", "plan.dot", "--statistic", "minimum")
+
+
+def _check(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode:
+        raise RuntimeError(f"{done.args}: status {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def find_splits(document: dict[str, Any], first: str) -> set[frozenset[str]]:
+    """The hosts that each edge of an inferred tree parts from the first one, where both sides have two or more."""
+    graph = nx.Graph((edge["a"], edge["b"]) for edge in document["edges"])
+    hosts = set(document["hosts"])
+    found = set()
+    for edge in nx.bridges(graph):
+        cut = graph.copy()
+        cut.remove_edge(*edge)
+        far = frozenset(hosts - nx.node_connected_component(cut, first))
+        if 1 < len(far) < len(hosts) - 1:
+            found.add(far)
+    return found
+
+
+def write_dot(plan: Plan) -> str:
+    """The plan as DOT."""
+    lines = ["graph plan {"]
+    lines += [f"  {name} [shape=box];" for name in plan.switches]
+    for cable in plan.cables:
+        lines.append(f"  {cable.a} -- {cable.b} [gbps={cable.mbit / 1000:g}];")
+    return "\n".join([*lines, "}", ""])
+
+
+# -- the command
+
+
+def _spoil(plan: Plan, arguments: argparse.Namespace) -> Plan:
+    for one, other, microseconds in arguments.slow:
+        plan = plan.slow(one, other, float(microseconds))
+    for host, switch in arguments.plug:
+        plan = plan.plug(host, switch)
+    return plan
+
+
+def _try(arguments: argparse.Namespace) -> int:
+    lab.check_machine()
+    plan = PLANS[arguments.plan]
+    built = _spoil(plan, arguments)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    good = 0
+    for run in range(arguments.runs):
+        with tempfile.TemporaryDirectory() as folder, lab.up(built, Path(folder)) as hosts:
+            cluster = Cluster(hosts, arguments.output.resolve(), arguments.mpirun)
+            document = cluster.infer()
+            said = cluster.compare(plan)
+        same = find_splits(document, plan.hosts[0]) == built.splits()
+        good += same
+        print(said, end="")
+        print(f"run {run + 1}: {'the network that was built' if same else 'ANOTHER network'}", flush=True)
+    print(f"{good} of {arguments.runs} runs found what was built; {arguments.output} has the last one's files")
+    return 0 if good == arguments.runs else 1
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    built = _spoil(PLANS[arguments.plan], arguments)
+    with tempfile.TemporaryDirectory() as folder, lab.up(built, Path(folder)) as hosts:
+        print(Cluster(hosts, Path.cwd(), arguments.mpirun).launch(*arguments.words), end="")
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    print(write_dot(PLANS[arguments.plan]), end="")
+    return 0
+
+
+def _down(_: argparse.Namespace) -> int:
+    lab.check_machine()
+    for name in lab.take_down_leftovers():
+        print(name)
+    return 0
+
+
+def _fields(count: int) -> Any:
+    def split(text: str) -> list[str]:
+        fields = text.split(":")
+        if len(fields) != count:
+            raise argparse.ArgumentTypeError(f"expected {count} fields with colons between, found {text!r}")
+        return fields
+
+    return split
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=__doc__, formatter_class=raw)
+    commands = parser.add_subparsers(required=True)
+    for name, run in (("try", _try), ("run", _run), ("show", _show), ("down", _down)):
+        command = commands.add_parser(name)
+        command.set_defaults(run=run)
+        if name != "down":
+            command.add_argument("plan", choices=PLANS)
+        if name in {"try", "run"}:
+            command.add_argument("--slow", metavar="A:B:US", type=_fields(3), action="append", default=[])
+            command.add_argument("--plug", metavar="HOST:SWITCH", type=_fields(2), action="append", default=[])
+            command.add_argument("--mpirun", default=MPIRUN, help="of Open MPI 4 (default: %(default)s)")
+        if name == "try":
+            command.add_argument("--runs", type=int, default=1)
+            command.add_argument("-o", "--output", metavar="FOLDER", type=Path, default=Path("lab-output"))
+        if name == "run":
+            command.add_argument("words", metavar="COMMAND", nargs="+")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; what was built is taken down when it is interrupted, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    arguments = _parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+    except (lab.LabError, RuntimeError) as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return 4 if isinstance(error, lab.LabError) else 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

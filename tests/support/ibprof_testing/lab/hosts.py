@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster on one machine: hosts and switches are network namespaces, ranks are processes in them.
+
+Hosts have a name, an address and a temporary folder of their own and share the file system, as nodes of a cluster do. A
+switch is a bridge. A cable is a pair of virtual devices, or, when it has a length, `cables.c`; `tc tbf` limits rates.
+Open MPI reaches hosts through `agent`, which takes the place of ssh: what it starts has an empty environment but for
+PATH and TMPDIR, so that nothing gets to another host that was not sent there.
+
+Needs root. What was built is gone at the end; what a killed process left is taken away by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ibprof_testing.lab.plans import Cable, Plan, one_switch
+
+REMOTE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+SUBNET = "10.77.0.0/24"
+
+_OURS = re.compile(r"ibprof-(\d+)-\S+")
+_NETNS = Path("/etc/netns")
+_BURST_BYTES = 16_000
+_QUEUE_MS = 100
+
+
+class LabError(Exception):
+    """This machine cannot have such a cluster; says why."""
+
+
+def check_machine() -> None:
+    """See whether a cluster can be built here.
+
+    Raises:
+        LabError: it cannot.
+    """
+    if os.geteuid() != 0:
+        raise LabError("needs root, to make network namespaces: try again with sudo")
+    if missing := [tool for tool in ("ip", "tc", "unshare", "hostname", "cc") if not shutil.which(tool)]:
+        raise LabError(f"needs {', '.join(missing)}; on Debian: apt-get install iproute2 util-linux hostname gcc")
+
+
+def _ip(*words: str | Path) -> str:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LabError(f"ip {' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """Hosts that are up.
+
+    Attributes:
+        names: of the hosts, the first rank's first.
+        folder: of the agent and the temporary folders.
+        plan: what was built.
+    """
+
+    names: tuple[str, ...]
+    folder: Path
+    plan: Plan = field(default_factory=lambda: one_switch(0))
+
+    def namespace(self, node: str) -> str:
+        """The network namespace of a host or switch."""
+        return f"ibprof-{os.getpid()}-{node}"
+
+    def address(self, host: str) -> str:
+        """The IPv4 address of a host."""
+        return f"10.77.0.{self.names.index(host) + 1}"
+
+    @property
+    def agent(self) -> Path:
+        """What a launcher calls in place of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
+        return self.folder / "agent"
+
+    def over_tcp(self, slots: int = 1, **parameters: object) -> list[str]:
+        """What Open MPI's mpirun is told: some ranks a host, in the hosts' order, over these hosts' network.
+
+        Args:
+            slots: ranks on each host.
+            parameters: further ones, as of `--mca`.
+        """
+        chosen: dict[str, object] = {
+            "plm_rsh_agent": self.agent,
+            "plm_rsh_no_tree_spawn": 1,
+            "oob_tcp_if_include": SUBNET,
+            "btl_tcp_if_include": SUBNET,
+            "btl": "tcp,vader,self",
+            **parameters,
+        }
+        places = ",".join(f"{self.address(host)}:{slots}" for host in self.names)
+        return ["--host", places, *(word for name, value in chosen.items() for word in ("--mca", name, str(value)))]
+
+    def run(
+        self,
+        host: str,
+        command: Sequence[str | Path],
+        environment: Mapping[str, str],
+        cwd: Path,
+        timeout: float = 120,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command on a host, as one who is logged in there."""
+        # The host's name is of the namespace, and so is gone with the command.
+        line = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"']
+        return subprocess.run(
+            [*line, host, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**environment, "TMPDIR": str(self.folder / host)},
+            cwd=cwd,
+            timeout=timeout,
+        )
+
+    def sent_bytes(self, host: str) -> int:
+        """What a host has sent on its link, headers and all."""
+        counter = "/sys/class/net/eth0/statistics/tx_bytes"
+        return int(_ip("netns", "exec", self.namespace(host), "cat", counter))
+
+
+# -- building
+
+
+def _add_node(hosts: Hosts, node: str) -> None:
+    namespace = hosts.namespace(node)
+    _ip("netns", "add", namespace)
+    _ip("-n", namespace, "link", "set", "lo", "up")
+    if node not in hosts.names:
+        _ip("-n", namespace, "link", "add", "br0", "type", "bridge", "forward_delay", "0", "mcast_snooping", "0")
+        _ip("-n", namespace, "link", "set", "br0", "up")
+        return
+    (hosts.folder / node).mkdir()
+    # `ip netns exec` puts these files over those in /etc: hosts know one another by name.
+    names = "".join(f"{hosts.address(each)} {each}\n" for each in hosts.names)
+    etc = _NETNS / namespace
+    etc.mkdir(parents=True)
+    (etc / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+
+
+def _ends(hosts: Hosts, cable: Cable) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Namespace and device of both ends."""
+    device = "eth0" if cable.a in hosts.names else cable.b
+    return (hosts.namespace(cable.a), device), (hosts.namespace(cable.b), cable.a)
+
+
+def _lay_plain(hosts: Hosts, cable: Cable) -> None:
+    (one, device), (other, port) = _ends(hosts, cable)
+    _ip("link", "add", device, "netns", one, "type", "veth", "peer", "name", port, "netns", other)
+
+
+@contextmanager
+def _lay_long(hosts: Hosts, cables: Sequence[Cable]) -> Iterator[None]:
+    """Lays cables with a length, by a process that carries their frames."""
+    program = hosts.folder / "cables"
+    subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_name("cables.c")], check=True)
+    words = [word for cable in cables for end in _ends(hosts, cable) for word in end]
+    # After the four words of each cable comes its length.
+    lines = [[*words[4 * row : 4 * row + 4], str(cable.microseconds)] for row, cable in enumerate(cables)]
+    line = [str(program), *(word for each in lines for word in each)]
+    # It ends when its input is closed, which is also so when this process is killed.
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            if process.stdout.readline().strip() != "ready":
+                raise LabError("cables could not be laid: is there no /dev/net/tun?")
+            yield
+        finally:
+            process.stdin.close()
+
+
+def _connect(hosts: Hosts, cable: Cable) -> None:
+    for node, (namespace, device) in zip(cable[:2], _ends(hosts, cable), strict=True):
+        if node in hosts.names:
+            _ip("-n", namespace, "addr", "add", f"{hosts.address(node)}/24", "dev", device)
+        else:
+            _ip("-n", namespace, "link", "set", device, "master", "br0")
+        _ip("-n", namespace, "link", "set", device, "up")
+        if cable.mbit:
+            limit = ["rate", f"{cable.mbit}mbit", "burst", str(_BURST_BYTES), "latency", f"{_QUEUE_MS}ms"]
+            subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", *limit], check=True)
+
+
+def _write_agent(hosts: Hosts) -> None:
+    cases = "\n".join(
+        f"{hosts.address(host)} | {host}) name={host} namespace={hosts.namespace(host)} ;;" for host in hosts.names
+    )
+    folder = shlex.quote(str(hosts.folder))
+    hosts.agent.write_text(f"""#!/bin/sh
+while true; do case $1 in -*) shift ;; *) break ;; esac; done
+case $1 in
+{cases}
+*) exit 255 ;;
+esac
+shift
+exec ip netns exec $namespace env -i PATH={REMOTE_PATH} TMPDIR={folder}/$name \\
+    unshare --uts sh -c "hostname $name; $*"
+""")
+    hosts.agent.chmod(0o755)
+
+
+@contextmanager
+def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
+    """Puts hosts up, and takes them down in the end.
+
+    Args:
+        plan: of the network; a number for so many hosts on one switch.
+        folder: an empty one.
+
+    Raises:
+        LabError: this machine cannot have them.
+    """
+    check_machine()
+    take_down_leftovers()
+    plan = one_switch(plan) if isinstance(plan, int) else plan
+    hosts = Hosts(plan.hosts, folder, plan)
+    with ExitStack() as stack:
+        for node in (*plan.switches, *plan.hosts):
+            stack.callback(_take_down, hosts.namespace(node))
+            _add_node(hosts, node)
+        for cable in plan.cables:
+            if not cable.microseconds:
+                _lay_plain(hosts, cable)
+        if long := [cable for cable in plan.cables if cable.microseconds]:
+            stack.enter_context(_lay_long(hosts, long))
+        for cable in plan.cables:
+            _connect(hosts, cable)
+        _write_agent(hosts)
+        yield hosts
+
+
+# -- taking down
+
+
+def namespaces() -> set[str]:
+    """The names of all network namespaces of this machine."""
+    return {line.split()[0] for line in _ip("netns", "list").splitlines() if line.strip()}
+
+
+def _take_down(namespace: str) -> None:
+    if namespace in namespaces():
+        for number in _ip("netns", "pids", namespace).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)  # a rank that outlived its launcher
+        _ip("netns", "del", namespace)
+    shutil.rmtree(_NETNS / namespace, ignore_errors=True)
+
+
+def take_down_leftovers() -> list[str]:
+    """Takes down what processes that are gone have left; which."""
+    left = []
+    for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
+        match = _OURS.fullmatch(name)
+        if match and not Path("/proc", match.group(1)).exists():
+            _take_down(name)
+            left.append(name)
+    return left

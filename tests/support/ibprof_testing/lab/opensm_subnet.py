@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated InfiniBand subnet, freshly cabled, with OpenSM running on it.
+
+Needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_testing.lab.cabling import Cabling, drawn_tree
+
+PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "ibtracert": "infiniband-diags"}
+TIMEOUT_S = 60.0
+
+
+@contextmanager
+def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int], str]]:
+    """Cable and route a subnet drawn by `seed`; OpenSM's dumps are in `folder` by then.
+
+    Yields:
+        A function that runs ibtracert between two LIDs and gives its output.
+    """
+    with route(drawn_tree(seed), folder, "minhop", lmc) as simulated:
+
+        def ibtracert(source: int, destination: int) -> str:
+            command = ["ibtracert", str(source), str(destination)]
+            return subprocess.run(
+                command, env=simulated, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=True
+            ).stdout
+
+        yield ibtracert
+
+
+@contextmanager
+def route(cabling: Cabling, folder: Path, engine: str, lmc: int = 0) -> Iterator[dict[str, str]]:
+    """Simulate a subnet with OpenSM on it while the block lasts; OpenSM's dumps are in `folder` when it begins.
+
+    Args:
+        engine: OpenSM's way to route.
+
+    Yields:
+        The environment of programs that are to see the subnet.
+    """
+    with simulate(cabling.text(), cabling.first_host, folder, f"-R {engine} -l {lmc}") as simulated:
+        yield simulated
+
+
+@contextmanager
+def route_by_tables(fabric: Fabric, tables: ForwardingTables, folder: Path) -> Iterator[dict[str, str]]:
+    """Simulate a fabric whose LIDs and tables are given, while the block lasts.
+
+    Yields:
+        The environment of programs that are to see the subnet.
+    """
+    lids = zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True)
+    (folder / "guid2lid").write_text("".join(f"{guid:#018x} {lid:#06x} {lid:#06x}\n\n" for guid, lid in lids))
+    (folder / "tables").write_text(tables_text(fabric, tables))
+    (folder / "opensm.conf").write_text("honor_guid2lid_file TRUE\n")
+    first = next(name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA)
+    with simulate(net_text(fabric), first, folder, "-F opensm.conf -R file -U tables") as simulated:
+        yield simulated
+
+
+@contextmanager
+def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict[str, str]]:
+    """Simulate a subnet with OpenSM on it while the block lasts.
+
+    Args:
+        net: the fabric as ibsim reads it.
+        first_host: where OpenSM runs.
+        folder: where its dumps are to be.
+        how: OpenSM's options.
+
+    Yields:
+        The environment of programs that are to see the subnet.
+    """
+    missing = [package for program, package in PACKAGES.items() if shutil.which(program, path=search_path()) is None]
+    assert not missing, f"this needs: apt-get install {' '.join(missing)}"
+    (folder / "fabric.net").write_text(net)
+    environment = os.environ | {
+        "PATH": search_path(),
+        "IBSIM_SOCKNAME": f"ibprof-{os.getpid()}-{folder.name}",
+        "SIM_HOST": first_host,
+        "OSM_TMP_DIR": f"{folder}/",
+        "OSM_CACHE_DIR": f"{folder}/",
+    }
+    simulated = environment | {"LD_PRELOAD": find_simulator()}
+    # -D 0x43 adds the dumps of links and tables; -d 2 flushes the log, which is waited for.
+    manage = f"opensm -f osm.log -e -s 0 -D 0x43 -d 2 -n 32 -t 2000 {how} --dump_files_dir ."
+    with (
+        start("ibsim -s -n -N 2000 -S 500 -P 20000 fabric.net", folder, environment, "ibsim.log", "simulator ready"),
+        start(manage, folder, simulated, "osm.log", "SUBNET UP"),
+    ):
+        yield simulated
+
+
+def net_text(fabric: Fabric) -> str:
+    """Write a fabric as ibsim reads it."""
+    cables: dict[int, list[str]] = {}
+    sign = {NodeKind.SWITCH: "S", NodeKind.CA: "H", NodeKind.ROUTER: "R"}
+
+    def identity(node: int) -> str:
+        return f'"{sign[NodeKind(fabric.node_kind[node])]}-{int(fabric.node_guid[node]):016x}"'
+
+    for nodes, ports in zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True):
+        for (node, peer), (port, far) in ((nodes, ports), (nodes[::-1], ports[::-1])):
+            own = "" if fabric.node_kind[node] == NodeKind.SWITCH else "lid 0 lmc 0 "
+            line = f'[{port}]\t{identity(peer)}[{far}]\t\t# {own}"{fabric.node_name[peer]}" lid 0 4xQDR\n'
+            cables.setdefault(node, []).append(line)
+    stanzas = []
+    for node in range(fabric.nodes):
+        guid, name = int(fabric.node_guid[node]), fabric.node_name[node]
+        if fabric.node_kind[node] == NodeKind.SWITCH:
+            head = f'switchguid={guid:#x}({guid:x})\nSwitch\t36 {identity(node)}\t\t# "{name}" base port 0\n'
+        else:
+            head = f'caguid={guid:#x}\nCa\t1 {identity(node)}\t\t# "{name}"\n'
+        stanzas.append(f"vendid=0x2c9\ndevid=0x1003\nsysimgguid={guid:#x}\n{head}{''.join(cables[node])}\n")
+    return "".join(stanzas)
+
+
+def tables_text(fabric: Fabric, tables: ForwardingTables) -> str:
+    """Write tables as OpenSM loads them (`-R file -U FILE`)."""
+    lid_of = dict(zip(fabric.port_guid.tolist(), fabric.port_lid.tolist(), strict=True))
+    lines = []
+    for guid, row in zip(tables.switch_guid.tolist(), tables.port, strict=True):
+        lines.append(f"Unicast lids [0-{len(row) - 1}] of switch Lid {lid_of[guid]} guid {guid:#018x} ('s'):\n")
+        lines += [f"{lid:#06x} {row[lid]:03} # x\n" for lid in np.flatnonzero(row != UNREACHABLE).tolist()]
+    return "".join(lines)
+
+
+def find_simulator() -> str:
+    """Find the library that puts a program's management datagrams on the simulated subnet."""
+    return str(next(Path("/usr/lib").glob("*/umad2sim/libumad2sim.so")))
+
+
+def search_path() -> str:
+    """Give PATH with the folders of administrators' programs, which users often lack."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+@contextmanager
+def start(command: str, folder: Path, environment: dict[str, str], log: str, ready: str) -> Iterator[None]:
+    """Run a program until the block ends; the block begins when `ready` is in its log."""
+    with (folder / f"{command.split(maxsplit=1)[0]}.log").open("w") as output:
+        process = subprocess.Popen(
+            command.split(), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+        )
+        try:
+            until = time.monotonic() + TIMEOUT_S
+            while not (folder / log).exists() or ready not in (folder / log).read_text(errors="replace"):
+                assert process.poll() is None, f"{command} ended: {(folder / output.name).read_text()}"
+                assert time.monotonic() < until, f"{command} is not ready after {TIMEOUT_S} s"
+                time.sleep(0.02)
+            yield
+        finally:
+            process.terminate()
+            process.wait(TIMEOUT_S)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a recording of a job that nobody ran, as large as one likes.
+
+python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
+
+Each rank sends to the ranks behind it: in each region an MPI_Alltoallv with half of its destinations and sends to the
+other half, of sizes drawn by a seed. A file is laid out as the library does: segments that double up to a limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.native.recording_layout import Layout, recording_layout
+
+OPERATIONS = ("NONE", "UNATTRIBUTED", "ALLTOALLV", "ISEND")
+LARGEST_SEGMENT_PAGES = 64
+START_NS = 1_700_000_000 * 10**9
+RUN_NS = 60 * 10**9
+
+Records = npt.NDArray[np.void]
+
+
+class FileWriter:
+    """Puts the processes of one host into the bytes of a file."""
+
+    def __init__(self, layout: Layout, host: str, job: str) -> None:
+        self._layout = layout
+        self._page = layout.constants["IBP_PAGE_BYTES"]
+        names = np.zeros(len(OPERATIONS), f"S{layout.constants['IBP_OPERATION_NAME_BYTES']}")
+        names[:] = [name.encode() for name in OPERATIONS]
+        header = self._new("file_header")
+        self._first = -(-(header.nbytes + names.nbytes) // self._page) * self._page
+        header["magic"] = layout.constants["IBP_FILE_MAGIC"]
+        header["version"] = layout.constants["IBP_FORMAT_VERSION"]
+        header["byte_order"] = layout.constants["IBP_BYTE_ORDER"]
+        header["segments_offset"] = self._first
+        header["start_ns"] = START_NS
+        header["operation_count"] = len(OPERATIONS)
+        header["host"], header["job"], header["launch"] = host.encode(), job.encode(), job.encode()
+        self._header, self._names = header, names
+        self._parts: list[bytes] = []
+        self._end = self._first
+        self._process = 0
+
+    def begin_process(self, **fields: Any) -> None:
+        """Add a process, which what follows belongs to."""
+        record = self._new("process")
+        for name, value in fields.items():
+            record[name] = value
+        self._process = self._end
+        self.add("IBP_SEGMENT_PROCESS", record)
+
+    def add(self, kind: str, records: Records) -> None:
+        """Add records of one kind, in as many segments as it takes."""
+        pages, begin = 1, 0
+        while begin < len(records):
+            segment = self._new("segment")
+            size = max(pages * self._page, -(-(segment.nbytes + records.itemsize) // self._page) * self._page)
+            capacity = (size - segment.nbytes) // records.itemsize
+            part = records[begin : begin + capacity]
+            segment["magic"] = self._layout.constants["IBP_SEGMENT_MAGIC"]
+            segment["kind"] = self._layout.constants[kind]
+            segment["offset"], segment["bytes"], segment["process"] = self._end, size, self._process
+            segment["record_bytes"], segment["capacity"], segment["used"] = records.itemsize, capacity, len(part)
+            self._parts.append((segment.tobytes() + part.tobytes()).ljust(size, b"\0"))
+            self._end += size
+            begin += capacity
+            pages = min(2 * pages, LARGEST_SEGMENT_PAGES)
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        self._header["end_bytes"] = self._end
+        start = (self._header.tobytes() + self._names.tobytes()).ljust(self._first, b"\0")
+        path.write_bytes(b"".join([start, *self._parts]))
+
+    def _new(self, struct: str, count: int = 1) -> Records:
+        return np.zeros(count, self._layout.types[struct])
+
+
+def write_recording(folder: Path, ranks: int, destinations: int, regions: int, ranks_a_host: int, seed: int = 1) -> int:
+    """Write a recording.
+
+    Returns:
+        The bytes that all ranks sent.
+    """
+    layout = recording_layout()
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = np.random.default_rng(seed)
+    sent = 0
+    for first in range(0, ranks, ranks_a_host):
+        host = f"host{first // ranks_a_host:05}"
+        file = FileWriter(layout, host, "made-up")
+        for rank in range(first, min(first + ranks_a_host, ranks)):
+            sent += _add_rank(file, layout, draw, rank, ranks, destinations, regions)
+        file.write(folder / f"{host}.ibprof")
+    return sent
+
+
+def _add_rank(
+    file: FileWriter, layout: Layout, draw: np.random.Generator, rank: int, ranks: int, destinations: int, regions: int
+) -> int:
+    file.begin_process(
+        pid=1000 + rank,
+        flags=layout.constants["IBP_PROCESS_FINALIZED"],
+        world_rank=rank,
+        world_size=ranks,
+        source=layout.constants["IBP_SOURCE_OPENMPI"],
+        start_ns=START_NS,
+        stop_ns=START_NS + RUN_NS,
+        mpi=b"made up",
+        command=b"./made-up",
+    )
+    named = np.zeros(regions, layout.types["region"])
+    named["name"] = [f"phase {region}".encode() for region in range(regions)]
+    named["visits"], named["wall_ns"] = 100, RUN_NS // regions
+    named["first_ns"], named["last_ns"] = START_NS, START_NS + RUN_NS
+    file.add("IBP_SEGMENT_REGIONS", named)
+    # As a program comes upon its peers: in no order.
+    peers = (rank + 1 + draw.permutation(min(destinations, ranks - 1))) % ranks
+    counters = np.zeros((regions, len(peers)), layout.types["counter"])
+    counters["region"] = np.arange(regions)[:, None]
+    counters["operation"] = np.where(np.arange(len(peers)) % 2, 2, 3)
+    counters["peer"] = peers
+    counters["source"] = layout.constants["IBP_SOURCE_OPENMPI"]
+    counters["messages"] = draw.integers(1, 1000, counters.shape)
+    counters["bytes"] = counters["messages"] * draw.integers(8, 1 << 16, counters.shape).astype(np.uint64)
+    file.add("IBP_SEGMENT_COUNTERS", counters.ravel())
+    sizes = np.zeros((regions, 2), layout.types["sizes"])
+    sizes["region"] = np.arange(regions)[:, None]
+    sizes["operation"] = 2, 3
+    for place, operation in enumerate((2, 3)):
+        chosen = counters["operation"] == operation
+        sizes["messages"][:, place, 16] = np.where(chosen, counters["messages"], 0).sum(axis=1)
+    file.add("IBP_SEGMENT_SIZES", sizes.ravel())
+    marks = np.zeros(2, layout.types["mark"])
+    marks["time_ns"] = START_NS, START_NS + RUN_NS
+    marks["kind"] = layout.constants["IBP_MARK_START"], layout.constants["IBP_MARK_STOP"]
+    marks["sent_bytes"][1], marks["sent_messages"][1] = counters["bytes"].sum(), counters["messages"].sum()
+    file.add("IBP_SEGMENT_MARKS", marks)
+    return int(counters["bytes"].sum())
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--ranks", type=int, default=10_000)
+    parser.add_argument("--destinations", type=int, default=500)
+    parser.add_argument("--regions", type=int, default=3)
+    parser.add_argument("--ranks-a-host", type=int, default=32)
+    parser.add_argument("--seed", type=int, default=1)
+    wanted = parser.parse_args(argv)
+    sent = write_recording(
+        wanted.folder, wanted.ranks, wanted.destinations, wanted.regions, wanted.ranks_a_host, wanted.seed
+    )
+    print(f"{sent} bytes sent by {wanted.ranks} ranks")
+
+
+if __name__ == "__main__":
+    main()

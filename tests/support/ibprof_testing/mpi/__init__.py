@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of MPI programs, and the matrices that they must leave."""

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open MPI's own count of messages, as another witness.
+
+Its component `pml/monitoring` sits where our hooks sit and shares no code with them. At MPI_Finalize each rank writes a
+file with lines `E sender receiver BYTES bytes N msgs sent HISTOGRAM` for messages of the program and of collectives,
+and `I` for those that it takes for internal ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof_testing.mpi.matrices import Matrix, add_up
+from ibprof_testing.mpi.mpis import Mpi, run_mpi
+
+LINE = re.compile(r"^[EI]\s+(\d+)\s+(\d+)\s+(\d+) bytes\s+(\d+) msgs sent", re.MULTILINE)
+ONE_FILE_A_RANK = 3
+
+# What libibprof.so sends to its own rank to learn its way about, before it begins to count.
+PROBES, PROBE_BYTES = 2, 7
+
+
+def run_monitored(
+    mpi: Mpi, ranks: int, command: Sequence[str | Path], folder: Path, recording: Path | None = None
+) -> Matrix:
+    """Runs a command under Open MPI's monitoring, and gives what each rank sent to each.
+
+    Args:
+        folder: does not exist yet; the monitoring's files go there.
+        recording: the folder to record the same run into, where one run of a program is not like the next one.
+    """
+    folder.mkdir()
+    switch_on: dict[str, str | int] = {
+        "pml": "ob1,monitoring",
+        "pml_monitoring_enable": 1,
+        "pml_monitoring_enable_output": ONE_FILE_A_RANK,
+        "pml_monitoring_filename": str(folder / "o"),
+    }
+    run_mpi(mpi, ranks, command, mca=switch_on, recording=recording)
+    rows: list[tuple[int, int, int, int]] = []
+    for rank in range(ranks):
+        for found in LINE.findall((folder / f"o.{rank}.prof").read_text()):
+            sender, receiver, size, messages = map(int, found)
+            rows.append((sender, receiver, size, messages))
+        if recording:
+            rows.append((rank, rank, -PROBES * PROBE_BYTES, -PROBES))
+    return add_up(rows)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPIs that the tests run with, and how they start a program, recorded or not."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from ibprof_testing.paths import ROOT
+
+PROGRAMS = ROOT / "tests" / "mpi" / "programs"
+
+SYSTEM = "system"
+FROM_PYPI = ("4.1.8", "5.0.11")
+NAMES = (SYSTEM, *FROM_PYPI)
+MPICH = "4.3.2"
+
+MPICH_SYSTEM, INTEL, STANDARD_ABI = "mpich-system", "intel", "mpich-abi-5.0.2"
+MPICH_FROM_PYPI = (f"mpich-{MPICH}", "mpich-5.0.2")
+OF_MPICH_KIN = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
+INTEL_VERSION = "2021.18.1"
+
+# On-node messages of MPICH and Intel MPI through the network's layer.
+THROUGH_NETWORK = {"MPIR_CVAR_NOLOCAL": "1", "I_MPI_FABRICS": "ofi", "I_MPI_COLL_INTRANODE": "pt2pt"}
+
+COMPILERS = {".c": "mpicc", ".cpp": "mpicxx", ".f": "mpifort", ".f90": "mpifort"}
+STANDARDS = {".c": "-std=gnu11", ".cpp": "-std=gnu++11"}
+
+# More ranks than cores, and root in a container: each version has a name of its own for it.
+LAUNCH_ANYHOW = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    # Without a search for networks that a test machine does not have, a job starts in a tenth of the time.
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "^openib,ofi,uct",
+    "OMPI_MCA_osc": "^ucx",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
+}
+
+
+class MissingMpiError(Exception):
+    """An MPI that the tests need is not there; says what to do."""
+
+
+Build = Callable[..., Path]
+"""The fixture `build`: compiles a program of programs/, as in `build(mpi, "collectives.c")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mpi:
+    """An MPI installation.
+
+    Attributes:
+        name: one of `NAMES`, or `OF_MPICH_KIN`.
+        folder: what its programs are in.
+        suffix: of their names, where two MPIs share a folder.
+    """
+
+    name: str
+    folder: Path
+    suffix: str = ""
+
+    def program(self, name: str) -> Path:
+        """One of its programs, such as mpicc."""
+        return self.folder / f"{name}{self.suffix}"
+
+    @property
+    def is_of_mpich_kin(self) -> bool:
+        """Whether Hydra starts its programs."""
+        return self.name in OF_MPICH_KIN
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What its launcher and its ranks need, since it was unpacked where it does not know of."""
+        folder = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        libraries = str(self.folder.parent / "lib")
+        if self.name == INTEL:
+            return folder | {"LD_LIBRARY_PATH": libraries, "FI_PROVIDER_PATH": libraries, "FI_PROVIDER": "tcp"}
+        # For mpi4py, which opens the first MPI library that is found.
+        return folder | {"LD_LIBRARY_PATH": libraries} if self.name in MPICH_FROM_PYPI else folder
+
+    @property
+    def python(self) -> str:
+        """A Python whose mpi4py is built for this MPI."""
+        return str(self.program("python3"))
+
+    @property
+    def has_monitoring(self) -> bool:
+        """Whether this build has Open MPI's own count of messages to compare with."""
+        return "MCA pml: monitoring" in _describe(self.program("ompi_info"))
+
+
+@functools.cache
+def _describe(ompi_info: Path) -> str:
+    return subprocess.run([ompi_info], capture_output=True, text=True, check=True, env=environment()).stdout
+
+
+def find_mpi(name: str) -> Mpi:
+    """Finds an installation: the system's, or one from PyPI that `make test` put into a virtual environment.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    if name == SYSTEM:
+        found = shutil.which("mpirun", path="/usr/bin:/usr/local/bin")
+        if not found or not Path(found).with_name("mpifort").exists():
+            raise MissingMpiError("no Open MPI: apt-get install openmpi-bin libopenmpi-dev gfortran")
+        return Mpi(name, Path(found).parent)
+    variable = "IBPROF_TEST_OPENMPI_" + name.replace(".", "_")
+    venv = Path(os.environ.get(variable, ROOT / f".venv-openmpi-{name}"))
+    if not (venv / "bin" / "mpirun").exists():
+        raise MissingMpiError(f"no Open MPI {name} in {venv}: run `make test`, or set {variable} to its venv")
+    return Mpi(name, venv / "bin")
+
+
+def find_of_mpich_kin(name: str) -> Mpi:
+    """Finds an MPICH, of the system or from PyPI, or Intel MPI.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    if name == MPICH_SYSTEM:
+        found = shutil.which("mpicc.mpich", path="/usr/bin:/usr/local/bin")
+        if not found:
+            raise MissingMpiError("no MPICH: apt-get install mpich libmpich-dev")
+        return Mpi(name, Path(found).parent, ".mpich")
+    version = name.rpartition("-")[2]
+    variable = "IBPROF_TEST_INTEL" if name == INTEL else "IBPROF_TEST_MPICH_" + version.replace(".", "_")
+    venv = ROOT / (f".venv-impi-{INTEL_VERSION}" if name == INTEL else f".venv-mpich-{version}")
+    venv = Path(os.environ.get(variable, venv))
+    if not (venv / "bin" / "mpiexec.hydra").exists():
+        raise MissingMpiError(f"no {name} in {venv}: run `make test`, or set {variable} to its venv")
+    return Mpi(name, venv / "bin")
+
+
+def find_mpich() -> Mpi:
+    """Finds an MPI of another family, from PyPI likewise.
+
+    Raises:
+        MissingMpiError: it is not there.
+    """
+    venv = Path(os.environ.get("IBPROF_TEST_MPICH", ROOT / f".venv-mpich-{MPICH}"))
+    if not (venv / "bin" / "mpirun").exists():
+        raise MissingMpiError(f"no MPICH in {venv}: run `make test`, or set IBPROF_TEST_MPICH to its venv")
+    return Mpi("mpich", venv / "bin")
+
+
+def library() -> Path:
+    """The library under test: the installed one, or that of a build that is named."""
+    return Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
+
+
+def header_folder() -> Path:
+    """The folder of ibprof.h."""
+    return ROOT / "csrc" / "include"
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without anything of ibprof's, able to start more ranks than there are cores."""
+    foreign = re.compile("IBPROF|LD_PRELOAD|OMPI_|PMIX_|PRTE_|PMI_|MPIR_|I_MPI_|FI_|HYDRA")
+    clean = {name: value for name, value in os.environ.items() if not foreign.match(name)}
+    return clean | LAUNCH_ANYHOW | dict(extra or {})
+
+
+def run_mpi(
+    mpi: Mpi,
+    ranks: int,
+    command: Sequence[str | Path],
+    *,
+    recording: Path | None = None,
+    mca: Mapping[str, str | int] | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout: float = 120,
+    check: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Starts a command on some ranks.
+
+    Args:
+        recording: the folder to record into; without it nothing is preloaded.
+        mca: Open MPI's parameters.
+        env: variables of the ranks.
+        check: whether it has to end with status 0.
+    """
+    of_ranks = dict(env or {})
+    if recording:
+        of_ranks |= {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(recording)}
+    line: list[str | Path] = [mpi.program("mpirun"), "-n", str(ranks)]
+    for name, value in (mca or {}).items():
+        line += ["--mca", name, str(value)]
+    for name, value in of_ranks.items():
+        line += ["-genv", name, value] if mpi.is_of_mpich_kin else ["-x", f"{name}={value}"]
+    around = environment(mpi.variables) if mpi.is_of_mpich_kin else environment()
+    done = subprocess.run(
+        [*line, *command], capture_output=True, text=True, check=False, env=around, cwd=cwd, timeout=timeout
+    )
+    if check:
+        assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
+    """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
+    if mpi.name == INTEL and name == "mpifort":
+        shown = subprocess.run(
+            [find_of_mpich_kin(MPICH_SYSTEM).program(name), "-show"], capture_output=True, text=True, check=True
+        )
+        return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
+    if mpi.name == INTEL:
+        return ["cc", f"-I{find_of_mpich_kin(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
+    return [mpi.program("mpicc_abi" if mpi.name == STANDARD_ABI else name)]
+
+
+def _linked_with(mpi: Mpi) -> list[str]:
+    libraries = mpi.folder.parent / "lib"
+    return [f"-L{libraries}", "-lmpifort", "-lmpi", f"-Wl,-rpath,{libraries}"] if mpi.name == INTEL else []
+
+
+def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
+    """Compiles a program of programs/ into a folder, unless it is there."""
+    program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
+    if program.exists():
+        return program
+    suffix = Path(source).suffix
+    command: list[str | Path] = [*_compiler(mpi, COMPILERS[suffix]), "-O1"]
+    if suffix in STANDARDS:
+        # Open MPI 4 declares MPI_UNWEIGHTED in a way that gcc takes for an array of no items, and casts functions;
+        # MPICH has names of its own of the former kind.
+        command += [
+            STANDARDS[suffix],
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-stringop-overread",
+            "-Wno-stringop-overflow",
+            "-Wno-cast-function-type",
+            f"-I{header_folder()}",
+        ]
+    command += ["-o", program, PROGRAMS / source, *options, *_linked_with(mpi)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return program

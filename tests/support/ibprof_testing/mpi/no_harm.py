@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command with us and without us under the same circumstances: what may differ is one line on stderr."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from ibprof.profile.profile_data import Profile
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.mpis import Mpi, environment, library
+
+MPICH = "mpich"
+EVERY_MPI = (*mpis.NAMES, MPICH)
+FAMILIES = (mpis.SYSTEM, "5.0.11", MPICH)
+"""One of each family: Open MPI 4, Open MPI 5, MPICH."""
+
+Words = Sequence[str | Path]
+
+
+def every_mpi_but_quick(*quick: str) -> list[object]:
+    """Parameters for all MPIs, of which those that are not named are left to the long form."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.full) for name in EVERY_MPI]
+
+
+def find_any(name: str) -> Mpi:
+    """An MPI of any family."""
+    return mpis.find_mpich() if name == MPICH else mpis.find_mpi(name)
+
+
+def preload(*libraries: Path) -> dict[str, str]:
+    """What preloads libraries, in this order."""
+    return {"LD_PRELOAD": ":".join(map(str, libraries))}
+
+
+def launch(
+    mpi: Mpi,
+    ranks: int,
+    command: Words,
+    variables: Mapping[str, str],
+    *,
+    within: Words = (),
+    around: Words = (),
+    cwd: Path | None = None,
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """Starts a command on some ranks with variables that the launcher itself does not see.
+
+    Args:
+        within: a command that each rank is started through, such as a shell that sets limits.
+        around: a command that the launcher is started through, such as one that changes the user.
+    """
+    settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    line = [*around, mpi.program("mpirun"), "-n", str(ranks), *within, *settings, *command]
+    # Open MPI's launchers that start and end at once can remove each other's folders, where these have one parent.
+    with TemporaryDirectory(prefix="ibp") as own:
+        session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
+        return subprocess.run(
+            line, capture_output=True, text=True, check=False, env=environment(session), cwd=cwd, timeout=timeout
+        )
+
+
+def check_unharmed(
+    mpi: Mpi,
+    ranks: int,
+    command: Words,
+    output: Path,
+    *,
+    libraries: Sequence[Path] = (),
+    beside: Sequence[Path] = (),
+    variables: Mapping[str, str] | None = None,
+    within: Words = (),
+    around: Words = (),
+    cwd: Path | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command with us and without, and compares output, status and what is said.
+
+    Args:
+        output: the folder to record into.
+        libraries: what is preloaded, us among them; us alone where there is none.
+        beside: what is preloaded when we are not.
+
+    Returns:
+        The run with us.
+    """
+    ours = preload(*(libraries or [library()])) | {"IBPROF_OUTPUT": str(output)}
+    theirs = preload(*beside) if beside else {}
+    given = dict(variables or {})
+    without = launch(mpi, ranks, command, given | theirs, within=within, around=around, cwd=cwd)
+    with_us = launch(mpi, ranks, command, given | ours, within=within, around=around, cwd=cwd)
+    told = said_by_us(with_us.stderr)
+    said = with_us.stderr + without.stderr
+    assert (with_us.returncode, with_us.stdout) == (without.returncode, without.stdout), said
+    assert _comparable(with_us.stderr) == _comparable(without.stderr)
+    assert len(told) <= 1, told
+    return with_us
+
+
+def said_by_us(stderr: str) -> list[str]:
+    """Our lines."""
+    return [line for line in stderr.splitlines() if line.startswith("ibprof: ")]
+
+
+def _comparable(stderr: str) -> list[str]:
+    """Everybody else's lines, without numbers of processes; the order of ranks, and of jobs, is nobody's."""
+    others = [line for line in stderr.splitlines() if line.strip() and not line.startswith("ibprof: ")]
+    return sorted(re.sub(r"0x[0-9a-f]+|[0-9]+", "N", " ".join(others)).split())
+
+
+def check_complete(profile: Profile, ranks: int) -> None:
+    """All ranks are there and reached their end."""
+    assert [rank.rank for rank in profile.ranks] == list(range(ranks))
+    assert all(rank.finalized and not rank.lost_bytes for rank in profile.ranks)
+
+
+def need(program: str, package: str) -> str:
+    """The path of a program that a test needs."""
+    found = shutil.which(program)
+    if not found:
+        pytest.fail(f"no {program}: apt-get install {package}", pytrace=False)
+    return found

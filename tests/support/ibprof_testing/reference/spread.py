@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels' reference: put flows on link ends, all sources of a destination at once.
+
+Down the in-tree of a destination the bytes that reach a switch are added up before they are moved on, so that the cost
+is that of the switches, not of the pairs times their hops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
+from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.spread import LinkLoads
+from ibprof_converter.routing.tables import ForwardingTables
+from ibprof_testing.reference.intree import InTrees, arrive
+
+Integers = npt.NDArray[np.integer]
+
+_CELLS = 1 << 22
+"""Places x destinations x groups looked at together: some 200 MB."""
+
+
+def spread(
+    fabric: Fabric,
+    tables: ForwardingTables,
+    source_lid: Integers,
+    destination_lid: Integers,
+    bytes: npt.NDArray[np.uint64],
+    group: Integers,
+    groups: int,
+) -> LinkLoads:
+    """Add each flow's bytes to every link end on its path.
+
+    Args:
+        fabric, tables: of one subnet.
+        source_lid, destination_lid: int [flow].
+        bytes: uint64 [flow].
+        group: int [flow], 0 .. groups - 1; loads are kept apart by it.
+        groups: how many groups there are.
+
+    Raises:
+        InconsistentError: the bytes do not add up within 64 bits.
+    """
+    if _total(bytes) >= 1 << 64:
+        raise InconsistentError("the traffic adds up to more than 2^64 - 1 bytes")
+    network = Network.index(fabric, tables)
+    flows = _Flows.start(network, source_lid, destination_lid)
+    group = group.astype(np.int64)
+    loads = np.zeros(2 * fabric.links * groups, np.uint64)
+    for trees, column_of_all, all_here in _grow_in_batches(network, flows, groups):
+        flows.finish(trees, column_of_all, all_here)
+        arriving = flows.reason[all_here] == Reason.DELIVERED
+        chosen, column = all_here[arriving], column_of_all[arriving]
+        first = flows.end[chosen]
+        by_port = first != NONE
+        np.add.at(loads, first[by_port] * groups + group[chosen[by_port]], bytes[chosen[by_port]])
+        _flow_down(trees, column, flows.place[chosen], group[chosen], bytes[chosen], groups, loads)
+    routed = np.zeros(groups, np.uint64)
+    delivered = flows.reason == Reason.DELIVERED
+    np.add.at(routed, group[delivered], bytes[delivered])
+    ended = {reason: _total(bytes[flows.reason == reason]) for reason in Reason if (flows.reason == reason).any()}
+    return LinkLoads(
+        bytes=loads.reshape(fabric.links, 2, groups),
+        reason=flows.reason,
+        routed=routed,
+        same_port=ended.get(Reason.SAME_PORT, 0),
+        unrouted={reason: count for reason, count in ended.items() if not reason.arrives},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Flows:
+    """Flows on their first step.
+
+    Attributes:
+        destination_lid: int [flow].
+        end: int32 [flow], the link end that the source sends on, `NONE` where it is a switch or sends nothing.
+        place: int32 [flow], where that leads: a place of the in-tree.
+        reason: uint8 [flow], of `Reason`. Final once the trees have been asked.
+    """
+
+    destination_lid: Integers
+    end: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    reason: npt.NDArray[np.uint8]
+
+    @classmethod
+    def start(cls, network: Network, source_lid: Integers, destination_lid: Integers) -> _Flows:
+        """Send each flow from its source."""
+        fabric = network.fabric
+        switches = len(network.switch_node)
+        source, destination = _find_ports(fabric, source_lid), _find_ports(fabric, destination_lid)
+        # A last element for the port `NONE`.
+        end = np.append(network.end_at[fabric.port_node, fabric.port_number], np.int32(NONE))[source]
+        switch = np.append(network.switch_of[fabric.port_node], np.int32(NONE))[source]
+        place = np.where(switch == NONE, arrive(network, end, destination), switch).astype(np.int32)
+        place[(end == NONE) & (switch == NONE)] = switches + Reason.UNKNOWN_PORT
+        place[source == destination] = switches + Reason.SAME_PORT
+        place[(source == NONE) | (destination == NONE)] = switches + Reason.UNKNOWN_LID
+        reason = np.maximum(place - switches, Reason.DELIVERED).astype(np.uint8)
+        return cls(destination_lid, end, place, reason)
+
+    def finish(self, trees: InTrees, column: npt.NDArray[np.intp], chosen: npt.NDArray[np.intp]) -> None:
+        """Note how the chosen flows end."""
+        self.reason[chosen] = trees.reason[self.place[chosen], column]
+
+
+def _grow_in_batches(
+    network: Network, flows: _Flows, groups: int
+) -> Iterator[tuple[InTrees, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Grow the trees of all destinations, as many at a time as fit.
+
+    Yields:
+        The trees of some destinations; for each flow to one of them the column of its tree; those flows.
+    """
+    switches = len(network.switch_node)
+    travelling = np.flatnonzero((flows.place < switches) | (flows.reason == Reason.DELIVERED))
+    used = np.zeros(LIDS, np.bool_)
+    used[flows.destination_lid[travelling]] = True
+    lids = np.flatnonzero(used)
+    rank = np.cumsum(used) - 1
+    column = rank[flows.destination_lid[travelling]]
+    size = max(1, _CELLS // ((switches + len(Reason)) * groups))
+    batch = (column // size).astype(np.uint16)
+    order = np.argsort(batch, kind="stable") if len(lids) > size else np.arange(len(batch))
+    bounds = np.searchsorted(batch[order], np.arange(-(-len(lids) // size) + 1))
+    for number, (start, stop) in enumerate(pairwise(bounds)):
+        here = order[start:stop]
+        trees = InTrees.grow(network, lids[number * size : (number + 1) * size])
+        yield trees, column[here] - number * size, travelling[here]
+
+
+def _flow_down(
+    trees: InTrees,
+    tree: npt.NDArray[np.intp],
+    place: npt.NDArray[np.int32],
+    group: Integers,
+    bytes: npt.NDArray[np.uint64],
+    groups: int,
+    loads: npt.NDArray[np.uint64],
+) -> None:
+    """Move bytes from their places down to the roots and add them to the link ends passed.
+
+    Args:
+        trees: in-trees; none of the flows ends anywhere but at its destination.
+        tree, place, group, bytes: [flow]; the tree's column, where the flow enters it, and what flows.
+        groups: how many groups there are.
+        loads: uint64 [link end * groups + group], added to.
+    """
+    wanted = tree * groups + group
+    used = np.zeros(trees.next.shape[1] * groups, np.bool_)
+    used[wanted] = True
+    columns = np.flatnonzero(used)
+    column = (np.cumsum(used) - 1)[wanted]
+    of_tree, of_group = columns // groups, columns % groups
+    width = len(columns)
+    inflow = np.zeros(len(trees.next) * width, np.uint64)
+    np.add.at(inflow, place.astype(np.int64) * width + column, bytes)
+    end = trees.end[:, of_tree].ravel()
+    to = (trees.next[:, of_tree].astype(np.int64) * width + np.arange(width)).ravel()
+    for cells in _by_falling_depth(trees.depth[:, of_tree].ravel()):
+        amount = inflow[cells]
+        moving = np.flatnonzero(amount)
+        np.add.at(inflow, to[cells[moving]], amount[moving])
+    loading = np.flatnonzero((inflow > 0) & (end != NONE))
+    np.add.at(loads, end[loading].astype(np.int64) * groups + of_group[loading % width], inflow[loading])
+
+
+def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.intp]]:
+    """Give the cells of each depth, the deepest first, without those of depth 0."""
+    order = np.argsort(depth.astype(np.uint16), kind="stable")
+    bounds = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(1, np.int64)
+    for level in range(len(bounds) - 1, 0, -1):
+        yield order[bounds[level - 1] : bounds[level]]
+
+
+def _find_ports(fabric: Fabric, lid: Integers) -> npt.NDArray[np.int32]:
+    """Give the port of each LID: int32 [lid], `NONE` for LIDs that are no port's, or no LIDs."""
+    inside = (lid >= 0) & (lid < LIDS)
+    return np.where(inside, fabric.lid_port[np.where(inside, lid, 0)], NONE).astype(np.int32)
+
+
+def _total(bytes: npt.NDArray[np.uint64]) -> int:
+    """Add up exactly: halves of 32 bits, whose sums cannot overflow."""
+    return (int((bytes >> np.uint64(32)).sum()) << 32) + int((bytes & np.uint64(0xFFFFFFFF)).sum())

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabrics in tests/data/fabrics, and what ibtracert said about them."""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.routing.hop_trace import Hop
+from ibprof_converter.routing.subnet import Subnet, read_subnet
+from ibprof_testing.paths import DATA
+
+FABRICS = DATA / "fabrics"
+
+TRACED = (
+    "testbed44", "quirks-small", "xgft3-512", "dualrail/rail1", "dualrail/rail2", "oversub-faulty", "xgft3-1296",
+    "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72",
+)  # fmt: skip
+"""Samples with an ibtracert.out."""
+
+BY_BOTH_TOOLS = (*TRACED, "quirks-init")
+"""Samples with the dumps of ibdiagnet and of OpenSM."""
+
+IBDIAGNET = "ibdiagnet.lst"
+OPENSM = "opensm-subnet.lst"
+IBNETDISCOVER = "ibnetdiscover.out"
+PORT_LIST = "ibnetdiscover-p.out"
+LFTS_DUMP = "opensm-lfts.dump"
+DUMP_FTS = "dump_fts.out"
+
+
+def find_sample(sample: str, name: str) -> Path:
+    """Find a file of a sample, plain or packed."""
+    plain = FABRICS / sample / name
+    return plain if plain.exists() else plain.with_name(name + ".xz")
+
+
+def read_sample_bytes(sample: str, name: str) -> bytes:
+    """Read a file of a sample, unpacked."""
+    path = find_sample(sample, name)
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+
+
+@cache
+def load_sample(sample: str, lst: str) -> Subnet:
+    """Read a sample's fabric and tables as one of the tools dumped them."""
+    return read_subnet(find_sample(sample, lst))
+
+
+@dataclass(frozen=True)
+class TracedHop:
+    """A line of ibtracert: egress port of the node before, then GUID and port of what is entered.
+
+    The GUID is a switch's NODE GUID but a CA's PORT GUID.
+    """
+
+    egress_port: int
+    port_guid: int
+    ingress_port: int
+
+
+@dataclass(frozen=True)
+class TracedPair:
+    """What ibtracert said about one pair of LIDs."""
+
+    source_lid: int
+    destination_lid: int
+    source_guid: int
+    hops: tuple[TracedHop, ...]
+
+
+_FROM = re.compile(r"From \w+ \{0x([0-9a-f]{16})\} portnum \d+ lid .*")
+_HOP = re.compile(r"\[(\d+)\] -> \w+ port \{0x([0-9a-f]{16})\}\[(\d+)\] lid .*")
+
+
+def parse_ibtracert(text: str) -> Iterator[TracedPair]:
+    """Read blocks of `$ ibtracert SOURCE DESTINATION`, the tool's output, `# exit 0`."""
+    for block in text.split("$ ibtracert ")[1:]:
+        head, start, *lines, _, status = block.strip().split("\n")
+        assert status == "# exit 0", block
+        source, destination = map(int, head.split())
+        begin = _FROM.fullmatch(start)
+        hops = [_HOP.fullmatch(line) for line in lines]
+        assert begin is not None
+        yield TracedPair(
+            source,
+            destination,
+            int(begin[1], 16),
+            tuple(TracedHop(int(h[1]), int(h[2], 16), int(h[3])) for h in hops if h),
+        )
+        assert all(hops), block
+
+
+@cache
+def load_traces(sample: str) -> tuple[TracedPair, ...]:
+    """Read all pairs of a sample."""
+    return tuple(parse_ibtracert(read_sample_bytes(sample, "ibtracert.out").decode()))
+
+
+def load_of_traces(fabric: Fabric, pairs: Sequence[TracedPair]) -> npt.NDArray[np.uint64]:
+    """Give how often each pair loads each link end, from ibtracert's lines alone: uint64 [pair, link, end]."""
+    node_of_guid = {int(guid): node for node, guid in enumerate(fabric.node_guid)}
+    node_of_guid |= dict(zip(map(int, fabric.port_guid), map(int, fabric.port_node), strict=True))
+    end_at = {
+        (int(fabric.link_node[link, end]), int(fabric.link_port[link, end])): (link, end)
+        for link in range(fabric.links)
+        for end in (0, 1)
+    }
+    loads = np.zeros((len(pairs), fabric.links, 2), np.uint64)
+    for number, pair in enumerate(pairs):
+        node = node_of_guid[pair.source_guid]
+        for hop in pair.hops:
+            loads[number][end_at[node, hop.egress_port]] += 1
+            node = node_of_guid[hop.port_guid]
+    return loads
+
+
+def host_lids(fabric: Fabric) -> npt.NDArray[np.int32]:
+    """Give the base LIDs of all CAs."""
+    return fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+
+
+def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:
+    """Write a hop of ours as ibtracert does; it shows the PORT GUID of a CA."""
+    guids = {
+        (int(node), int(number)): int(guid)
+        for node, number, guid in zip(fabric.port_node, fabric.port_number, fabric.port_guid, strict=True)
+        if node == hop.next_node
+    }
+    guid = guids.get((hop.next_node, hop.ingress_port), int(fabric.node_guid[hop.next_node]))
+    return TracedHop(hop.egress_port, guid, hop.ingress_port)

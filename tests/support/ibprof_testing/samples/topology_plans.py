@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up topologies as plans in DOT, as delays, and beside a reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.inference import Effort, infer
+from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.reference.reference_comparison import Beside, put_beside
+from ibprof_converter.topology.reference.reference_topology import Reference
+from ibprof_testing.samples.topologies import Made, disturb
+
+
+def name(vertex: int | str) -> str:
+    return f"n{vertex + 1}" if isinstance(vertex, int) else vertex
+
+
+def write_plan(made: Made, path: str = "plan.dot", gbps: float = 100) -> str:
+    lines = [f'  "{name(a)}" -- "{name(b)}" [label={gbps:g}];' for a, b in made.graph.edges]
+    Path(path).write_text("\n".join(["graph plan {", *lines, "}"]))
+    return path
+
+
+def as_delays(made: Made, noise: float = 0.03, seed: int = 1) -> Delays:
+    matrix = disturb(made.delays(), noise, seed).astype(np.float32)
+    return Delays(tuple(name(host) for host in range(made.hosts)), np.array([8]), matrix[None])
+
+
+def compare_made(made: Made, reference: Reference, noise: float = 0.03, seed: int = 1) -> Beside:
+    delays = as_delays(made, noise, seed)
+    found = infer(take_values(delays), Effort(replicates=0)).topology
+    return put_beside(found, reference, delays, 8)
+
+
+def switch_of(made: Made, host: int) -> str:
+    (switch,) = made.graph[host]
+    return str(switch)
+
+
+def name_slow(beside: Beside) -> set[frozenset[str]]:
+    """The ends of the links that are called slow."""
+    reference = beside.reference
+    return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in beside.slow}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check finds each defect that was planted into a captured fabric, and none in fabrics that have none."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.checks.cabling import check_cabling
+from ibprof_converter.checks.check import Health, look_over
+from ibprof_converter.cli import layout
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.node_levels import find_leaves, find_levels
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_testing.samples.fabrics import IBDIAGNET, IBNETDISCOVER, OPENSM, find_sample, load_sample, read_sample_bytes
+
+INNOCENT = (
+    "testbed44", "hypercube-4", "torus2d-5x4", "torus2d-5x4-t2qos", "dragonfly-72", "xgft3-512", "xgft3-1296",
+    "dualrail/rail1", "dualrail/rail2",
+)  # fmt: skip
+
+
+def check(*paths: Path) -> Health:
+    return look_over(find_rails(paths))
+
+
+def names(health: Health) -> list[str]:
+    return [finding.kind.value.name for finding in health.findings]
+
+
+@pytest.mark.parametrize("lst", [IBDIAGNET, OPENSM, IBNETDISCOVER])
+@pytest.mark.parametrize("sample", INNOCENT)
+def test_nothing_is_found_where_nothing_is_wrong(sample: str, lst: str) -> None:
+    health = check(find_sample(sample, lst))
+    # dump_fts, which lies beside the output of ibnetdiscover, forgets LID 64, which is a host's in this one.
+    forgotten = ["unreachable-lid"] if (sample, lst) == ("hypercube-4", IBNETDISCOVER) else []
+    assert names(health) == forgotten
+    assert health.trusted == (not forgotten)
+
+
+def test_switches_without_tables_are_found() -> None:
+    health = check(find_sample("xgft3-1296-partial", IBDIAGNET))
+    assert names(health) == ["switch-without-table"]
+    assert "58 of 180 switches" in health.findings[0].what
+    assert len(health.findings[0].places) == 58
+    assert not health.trusted
+
+
+def test_links_and_leaves_unlike_their_kin_are_found() -> None:
+    """The README of the sample: 11 links between switches removed, 6 links of another rate."""
+    health = check(find_sample("oversub-faulty", OPENSM))
+    found = {finding.kind.value.name: finding for finding in health.findings}
+    assert set(found) == {"slow-link", "narrow-link", "few-uplinks"}
+    assert len(found["slow-link"].places) + len(found["narrow-link"].places) == 6
+    missing = [12 - int(place.rsplit(" ", 1)[1]) for place in found["few-uplinks"].places]
+    assert sum(missing) == 11
+    assert health.trusted
+
+
+def test_uplinks_that_most_leaves_lack_are_found(tmp_path: Path) -> None:
+    """Six of nine leaves have lost a link to another spine each."""
+    full = read_subnet("xgft:2:4,9:1,6").fabric
+    is_uplink = (full.node_kind[full.link_node] == NodeKind.SWITCH).all(axis=1)
+    leaves = find_leaves(full)
+    assert len(leaves) == 9
+    lost = [np.flatnonzero(is_uplink & (full.link_node == leaf).any(axis=1))[at] for at, leaf in enumerate(leaves[:6])]
+    (found,) = check_cabling(0, without_links(full, np.array(lost)))
+    assert found.kind.value.name == "few-uplinks"
+    assert found.what == "6 of 9 leaf switches with fewer uplinks than the usual 6"
+
+
+def test_uplinks_that_switches_above_the_leaves_lack_are_found() -> None:
+    full = read_subnet("xgft:3:4,4,4:1,4,4").fabric
+    level = find_levels(full)
+    lost = np.flatnonzero((np.sort(level[full.link_node], axis=1) == (2, 3)).all(axis=1))[[0, 20]]
+    (found,) = check_cabling(0, without_links(full, lost))
+    assert found.kind.value.name == "few-uplinks"
+    assert found.what == "2 of 16 switches of level 2 with fewer uplinks than the usual 4"
+    assert not list(check_cabling(0, full))
+
+
+def without_links(fabric: Fabric, lost: np.ndarray) -> Fabric:
+    kept = np.setdiff1d(np.arange(fabric.links), lost)
+    return replace(
+        fabric,
+        link_node=fabric.link_node[kept],
+        link_port=fabric.link_port[kept],
+        link_gbps=fabric.link_gbps[kept],
+        link_lanes=fabric.link_lanes[kept],
+        link_half=fabric.link_half[kept],
+    )
+
+
+def test_links_that_are_not_active_are_found() -> None:
+    health = check(find_sample("quirks-init", IBDIAGNET))
+    inactive = next(finding for finding in health.findings if finding.kind.value.name == "inactive-link")
+    assert len(inactive.places) == 2
+
+
+def test_hosts_that_a_rail_lacks_are_found() -> None:
+    health = check(*(find_sample(f"dualrail/rail{rail}", OPENSM) for rail in (1, 2)))
+    assert names(health) == ["host-missing-on-rail", "host-missing-on-rail", "rails-differ"]
+    assert health.findings[0].places == ("gridgw01", "gridgw02")
+    assert any(host.startswith("oss") for host in health.findings[1].places)
+    assert health.trusted
+
+
+Edit = Callable[[str], str]
+
+
+def plant(folder: Path, sample: str, lst: Edit = str, fdbs: Edit = str, tool: str = "opensm") -> Health:
+    links, tables = {"opensm": (OPENSM, "opensm.fdbs"), "ibdiagnet": (IBDIAGNET, "ibdiagnet.fdbs")}[tool]
+    for name, edit in ((links, lst), (tables, fdbs)):
+        (folder / name).write_text(edit(read_sample_bytes(sample, name).decode()))
+    return check(folder / links)
+
+
+def test_a_half_link_is_found(tmp_path: Path) -> None:
+    health = plant(tmp_path, "testbed44", lst=lambda text: text[: text.rstrip().rindex("\n") + 1])
+    assert names(health) == ["half-link"]
+    assert not health.trusted
+
+
+def test_a_lid_of_two_ports_is_found(tmp_path: Path) -> None:
+    health = plant(tmp_path, "testbed44", lst=lambda text: text.replace("LID:0003", "LID:0004"))
+    assert names(health) == ["lid-twice"]
+    assert re.search(r"LID 0x0004 .*'host\d+ HCA-1' port 1, 'host\d+ HCA-1' port 1", health.findings[0].what)
+    assert not health.trusted
+
+
+def test_a_missing_link_leaves_routes_without_one(tmp_path: Path) -> None:
+    health = plant(
+        tmp_path,
+        "testbed44",
+        lst=lambda text: re.sub(r"\{ SW [^\n]*? PN:16 \} \{ SW [^\n]*\n", "", text),
+        tool="ibdiagnet",
+    )
+    assert names(health)[0] == "route-without-link"
+    assert "'sw-a' port 22" in health.findings[0].places
+
+
+def test_an_unreachable_lid_is_found(tmp_path: Path) -> None:
+    health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ .*", "0x0006 : UNREACHABLE", text))
+    assert names(health) == ["unreachable-lid"]
+    assert health.findings[0].what == "2 routes to 1 of 42 LIDs end at a switch that has no entry for them"
+
+
+def test_a_loop_is_found(tmp_path: Path) -> None:
+    """Both switches send LID 6 over the link that joins them, whose ends have the same number."""
+    health = plant(tmp_path, "testbed44", fdbs=lambda text: re.sub(r"0x0006 : \d+ ", "0x0006 : 022 ", text))
+    assert names(health) == ["loop"]
+    assert "2 routes to 1 of 42 LIDs" in health.findings[0].what
+
+
+def test_a_route_to_another_port_is_found(tmp_path: Path) -> None:
+    fabric = load_sample("testbed44", OPENSM).fabric
+    port_of = {  # LID -> GUID of the switch that the host is on, and its port there
+        int(fabric.port_lid[index]): (int(fabric.node_guid[fabric.link_node[link, 0]]), int(fabric.link_port[link, 0]))
+        for link in range(fabric.links)
+        for index in np.flatnonzero(fabric.port_node == fabric.link_node[link, 1])
+        if fabric.node_kind[fabric.link_node[link, 1]] == NodeKind.CA
+    }
+    guid, port = port_of[6]
+    other = next(number for of, number in port_of.values() if of == guid and number != port)
+
+    def misdirect(text: str) -> str:
+        head, body = text.split(f"Switch {guid:#018x}\n", 1)
+        return f"{head}Switch {guid:#018x}\n" + body.replace(f"0x0006 : {port:03}", f"0x0006 : {other:03}", 1)
+
+    health = plant(tmp_path, "testbed44", fdbs=misdirect)
+    assert names(health) == ["wrong-end"]
+
+
+def test_links_without_any_tables_are_looked_at_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / OPENSM).write_bytes(read_sample_bytes("oversub-faulty", OPENSM))
+    health = check(tmp_path / OPENSM)
+    assert names(health) == ["switch-without-table", "slow-link", "narrow-link", "few-uplinks"]
+    assert "16 of 16 switches have no forwarding table" in health.findings[0].what
+    assert not health.trusted
+
+
+def test_a_cut_list_of_links_is_found(tmp_path: Path) -> None:
+    health = plant(tmp_path, "testbed44", lst=lambda text: re.sub(r".*\{host05 .*\n", "", text))
+    assert names(health) == ["unlisted-lid", "route-without-link"]
+
+
+def test_a_rail_that_is_smaller_is_found(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    plant(tmp_path / "x", "dualrail/rail2", lst=lambda text: re.sub(r".*rail2-core2/S9\b.*\n", "", text))
+    health = check(find_sample("dualrail/rail1", OPENSM), tmp_path / "x")
+    differing = [finding.what for finding in health.findings if finding.kind.value.name == "rails-differ"]
+    assert any("66, 65 switches" in what for what in differing)
+
+
+def test_the_command_lists_findings_and_ends_with_status_5(capsys: pytest.CaptureFixture[str]) -> None:
+    partial, whole = (str(find_sample(name, IBDIAGNET)) for name in ("xgft3-1296-partial", "testbed44"))
+    assert layout.main(["--check", partial]) == 5
+    printed = capsys.readouterr()
+    assert "switch-without-table: 58 of 180" in printed.out
+    assert printed.err == "ibprof-layout: routes cannot be trusted\n"
+    assert layout.main(["--check", whole, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["routes_trusted"] is True
+    assert document["findings"] == []
+    assert document["rails"][0]["switches"] == 2
+    assert layout.main(["--check", whole, "--png", "x.png"]) == 2
+    assert layout.main([whole, "pattern:shift:1", "--json"]) == 2

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever two formats of one fabric say is the same Fabric, and the same routes, wherever both say it."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import infer_lmc, read_rail, read_subnet
+from ibprof_converter.routing.table_reader import read_tables
+from ibprof_testing.lab.db_csv import write_db_csv
+from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables
+from ibprof_testing.samples.fabrics import (
+    BY_BOTH_TOOLS,
+    DUMP_FTS,
+    IBDIAGNET,
+    IBNETDISCOVER,
+    LFTS_DUMP,
+    OPENSM,
+    PORT_LIST,
+    TRACED,
+    find_sample,
+    load_sample,
+    read_sample_bytes,
+)
+
+NOT_SAID = {
+    (OPENSM, IBNETDISCOVER): (),
+    (OPENSM, "db_csv"): (),
+    (OPENSM, PORT_LIST): ("system_guid", "port_lmc", "lid_node", "lid_port"),
+    (OPENSM, IBDIAGNET): ("link_gbps",),  # ibdiagnet 1.5.7 prints the speed of QDR for all that is faster
+}
+
+
+@pytest.mark.parametrize("other", [IBNETDISCOVER, "db_csv", PORT_LIST, IBDIAGNET])
+@pytest.mark.parametrize("sample", TRACED)
+def test_every_format_gives_the_same_fabric(sample: str, other: str, tmp_path: Path) -> None:
+    expected = load_sample(sample, OPENSM).fabric
+    if other == "db_csv":
+        path = tmp_path / "fabric"
+        path.write_text(write_db_csv(expected))
+        found = read_fabric(path)
+    else:
+        found = infer_lmc(read_fabric(find_sample(sample, other)), load_sample(sample, OPENSM).tables)
+    check_equal(found, expected, set(NODES + LINKS + PORTS) - set(NOT_SAID[OPENSM, other]))
+
+
+def test_a_link_that_is_not_active_is_hidden_by_ibnetdiscover() -> None:
+    """It shows no state; what it shows is that a port has no LID, which is enough for one of the two links."""
+    told = load_sample("quirks-init", IBDIAGNET).fabric
+    shown = read_fabric(find_sample("quirks-init", IBNETDISCOVER))
+    check_equal(shown, told, set(NODES))
+    assert shown.links == told.links + 1
+    assert any("'lid 6 x'" in warning for warning in shown.warnings)
+
+
+@pytest.mark.parametrize("name", [LFTS_DUMP, DUMP_FTS, "ibdiagnet.fdbs"])
+@pytest.mark.parametrize("sample", [sample for sample in BY_BOTH_TOOLS if sample != "quirks-init"])
+def test_every_format_gives_the_same_tables(sample: str, name: str) -> None:
+    check_tables(read_tables(find_sample(sample, name)), read_tables(find_sample(sample, "opensm.fdbs")))
+
+
+@pytest.mark.parametrize(("sample", "top"), [("hypercube-4", 64), ("xgft3-512", 704)])
+def test_the_lid_that_dump_fts_forgets_is_named(sample: str, top: int) -> None:
+    tables = read_tables(find_sample(sample, DUMP_FTS))
+    assert tables.port.shape[1] == top
+    assert f"LID {top:#06x} is missing" in tables.warnings[0]
+
+
+def test_both_lft_dumps_of_one_moment_agree() -> None:
+    """`quirks-init`: ibdiagnet came later, these two came together."""
+    one, other = (read_tables(find_sample("quirks-init", name)) for name in (LFTS_DUMP, "opensm.fdbs"))
+    check_tables(one, other)
+
+
+def put(folder: Path, sample: str, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_bytes(read_sample_bytes(sample, name))
+    return folder
+
+
+@pytest.mark.parametrize("links", [IBDIAGNET, OPENSM, IBNETDISCOVER, PORT_LIST])
+@pytest.mark.parametrize("tables", [LFTS_DUMP, DUMP_FTS, "opensm.fdbs", "ibdiagnet.fdbs"])
+def test_links_and_tables_may_come_from_different_tools(tmp_path: Path, links: str, tables: str) -> None:
+    """Names say nothing here: the tables are found beside the links, and in a folder, by content alone."""
+    (tmp_path / "a.txt").write_bytes(read_sample_bytes("quirks-small", links))
+    (tmp_path / "b.log").write_bytes(lzma.compress(read_sample_bytes("quirks-small", tables)))
+    (tmp_path / "c").write_bytes(gzip.compress(read_sample_bytes("quirks-small", "guid2lid")))
+    (tmp_path / "z").write_bytes(read_sample_bytes("testbed44", tables))  # of another fabric
+    expected = load_sample("quirks-small", OPENSM)
+    named = [tmp_path / "a.txt", tmp_path / "b.log"]
+    for names in ([tmp_path], [named[0]], named, named[::-1]):
+        (files,) = find_rails(names)
+        subnet = read_rail(files)
+        check_equal(subnet.fabric, expected.fabric, set(PORTS) | {"link_node", "link_port"})
+        check_tables(subnet.tables, expected.tables)
+
+
+def test_a_folder_of_folders_is_several_rails(tmp_path: Path) -> None:
+    for rail in ("rail10", "rail9"):
+        put(
+            tmp_path / rail, "dualrail/rail1" if rail == "rail9" else "dualrail/rail2", OPENSM, "opensm.fdbs", IBDIAGNET
+        )
+    (tmp_path / "notes.txt").write_text("nothing of interest\n")
+    rails = [read_rail(files) for files in find_rails([tmp_path])]
+    assert [subnet.fabric.nodes for subnet in rails] == [420, 406]
+    # OpenSM's list is taken: ibdiagnet 1.5.7 would warn of its speeds.
+    assert [subnet.warnings for subnet in rails] == [(), ()]
+
+
+def test_tables_are_given_to_rails_in_order(tmp_path: Path) -> None:
+    for number in (1, 2):
+        put(tmp_path / str(number), f"dualrail/rail{number}", IBNETDISCOVER, DUMP_FTS)
+    paths = [tmp_path / str(number) / name for name in (IBNETDISCOVER, DUMP_FTS) for number in (1, 2)]
+    assert [read_rail(files).fabric.nodes for files in find_rails(paths)] == [420, 406]
+    with pytest.raises(UsageError, match="one file for each of 2 LST"):
+        find_rails(paths[:3])
+
+
+def test_a_partial_dump_is_not_completed_by_its_neighbour(tmp_path: Path) -> None:
+    """The tables of the same tool are taken, so that what they lack is seen."""
+    put(tmp_path, "xgft3-1296-partial", IBDIAGNET, "ibdiagnet.fdbs", "opensm.fdbs")
+    (files,) = find_rails([tmp_path])
+    assert len(read_rail(files).tables.switch_guid) == 122
+
+
+def test_no_tables_anywhere_is_an_error(tmp_path: Path) -> None:
+    put(tmp_path, "testbed44", IBNETDISCOVER)
+    put(tmp_path, "quirks-small", DUMP_FTS)
+    with pytest.raises(InputError, match=r"expected forwarding tables of this fabric beside it .* found none"):
+        read_subnet(tmp_path / IBNETDISCOVER)
+
+
+def test_a_stanza_that_is_cut_off_leaves_a_half_link(tmp_path: Path) -> None:
+    text = read_sample_bytes("testbed44", IBNETDISCOVER)
+    path = tmp_path / "cut"
+    path.write_bytes(text[: text.rindex(b"vendid")])
+    fabric = read_fabric(path)
+    whole = load_sample("testbed44", OPENSM).fabric
+    check_equal(
+        fabric, whole, {"node_guid", "node_kind", "node_name", "link_node", "link_port", "port_guid", "port_lid"}
+    )
+    assert any("listed from one end only" in warning for warning in fabric.warnings)
+
+
+def test_a_description_that_looks_like_two_is_cut_where_both_are_known(tmp_path: Path) -> None:
+    text = read_sample_bytes("quirks-small", PORT_LIST)
+    path = tmp_path / "p"
+    path.write_bytes(text.replace(b"'leaf 4'", b"'leaf' - '4'").replace(b"( 'leaf 4'", b"( 'leaf' - '4'"))
+    assert "leaf' - '4" in read_fabric(path).node_name

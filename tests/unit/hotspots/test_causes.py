@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes of hot links: each planted one is named first, the innocent get none, and what a remedy claims is so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.hotspots.causes.cuts import narrowest_cut
+from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
+from ibprof_converter.hotspots.causes.situation import Situation
+from ibprof_converter.routing.balanced_tables import balance_tables
+from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.spread import spread_matrix
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.planted_causes import (
+    NOTHING,
+    PLANTS,
+    Planted,
+    all_to_all,
+    count_hosts,
+    leaves_of,
+    make_rails,
+    plant_all,
+    situation,
+    uplinks_of,
+)
+
+
+def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
+    """Diagnose cases; at most one guilty one in thirty may be called by another name, and no innocent one by any."""
+    diagnosed = []
+    wrong = []
+    for case in planted:
+        diagnosis = diagnose(case.situation)
+        assert diagnosis is not None
+        diagnosed.append((case, diagnosis))
+        first = diagnosis.causes[0].cause if diagnosis.causes else NOTHING
+        if first != case.cause:
+            assert case.cause != NOTHING, f"{case.name}: {diagnosis.causes}"
+            wrong.append(f"{case.name}: {first}")
+    guilty = sum(case.cause != NOTHING for case in planted)
+    assert guilty >= 30
+    assert len(wrong) <= guilty // 30, wrong
+    return diagnosed
+
+
+def check_claims(diagnosed: list[tuple[Planted, Diagnosis]]) -> None:
+    """Hold every claim against the loads that hop-by-hop routes of the changed fabric and flows give."""
+    checked = set()
+    for case, diagnosis in diagnosed:
+        for cause in diagnosis.causes:
+            assert cause.max_time_after_s < cause.max_time_s, case.name
+            assert cause.evidence
+            assert cause.advice
+            if cause.cause not in checked:
+                checked.add(cause.cause)
+                assert largest_time(cause.remedy) == pytest.approx(cause.max_time_after_s), case.name
+    assert checked == {cause for cause, _, _ in PLANTS} - {NOTHING}
+
+
+def largest_time(case: Situation) -> float:
+    greatest = 0.0
+    for rail, subnet in enumerate(case.subnets):
+        seconds = np.zeros((subnet.fabric.links, 2))
+        flows = case.flows
+        for row in np.flatnonzero(flows.rail == rail).tolist():
+            path = trace(subnet.fabric, subnet.tables, int(flows.source_lid[row]), int(flows.destination_lid[row]))
+            for hop in path.hops:
+                seconds[hop.link, hop.end] += float(flows.bytes[row]) * 8e-9 / subnet.fabric.link_gbps[hop.link]
+        greatest = max(greatest, float(seconds.max()))
+    return greatest
+
+
+def test_planted_causes_are_named_first_the_innocent_get_none_and_claims_hold() -> None:
+    check_claims(check(plant_all(1)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_so_are_those_of_other_seeds(seed: int) -> None:
+    check(plant_all(seed))
+
+
+def test_a_second_cause_is_one_of_what_the_first_ones_remedy_leaves() -> None:
+    (subnet,) = make_rails("xgft:2:16,8:1,8")
+    gbps = subnet.fabric.link_gbps.copy()
+    gbps[uplinks_of(subnet, leaves_of(subnet)[0])[0]] /= 10
+    slow = Subnet(replace(subnet.fabric, link_gbps=gbps), subnet.tables, ())
+    diagnosis = diagnose(situation([slow], all_to_all(np.arange(count_hosts([subnet])))))
+    assert diagnosis is not None
+    assert [each.cause for each in diagnosis.causes] == ["slow-link", "oversubscription"]
+    assert diagnosis.causes[1].max_time_s == diagnosis.causes[0].max_time_after_s
+
+
+def test_the_cut_of_a_leaf_by_hand() -> None:
+    # 16 hosts on 8 links up: of 127 x 16 flows of 1 MB out of a leaf, 15 x 16 stay.
+    diagnosis = diagnose(situation(make_rails("xgft:2:16,8:1,8"), all_to_all(np.arange(128))))
+    assert diagnosis is not None
+    assert diagnosis.cut is not None
+    assert diagnosis.cut.bytes == 16 * 112 * 1_000_000
+    assert (diagnosis.cut.gbps, diagnosis.cut.inside_gbps) == (800.0, 1600.0)
+    assert diagnosis.ideal_routing_s == pytest.approx(16 * 112 * 1e6 * 8 / 800e9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sample", ["xgft3-512", "oversub-faulty", "testbed44", "quirks-small"])
+def test_no_tables_are_below_the_bound_by_cuts(sample: str, seed: int) -> None:
+    subnet = load_sample(sample, IBDIAGNET)
+    hosts = count_hosts([subnet])
+    generator = np.random.default_rng(seed)
+    source, destination = generator.integers(0, hosts, (2, 40))
+    case = situation([subnet], (source[source != destination], destination[source != destination]))
+    bound = max(case.max_host_seconds, getattr(narrowest_cut(case), "seconds", 0.0))
+    balanced = Subnet(subnet.fabric, balance_tables(subnet.fabric, subnet.tables), ())
+    for each in (case, case.changed(subnets=[balanced])):
+        assert each.max_seconds >= bound * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("sample", ["xgft3-512", "oversub-faulty", "testbed44", "dualrail/rail1", "quirks-small"])
+def test_balanced_tables_reach_every_host_by_shortest_routes_and_load_links_no_worse(sample: str) -> None:
+    subnet = load_sample(sample, IBDIAGNET)
+    fabric = subnet.fabric
+    balanced = Subnet(fabric, balance_tables(fabric, subnet.tables), ())
+    lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    lids = lids[lids > 0]
+    source, destination = (each.ravel() for each in np.meshgrid(lids, lids))
+    before, after = (each.routes.find_paths(source, destination) for each in (subnet, balanced))
+    assert (after.reason <= 1).all()
+    assert (np.diff(after.offset) <= np.diff(before.offset)).all()
+    one = np.broadcast_to(np.uint64(1), (len(lids), len(lids)))
+    loads = [spread_matrix(each.routes, lids, lids, one).bytes.max() for each in (subnet, balanced)]
+    assert loads[1] <= 1.05 * loads[0]
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    (subnet,) = make_rails("tree:2,2")
+    unknown = Subnet(replace(subnet.fabric, link_gbps=np.full(subnet.fabric.links, np.nan)), subnet.tables, ())
+    assert diagnose(situation([unknown], all_to_all(np.arange(4)))) is None
+    nobody = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    assert diagnose(situation([subnet], nobody)) is None

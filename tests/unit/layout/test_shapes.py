@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layouts show the shape of a fabric: pods, chassis, rings, grids, groups; and stray CAs do not change it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
+from ibprof_converter.layout.crossings import count_crossings, fewest_crossings
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.layout.plane_positions import place_by_distance, place_in_groups, place_on_grid
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.layout.traversal import rank_names, visit
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_testing.samples.fabrics import IBDIAGNET, OPENSM, load_sample
+
+Graph = list[set[int]]
+
+
+def graph_of(count: int, pairs: list[tuple[int, int]]) -> Graph:
+    graph: Graph = [set() for _ in range(count)]
+    for a, b in pairs:
+        graph[a].add(b)
+        graph[b].add(a)
+    return graph
+
+
+def torus(sides: list[int], wrapped: bool, shuffled: np.ndarray | None = None) -> Graph:
+    shape = tuple(sides)
+    count = int(np.prod(shape))
+    name = np.arange(count) if shuffled is None else shuffled
+    pairs = []
+    for node in range(count):
+        at = np.unravel_index(node, shape)
+        for axis, side in enumerate(shape):
+            ahead = list(at)
+            ahead[axis] += 1
+            if ahead[axis] < side or (wrapped and side > 2):
+                ahead[axis] %= side
+                pairs.append((int(name[node]), int(name[np.ravel_multi_index(ahead, shape)])))
+    return graph_of(count, pairs)
+
+
+def with_ca_on(fabric: Fabric, switches: np.ndarray, name: str) -> Fabric:
+    """Cable a CA to a free port of some switches."""
+    count = len(switches)
+    node = np.arange(fabric.nodes, fabric.nodes + count)
+    guid = fabric.node_guid.max() + np.arange(1, count + 1).astype(np.uint64)
+    links = {
+        "link_node": np.concatenate([fabric.link_node, np.stack([switches, node], axis=1)]).astype(np.int32),
+        "link_port": np.concatenate([fabric.link_port, np.full((count, 2), 250)]).astype(np.int32),
+    }
+    # Whatever else is told of a link or a node is told of the new ones as of the first.
+    rest = {}
+    for field in ("link_gbps", "link_width"):
+        if hasattr(fabric, field):
+            old = getattr(fabric, field)
+            rest[field] = np.concatenate([old, np.repeat(old[:1], count)])
+    return replace(
+        fabric,
+        node_guid=np.concatenate([fabric.node_guid, guid]),
+        node_kind=np.concatenate([fabric.node_kind, np.full(count, NodeKind.CA, np.uint8)]),
+        node_name=(*fabric.node_name, *(f"{name}{number} HCA-1" for number in range(count))),
+        system_guid=np.concatenate([fabric.system_guid, guid]),
+        **links,
+        **rest,
+    )
+
+
+@pytest.mark.parametrize("sample", ["xgft3-512", "xgft3-1296"])
+def test_a_ca_on_every_spine_changes_no_level(sample: str) -> None:
+    fabric = load_sample(sample, IBDIAGNET).fabric
+    level = find_levels(fabric)
+    more = with_ca_on(fabric, np.flatnonzero(level >= 2), "mgmt")
+    assert find_levels(more)[: fabric.nodes].tolist() == level.tolist()
+    assert (find_levels(more)[fabric.nodes :] == 0).all()
+
+
+def test_a_ca_on_every_director_spine_changes_no_level() -> None:
+    fabric = load_sample("dualrail/rail1", IBDIAGNET).fabric
+    level = find_levels(fabric)
+    more = with_ca_on(fabric, np.flatnonzero(level == 3), "mgmt")
+    assert find_levels(more)[: fabric.nodes].tolist() == level.tolist()
+
+
+def test_names_of_hosts_can_say_where_levels_begin() -> None:
+    fabric = load_sample("xgft3-512", IBDIAGNET).fabric
+    level = find_levels(fabric)
+    more = with_ca_on(fabric, np.flatnonzero(level == 3), "login")
+    assert find_levels(more, re.compile("^node")).tolist()[: fabric.nodes] == level.tolist()
+    tops = find_levels(more, re.compile("^login"))[: fabric.nodes][level == 3]
+    assert (tops == 1).all()
+
+
+def crossings_by_pairs(fabric: Fabric, level: np.ndarray, x: np.ndarray) -> int:
+    total = 0
+    for one, other in combinations(fabric.link_node.tolist(), 2):
+        (a, b), (c, d) = (sorted(link, key=lambda node: level[node]) for link in (one, other))
+        if (level[a], level[b]) == (level[c], level[d]) and level[a] < level[b]:
+            total += (x[a] - x[c]) * (x[b] - x[d]) < 0
+    return int(total)
+
+
+@given(st.data())
+def test_crossings_are_those_of_all_pairs_of_links(data: st.DataObject) -> None:
+    fabric = load_sample("quirks-small", OPENSM).fabric
+    level = np.array(data.draw(st.lists(st.integers(0, 3), min_size=fabric.nodes, max_size=fabric.nodes)))
+    x = np.array(data.draw(st.lists(st.integers(0, 9), min_size=fabric.nodes, max_size=fabric.nodes)), float)
+    assert count_crossings(fabric, level, x) == crossings_by_pairs(fabric, level, x)
+
+
+@pytest.mark.parametrize("sample", ["xgft3-512", "xgft3-1296", "dualrail/rail1", "oversub-faulty"])
+def test_no_more_links_cross_than_in_the_order_of_a_traversal(sample: str) -> None:
+    fabric = load_sample(sample, IBDIAGNET).fabric
+    (layout,) = lay_out([fabric])
+    met = visit(fabric, rank_names(fabric)).astype(float)
+    assert count_crossings(fabric, layout.level, layout.x) <= count_crossings(fabric, layout.level, met)
+
+
+@pytest.mark.parametrize(
+    ("sample", "tree"),
+    [("xgft3-512", (8, 8, 8, 8)), ("xgft3-1296", (18, 4, 18, 2, (1, 9))), ("xgft:3:2,6,3:1,4,5", (6, 3, 4, 5))],
+)
+def test_full_fat_trees_are_drawn_with_the_fewest_crossings(
+    sample: str, tree: tuple[int, int, int, int, tuple[int, int]]
+) -> None:
+    fabric = (read_subnet(sample) if ":" in sample else load_sample(sample, IBDIAGNET)).fabric
+    (layout,) = lay_out([fabric])
+    assert count_crossings(fabric, layout.level, layout.x) == fewest_crossings(*tree)
+
+
+@pytest.mark.parametrize(("leaves", "tops", "cables"), [(2, 1, (1, 1)), (2, 2, (1, 1)), (1, 2, (2, 1)), (2, 1, (1, 2))])
+def test_no_order_has_fewer_crossings_than_the_bound(leaves: int, tops: int, cables: tuple[int, int]) -> None:
+    """All orders of all levels of a tree of two pods, two ways up."""
+    below = [(p * leaves + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(leaves)] * cables[0]
+    above = [(g * tops + i, p * 2 + g) for p in range(2) for g in range(2) for i in range(tops)] * cables[1]
+
+    def crossings(links: list[tuple[int, int]], outer: tuple[int, ...], middle: tuple[int, ...]) -> int:
+        return sum((outer[a] - outer[c]) * (middle[b] - middle[d]) < 0 for (a, b), (c, d) in combinations(links, 2))
+
+    fewest = min(
+        min(crossings(below, order, middle) for order in permutations(range(2 * leaves)))
+        + min(crossings(above, order, middle) for order in permutations(range(2 * tops)))
+        for middle in permutations(range(4))
+    )
+    assert fewest == fewest_crossings(leaves, 2, 2, tops, cables)
+
+
+@pytest.mark.parametrize(("sample", "pods"), [("xgft3-512", 8), ("xgft3-1296", 4)])
+def test_pods_stand_apart_and_over_their_hosts(sample: str, pods: int) -> None:
+    fabric = load_sample(sample, IBDIAGNET).fabric
+    (layout,) = lay_out([fabric])
+    width = (layout.x.max() + 1) / pods
+    pod = ((layout.x + 0.5) // width).astype(int)
+    inside = layout.level[fabric.link_node].max(axis=1) <= 2
+    ends = pod[fabric.link_node[inside]]
+    assert (ends[:, 0] == ends[:, 1]).all()
+    assert np.unique(ends).tolist() == list(range(pods))
+
+
+def test_switches_of_a_chassis_stand_together() -> None:
+    fabric = load_sample("dualrail/rail1", IBDIAGNET).fabric
+    (layout,) = lay_out([fabric])
+    for level in (2, 3):
+        here = np.flatnonzero(layout.level == level)
+        chassis = fabric.system_guid[here[np.argsort(layout.x[here])]]
+        assert int((chassis[1:] != chassis[:-1]).sum()) == 1
+
+
+@pytest.mark.parametrize("sample", ["torus2d-5x4", "hypercube-4", "dragonfly-72", "xgft3-512", "dualrail/rail1"])
+def test_every_node_has_a_place_of_its_own(sample: str) -> None:
+    fabric = load_sample(sample, OPENSM).fabric
+    (layout,) = lay_out([fabric])
+    assert layout.has_levels == sample.startswith(("xgft", "dualrail"))
+    assert len(set(zip(layout.x.tolist(), layout.y.tolist(), strict=True))) == fabric.nodes
+
+
+def cells(graph: Graph) -> list[tuple[int, int]]:
+    points = place_on_grid(graph)
+    assert points is not None
+    return [(round(x - 0.15), round(y - 0.15)) for x, y in points.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_torus_is_drawn_as_its_grid_whatever_its_switches_are_called(seed: int) -> None:
+    name = np.random.RandomState(seed).permutation(35)
+    at = cells(torus([7, 5], True, name))
+    assert sorted(at) == [(x, y) for x in range(7) for y in range(5)]
+    for a, b in ((a, b) for a, around in enumerate(torus([7, 5], True, name)) for b in around):
+        step = sorted((abs(at[a][0] - at[b][0]), abs(at[a][1] - at[b][1])))
+        assert step in ([0, 1], [0, 6], [0, 4])
+
+
+@pytest.mark.parametrize(("sides", "wrapped"), [([6, 3], False), ([5, 4], True), ([2] * 4, False), ([5, 3, 3], True)])
+def test_products_fill_a_rectangle(sides: list[int], wrapped: bool) -> None:
+    at = cells(torus(sides, wrapped))
+    across, up = (max(values) + 1 for values in zip(*at, strict=True))
+    assert across * up == len(at) == len(set(at))
+
+
+def test_a_torus_that_lacks_a_cable_is_still_laid_out() -> None:
+    graph = torus([6, 5], True)
+    graph[0].discard(1)
+    graph[1].discard(0)
+    points = place_on_grid(graph)
+    if points is None:
+        points = place_by_distance(graph)
+    assert len(np.unique(points.round(6), axis=0)) == 30
+
+
+def test_groups_of_a_dragonfly_stand_together() -> None:
+    groups, size = 5, 4
+    pairs = [(g * size + a, g * size + b) for g in range(groups) for a, b in combinations(range(size), 2)]
+    pairs += [(a * size + b - 1, b * size + a) for a, b in combinations(range(groups), 2)]
+    points = place_in_groups(graph_of(groups * size, pairs))
+    assert points is not None
+    centre = points.reshape(groups, size, 2).mean(axis=1)
+    within = np.linalg.norm(points.reshape(groups, size, 2) - centre[:, None], axis=2).max()
+    apart = min(np.linalg.norm(a - b) for a, b in combinations(centre, 2))
+    assert apart > 2 * within
+
+
+def test_other_graphs_are_no_grids_and_no_groups() -> None:
+    graph = graph_of(
+        10, [(i, (i + 1) % 5) for i in range(5)] + [(i, i + 5) for i in range(5)] + [(5, 7), (7, 9), (9, 6)]
+    )
+    assert place_on_grid(graph) is None
+    assert place_in_groups(graph) is None
+
+
+def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
+    ring = graph_of(12, [(i, (i + 1) % 12) for i in range(12)])
+    assert place_on_grid(ring) is None
+    points = place_by_distance(ring)
+    radius = np.linalg.norm(points - points.mean(axis=0), axis=1)
+    assert radius.min() > 0.9 * radius.max()

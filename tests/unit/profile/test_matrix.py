@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matrix of a profile holds each byte once, from who sent it to who got it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof.profile.communication_matrix import Selection, build_matrix
+from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Mark, MarkKind, Profile, RegionTimes, Source
+from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
+
+RUN = make_profile(
+    [
+        Count(0, 1, 10),
+        Count(0, 1, 5, operation=1),
+        Count(1, 2, 2**64 - 1),
+        Count(1, 2, 2**64 - 1, region=1),
+        Count(2, 0, 7, direction=Direction.FETCHED),
+        Count(1, 0, 15, direction=Direction.RECEIVED),
+        Count(0, 2, 99, kind=Kind.CONTROL),
+        Count(0, 2, 10, source=Source.VERBS),
+        Count(0, UNKNOWN_PEER, 3),
+        Count(2, 3, 0, messages=0),
+    ],
+    ranks=[make_rank(0, 0), make_rank(1, 0), make_rank(2, 1)],
+    hosts=[make_host("a", make_port(1, 0xA)), make_host("b", make_port(2, 0xB), make_port(3, 0xC, state=1))],
+    regions=("main", "x"),
+    operations=("SEND", "BCAST"),
+    world_size=4,
+)
+
+
+def rows(run: Profile, by: str = "rank", **selection: object) -> list[tuple[str, str, int, int]]:
+    return list(build_matrix(run, by, Selection(**selection)).rows())  # type: ignore[arg-type]
+
+
+def test_by_rank_fetched_bytes_come_from_their_owner_and_sums_are_exact() -> None:
+    assert rows(RUN) == [("0", "1", 15, 2), ("0", "2", 7, 1), ("1", "2", 2 * (2**64 - 1), 2)]
+
+
+def test_what_is_left_out_is_said() -> None:
+    notes = build_matrix(RUN, "rank", Selection()).notes
+    assert notes == ["bytes are those seen by openmpi", "3 bytes are left out: the rank at the other end is not known"]
+
+
+def test_selections() -> None:
+    assert rows(RUN, operation="mpi_bcast") == [("0", "1", 5, 1)]
+    assert rows(RUN, region="x") == [("1", "2", 2**64 - 1, 1)]
+    assert rows(RUN, kind=Kind.CONTROL) == [("0", "2", 99, 1)]
+    assert rows(RUN, received=True) == [("0", "1", 15, 1)]
+
+
+def test_by_host_and_by_port() -> None:
+    assert rows(RUN, "host") == [("a", "a", 15, 2), ("a", "b", 2 * (2**64 - 1) + 7, 3)]
+    assert rows(RUN, "port") == [("0x000000000000000a", "0x000000000000000b", 2 * (2**64 - 1) + 7, 3)]
+
+
+def test_ports_that_cannot_be_told_are_refused() -> None:
+    two = replace(RUN, hosts=(make_host("a", make_port(1, 1), make_port(2, 2)), *RUN.hosts[1:]))
+    with pytest.raises(UsageError, match="host a has 2 active ports"):
+        rows(two, "port")
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"operation": "NONSENSE"}, "no operation 'NONSENSE'; it has BCAST, SEND"),
+        ({"region": "y"}, "no region 'y'; it has main, x"),
+        ({"since_start": True}, "needs the --region"),
+        ({"region": "x", "since_start": True}, "was not closed by a mark"),
+    ],
+)
+def test_names_that_are_not_there_are_refused(selection: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        rows(RUN, **selection)
+
+
+def test_since_the_start_all_regions_count_that_were_closed_until_then() -> None:
+    run = make_profile(
+        [Count(0, 1, 1), Count(0, 1, 10, region=1), Count(0, 1, 100, region=2), Count(1, 0, 1000, region=1)],
+        ranks=[make_rank(0), make_rank(1)],
+        regions=("a.c:1", "a.c:2", "a.c:3"),
+    )
+    closed = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]
+    run = replace(run, marks=tuple(Mark(rank, 0, MarkKind.CLOSE, region, 0, 0, 0, 0) for rank, region in closed))
+    assert rows(run, region="a.c:2", since_start=True) == [("0", "1", 11, 2), ("1", "0", 1000, 1)]
+    assert rows(run, region="a.c:3", since_start=True) == [("0", "1", 111, 3), ("1", "0", 1000, 1)]
+
+
+def test_since_the_start_named_regions_count_that_were_left_before() -> None:
+    counts = [Count(0, 1, 10**region, region=region) for region in range(4)]
+    run = make_profile(
+        counts, ranks=[make_rank(0), make_rank(1)], regions=("left", "a.c:1", "left later", "never left")
+    )
+    run = replace(
+        run,
+        marks=(Mark(0, 500, MarkKind.CLOSE, 1, 0, 0, 0, 0),),
+        region_times=RegionTimes(
+            rank=np.array([0, 0, 0, 0, 1], np.int32),
+            region=np.array([0, 1, 2, 3, 2], np.int32),
+            visits=np.ones(5, np.uint64),
+            wall_ns=np.ones(5, np.uint64),
+            first_ns=np.array([100, 100, 400, 0, 100], np.uint64),
+            last_ns=np.array([499, 500, 501, 0, 200], np.uint64),
+        ),
+    )
+    assert rows(run, region="a.c:1", since_start=True) == [("0", "1", 11, 2)]
+
+
+def test_what_cannot_be_cut_at_a_mark_is_told() -> None:
+    """A region that is open at a mark has one sum, of before and after; the total there tells what was before."""
+    run = make_profile(
+        [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],
+        ranks=[make_rank(0), make_rank(1)],
+        regions=("main", "a.c:1", "goes on"),
+    )
+    run = replace(run, marks=(Mark(0, 500, MarkKind.CLOSE, 1, 10 + 200, 2, 0, 0),))
+    matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
+    assert list(matrix.rows()) == [("0", "1", 10, 1)]
+    (note,) = matrix.notes
+    assert note == "200 bytes more were sent until then in regions that went on, or came again, and are left out"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of a recording become intervals of known peers, whether processes know these by rank or by address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibprof.errors import InputError
+from ibprof.profile.profile_data import UNKNOWN_PEER, Profile
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.samples.recordings import Process, counter, make_recording
+
+GROUPS = 32
+ADDRESS = 0x80000000
+START = 1000  # of make_recording; a process stops 50 later
+
+
+def address(number: int, own: int = 0) -> dict[str, Any]:
+    return {"own": own, "bytes": 1, "address": [number]}
+
+
+def snapshot(time_ns: int, group_ranks: int, *of_groups: tuple[int, int, int]) -> dict[str, Any]:
+    """Totals at a moment: group, bytes, messages."""
+    amounts, messages = [0] * GROUPS, [0] * GROUPS
+    for group, amount, count in of_groups:
+        amounts[group], messages[group] = amount, count
+    return {"time_ns": time_ns, "group_ranks": group_ranks, "bytes": amounts, "messages": messages}
+
+
+def intervals(run: Profile, rank: int) -> list[tuple[int, ...]]:
+    rows = run.intervals
+    columns = (rows.begin_ns, rows.end_ns, rows.first_peer, rows.last_peer, rows.bytes, rows.messages)
+    own = rows.rank == rank
+    return list(zip(*(column[own].tolist() for column in columns), strict=True))
+
+
+def read_by_address(folder: Path, counters: Sequence[dict[str, int]], *snapshots: dict[str, Any]) -> Profile:
+    """Rank 0 has the address 10, and knows 11 (rank 1), 12 (rank 2), 13 (nobody's) and 21 (rank 1's second one)."""
+    others = [Process(rank, 3, addresses=[[address(10 + rank, own=1)]]) for rank in (1, 2)]
+    others[0].addresses = [[address(11, own=1), address(21, own=1)]]
+    known = [address(10, own=1), address(11), address(12), address(13), address(21)]
+    first = Process(0, 3, addresses=[known], counters=[counters], snapshots=[list(snapshots)])
+    return read_recording(make_recording(folder, [first, *others]))
+
+
+def test_each_peer_that_is_known_by_address_is_a_group(tmp_path: Path) -> None:
+    counters = [counter(ADDRESS + number, 100 * number, messages=number) for number in (1, 2, 3, 4)]
+    half = snapshot(START + 10, 0, (1, 60, 1), (4, 5, 1))
+    run = read_by_address(tmp_path, counters, half)
+    assert intervals(run, 0) == [
+        (START, START + 10, 1, 1, 65, 2),
+        (START + 10, START + 50, 1, 1, 435, 3),
+        (START + 10, START + 50, 2, 2, 200, 2),
+        (START + 10, START + 50, UNKNOWN_PEER, UNKNOWN_PEER, 300, 3),
+    ]
+
+
+def test_what_is_counted_by_rank_beside_is_of_the_last_group(tmp_path: Path) -> None:
+    run = read_by_address(tmp_path, [counter(2, 70), counter(ADDRESS + 2, 7)], snapshot(START + 10, 0, (31, 30, 1)))
+    assert intervals(run, 0) == [
+        (START, START + 10, UNKNOWN_PEER, UNKNOWN_PEER, 30, 1),
+        (START + 10, START + 50, 2, 2, 7, 1),
+        (START + 10, START + 50, UNKNOWN_PEER, UNKNOWN_PEER, 40, 0),
+    ]
+
+
+def test_groups_of_ranks(tmp_path: Path) -> None:
+    counters = [counter(0, 1), counter(3, 10), counter(4, 100), counter(0xFFFFFFFF, 1000)]
+    process = Process(1, 5, counters=[counters], snapshots=[[snapshot(START + 10, 4, (0, 11, 2))]])
+    assert intervals(read_recording(make_recording(tmp_path, [process])), 1) == [
+        (START, START + 10, 0, 3, 11, 2),
+        (START + 10, START + 50, 4, 4, 100, 1),
+        (START + 10, START + 50, UNKNOWN_PEER, UNKNOWN_PEER, 1000, 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "expected"),
+    [
+        ([snapshot(START + 10, 4), snapshot(START + 20, 5)], "groups of 4 ranks"),
+        ([snapshot(START + 10, 4, (0, 9, 1)), snapshot(START + 20, 4, (0, 8, 1))], "totals that grow"),
+        ([snapshot(START + 10, 0, (9, 1, 1))], "an address below 0|totals that grow"),
+    ],
+)
+def test_what_is_damaged_is_refused(snapshots: list[dict[str, Any]], expected: str, tmp_path: Path) -> None:
+    process = Process(1, 5, counters=[[counter(0, 1)]], snapshots=[snapshots])
+    with pytest.raises(InputError, match=expected):
+        read_recording(make_recording(tmp_path, [process]))

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs compared: what changed, which thresholds that crosses, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.errors import UsageError
+from ibprof_converter.cli import diff, layout, report
+from ibprof_converter.reports.conditions import parse_condition
+from ibprof_testing.samples.fabrics import FABRICS
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+
+LST = str(FABRICS / "testbed44" / "ibdiagnet.lst")
+HOSTS = ("host01", "host02", "host42")
+
+Write = Callable[..., str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_one(name: str, counts: Sequence[Count], ranks: int = 3, seconds: float = 1.0) -> str:
+        run = make_profile(
+            counts,
+            [make_rank(rank, rank % 3, start_ns=10**18, stop_ns=10**18 + int(seconds * 1e9)) for rank in range(ranks)],
+            [make_host(host) for host in HOSTS],
+            regions=("main", "halo"),
+            operations=("SEND", "BCAST"),
+        )
+        write_archive(replace(run, command=name), tmp_path / f"{name}.otf2")
+        return str(tmp_path / f"{name}.otf2")
+
+    return write_one
+
+
+@pytest.fixture
+def runs(write: Write) -> tuple[str, str]:
+    """From A to B: BCAST from 100 to 120 bytes in region halo, SEND is the same."""
+    before = [Count(0, 2, 1000, operation=0), Count(1, 2, 100, region=1, operation=1)]
+    after = [Count(0, 2, 1000, operation=0), Count(1, 2, 120, region=1, operation=1)]
+    return write("a", before), write("b", after, seconds=1.5)
+
+
+def compare(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> Any:
+    capsys.readouterr()
+    assert diff.main([*arguments, "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def part_of(document: Any, dimension: str) -> list[Any]:
+    found = [part["changes"] for part in document["parts"] if part["dimension"] == dimension]
+    assert len(found) == 1
+    return list(found[0])
+
+
+def test_what_changed_is_told_by_every_dimension(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    document = compare([*runs, "--fabric", LST], capsys)
+    assert not document["by_share"]
+    for dimension, name in (("operation", "BCAST"), ("region", "halo"), ("rank pair", "1 -> 2")):
+        (change,) = part_of(document, dimension)
+        assert (change["name"], change["a"], change["b"], change["change"]) == (name, 100, 120, 20)
+        assert change["relative"] == pytest.approx(0.2)
+    # host02 to sw-a, sw-a to sw-b, sw-b to host42.
+    links = part_of(document, "link")
+    assert sorted((change["a"], change["b"]) for change in links) == [(100, 120), (1100, 1120), (1100, 1120)]
+    totals = {change["name"]: (change["a"], change["b"]) for change in document["totals"]}
+    assert totals["max_link"] == (1100, 1120)
+    assert totals["elapsed"] == (1.0, 1.5)
+    assert totals["bytes"] == (1100, 1120)
+
+
+def test_changes_are_sorted_by_weight(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write("a", [Count(0, 1, 10), Count(0, 2, 5000), Count(1, 2, 300)])
+    b = write("b", [Count(0, 1, 20), Count(0, 2, 4000), Count(1, 2, 350), Count(2, 0, 1)])
+    changes = part_of(compare([a, b], capsys), "rank pair")
+    assert [change["name"] for change in changes] == ["0 -> 2", "1 -> 2", "0 -> 1", "2 -> 0"]
+    assert changes[-1]["relative"] is None
+
+
+def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write("a", [Count(0, 1, 900), Count(0, 1, 100, operation=1)], ranks=3)
+    b = write("b", [Count(0, 1, 1500), Count(0, 1, 500, operation=1)], ranks=6)
+    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # 90 % fell to 75 %
+    assert document["by_share"]
+    assert "by share" in document["notes"][0]
+    assert {change["name"]: round(change["change"], 9) for change in part_of(document, "operation")} == {
+        "SEND": -0.15,
+        "BCAST": 0.15,
+    }
+    assert not [part for part in document["parts"] if part["dimension"] == "rank pair"]
+    compare([a, b, "--fail-on", "bytes[BCAST]>+149%"], capsys, status=1)
+    compare([a, b, "--fail-on", "bytes[BCAST]>+151%"], capsys)
+    compare([a, b, "--fail-on", "bytes[BCAST]>400"], capsys, status=1)
+
+
+THRESHOLDS = [
+    ("bytes[BCAST]>+19%", True),
+    ("bytes[BCAST]>+21%", False),
+    ("bytes[bcast] > +19 %", True),
+    ("bytes[operation:BCAST]>+19B", True),
+    ("bytes[region:halo]>+20B", False),
+    ("bytes[region:halo]>=+20B", True),
+    ("bytes[SEND]>+0%", False),
+    ("bytes>1.1kB", True),
+    ("bytes>1.12kB", False),
+    ("bytes<1GiB", True),
+    ("max_link>+1%", True),
+    ("max_link>+2%", False),
+    ("max_link<-10%", False),
+    ("max_switch_link>=1120", True),
+    ("max_link_seconds>0s", True),
+    ("elapsed>+49%", True),
+    ("elapsed>+600ms", False),
+    ("elapsed>1400ms", True),
+    ("messages>+0", False),
+    ("messages[BCAST]>0", True),
+    ("share[BCAST]>10%", True),
+    ("share[BCAST]>+2%", False),
+    ("share[BCAST]>+1%", True),
+    ("links_used>+0", False),
+    ("bytes_unrouted>0", False),
+]
+"""A threshold, and whether A and B of `runs` cross it."""
+
+
+def test_thresholds(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    options = [option for threshold, _ in THRESHOLDS for option in ("--fail-on", threshold)]
+    document = compare([*runs, "--fabric", LST, *options], capsys, status=1)
+    assert [(verdict["condition"], verdict["holds"]) for verdict in document["verdicts"]] == THRESHOLDS
+
+
+def test_one_of_several_thresholds_is_enough(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    document = compare([*runs, "--fail-on", "bytes>+50%", "--fail-on", "elapsed>+10%"], capsys, status=1)
+    assert [verdict["holds"] for verdict in document["verdicts"]] == [False, True]
+
+
+def test_from_nothing_to_something_is_more_than_any_part(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write("a", [Count(0, 1, 10)])
+    b = write("b", [Count(0, 1, 10), Count(0, 1, 1, operation=1)])
+    compare([a, b, "--fail-on", "bytes[BCAST]>+1000000%"], capsys, status=1)
+    compare([b, a, "--fail-on", "bytes[BCAST]<-99%"], capsys, status=1)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "said"),
+    [
+        ("", "expected METRIC>LIMIT"),
+        ("max_link", "expected METRIC>LIMIT"),
+        ("max_link=10%", "expected METRIC>LIMIT"),
+        ("max_lin>+10%", "there is no metric 'max_lin'; known are elapsed"),
+        ("max_link>10%", "write >+10%"),
+        ("max_link[BCAST]>+10%", "leave out [BCAST]"),
+        ("share>40%", "share needs a name"),
+        ("share[BCAST]>4", "a share is in %"),
+        ("max_link>+10s", "max_link is in B"),
+        ("elapsed>+10MB", "elapsed is in ns"),
+        ("links_used>+1GB", "links_used is in no unit"),
+        ("max_link>+1e999999999%x", "expected METRIC>LIMIT"),
+    ],
+)
+def test_a_wrong_threshold_is_explained(threshold: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_condition(threshold)
+    assert said in str(raised.value)
+    with pytest.raises(SystemExit) as ended:
+        diff.main(["a", "b", "--fail-on", threshold])
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--fail-on", "max_link>+10%"], "give --fabric LST..."),
+        (["--fail-on", "bytes[FOO]>+10%"], "they have BCAST, SEND, halo, main"),
+        (["--fail-on", "link[x]>1"], "give --fabric LST..."),
+        (["--placement", "packed"], "need --fabric"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_wrong_use(
+    runs: tuple[str, str], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert diff.main([*runs, *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_reports_and_tables_of_links_are_compared_too(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = compare([*runs, "--fabric", LST], capsys)
+    names = []
+    for run in runs:
+        assert report.main([LST, run, "--json"]) == 0
+        document = tmp_path / f"{Path(run).stem}.json"
+        document.write_text(capsys.readouterr().out)
+        assert layout.main([LST, run, "-o", str(document.with_suffix(".csv"))]) == 0
+        names.append(document)
+    found = compare(list(map(str, names)), capsys)
+    for dimension in ("operation", "region", "rank pair", "link"):
+        assert part_of(found, dimension) == part_of(expected, dimension)
+    assert [each["name"] for each in found["totals"]] == [each["name"] for each in expected["totals"]]
+    tables = compare([str(name.with_suffix(".csv")) for name in names], capsys)
+    assert [(each["name"], each["a"], each["b"]) for each in part_of(tables, "link")] == [
+        (each["name"], each["a"], each["b"]) for each in part_of(expected, "link")
+    ]
+    compare([str(name.with_suffix(".csv")) for name in names] + ["--fail-on", "max_link>+1%"], capsys, status=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.json", "{", "x.json:1: expected JSON of ibprof-report --json"),
+        ("x.json", "{}", "expected a report as ibprof-report --json writes it, found one without 'bytes_total'"),
+        ("x.json", '{"bytes_total": 1, "job": 3}', "expected a report as"),
+        ("x.csv", "rail,a_guid,a_name,a_port\n", "x.csv:1: expected the columns of links.csv"),
+        ("x.otf2", None, "expected"),
+    ],
+)
+def test_bad_input_is_named(
+    runs: tuple[str, str], name: str, content: str | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    assert diff.main([runs[0], str(tmp_path / name)]) == 3
+    assert said in capsys.readouterr().err
+
+
+def test_text_and_page_say_what_the_json_says(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "diff.html"
+    arguments = [*runs, "--fabric", LST, "--fail-on", "bytes[BCAST]>+5%"]
+    assert diff.main([*arguments, "--html", str(page)]) == 1
+    text = capsys.readouterr().out
+    assert "CROSSED: bytes[BCAST]>+5%: +20.0 %" in text
+    html = page.read_text()
+    assert "1 of 1 thresholds crossed" in html
+    document = compare(arguments, capsys, status=1)
+    for part in document["parts"]:
+        for change in part["changes"]:
+            assert change["name"] in text
+            assert change["name"].replace(">", "&gt;") in html
+    assert diff.main([*runs, "--html", runs[0]]) == 2

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our paths are those that ibtracert walked on the same subnet, hop by hop and port by port."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof_converter.routing.flow_index import FlowIndex
+from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.spread import spread
+from ibprof_testing.samples.fabrics import (
+    IBDIAGNET,
+    OPENSM,
+    TRACED,
+    as_traced,
+    load_of_traces,
+    load_sample,
+    load_traces,
+)
+
+PAIRS = {"quirks-small": 100, "torus2d-5x4-t2qos": 60}
+
+
+@pytest.mark.parametrize("lst", [IBDIAGNET, OPENSM])
+@pytest.mark.parametrize("sample", TRACED)
+def test_every_saved_pair_is_traced_alike(sample: str, lst: str) -> None:
+    subnet = load_sample(sample, lst)
+    pairs = load_traces(sample)
+    assert len(pairs) == PAIRS.get(sample, 200)
+    for pair in pairs:
+        path = trace(subnet.fabric, subnet.tables, pair.source_lid, pair.destination_lid)
+        assert path.reason is Reason.DELIVERED
+        assert tuple(as_traced(subnet.fabric, hop) for hop in path.hops) == pair.hops
+        assert subnet.fabric.node_guid[path.hops[0].node] == pair.source_guid
+
+
+@pytest.mark.parametrize("lst", [IBDIAGNET, OPENSM])
+@pytest.mark.parametrize("sample", TRACED)
+def test_a_byte_a_pair_loads_the_link_ends_that_ibtracert_passed(sample: str, lst: str) -> None:
+    subnet = load_sample(sample, lst)
+    pairs = load_traces(sample)
+    loads = spread(
+        subnet.routes,
+        np.array([pair.source_lid for pair in pairs]),
+        np.array([pair.destination_lid for pair in pairs]),
+        np.ones(len(pairs), np.uint64),
+        np.zeros(len(pairs), np.int64),
+        1,
+    )
+    assert (loads.bytes[:, :, 0] == load_of_traces(subnet.fabric, pairs).sum(axis=0)).all()
+    assert loads.unrouted == {}
+
+
+@pytest.mark.parametrize("sample", TRACED)
+def test_the_flows_on_a_link_end_are_the_pairs_that_ibtracert_sent_over_it(sample: str) -> None:
+    subnet = load_sample(sample, IBDIAGNET)
+    pairs = load_traces(sample)
+    source = np.array([pair.source_lid for pair in pairs])
+    destination = np.array([pair.destination_lid for pair in pairs])
+    each = load_of_traces(subnet.fabric, pairs) > 0
+    busiest = np.argsort(each.sum(axis=0).ravel())[-40:]
+    index = FlowIndex(subnet.routes, source, destination)
+    for link, end in zip(*divmod(busiest, 2), strict=True):
+        expected = np.flatnonzero(each[:, link, end])
+        assert len(expected)
+        assert index.on(int(link), int(end)).tolist() == expected.tolist()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated fabrics have the sizes that their definitions say, and routes with the properties known of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof_converter.checks.cabling import check_cabling
+from ibprof_converter.checks.routes import check_routes, check_tables
+from ibprof_converter.cli import layout
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.spread import spread, spread_matrix
+from ibprof_converter.routing.subnet import Subnet, join_subnet
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+
+# Switches, hosts, links between switches.
+SIZES = {
+    "xgft:3:18,18,4:1,18,2:1,1,9": (180, 1296, 2592),
+    "xgft:3;8,8,8;1,8,8": (192, 512, 1024),
+    "xgft:2:4,3:1,2": (3 + 2, 12, 6),
+    "xgft:1:5:1": (1, 5, 0),
+    "tree:2,4": (4 * 2**3, 2**4, 3 * 2**4),
+    "tree:4,3": (48, 64, 128),
+    "torus:5x4:2": (20, 40, 40),
+    "torus:4x2x3:1": (24, 24, 24 + 12 + 24),
+    "dragonfly:4,2,2": (36, 72, 9 * 6 + 36),
+    "dragonfly:4,2,2,5": (20, 40, 5 * 6 + 2 * 10),
+    "dragonfly:2,1,1,2": (4, 4, 2 * 1 + 2 * 1),
+}
+
+
+def make(name: str) -> Subnet:
+    made = generate(name)
+    return join_subnet(made.fabric, made.tables)
+
+
+def host_lids(subnet: Subnet) -> npt.NDArray[np.int32]:
+    return subnet.fabric.port_lid[subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.CA]
+
+
+def load_all_to_all(subnet: Subnet) -> npt.NDArray[np.uint64]:
+    lids = host_lids(subnet)
+    ones = np.broadcast_to(np.uint64(1), (len(lids), len(lids)))
+    loads = spread_matrix(subnet.routes, lids, lids, ones)
+    assert loads.unrouted == {}
+    return loads.bytes[:, :, 0]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_are_those_of_the_definition_and_every_route_arrives(name: str) -> None:
+    subnet = make(name)
+    fabric = subnet.fabric
+    between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    kinds = np.bincount(fabric.node_kind, minlength=2)
+    assert (kinds[NodeKind.SWITCH], kinds[NodeKind.CA], between.sum()) == SIZES[name]
+    ends = fabric.link_node.astype(np.int64) * 256 + fabric.link_port
+    assert len(np.unique(ends)) == 2 * fabric.links  # no port has two cables
+    assert subnet.warnings == ()
+    findings = [*check_tables(0, subnet), *check_routes(0, subnet), *check_cabling(0, fabric)]
+    assert findings == []
+
+
+def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
+    return np.asarray((subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1))
+
+
+def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
+    """OpenSM's ftree on the captured fabric: the same total, and the same load on each link of a level, both ways."""
+    name = "xgft:3:18,18,4:1,18,2:1,1,9"
+    ours, theirs = make(name), load_sample("xgft3-1296", IBDIAGNET)
+    per_level = []
+    for subnet in (ours, theirs):
+        levels = find_levels(subnet.fabric)[subnet.fabric.link_node]
+        assert np.bincount(find_levels(subnet.fabric)).tolist() == [1296, 72, 72, 36]
+        loads = load_all_to_all(subnet)
+        by_level = {pair: loads[(np.sort(levels, axis=1) == pair).all(axis=1)] for pair in ((0, 1), (1, 2), (2, 3))}
+        per_level.append({pair: sorted(found.ravel().tolist()) for pair, found in by_level.items()})
+        assert loads[subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH].sum() == 7_510_320
+    assert per_level[0] == per_level[1]
+
+
+@pytest.mark.parametrize("name", ["xgft:3:6,6,4:1,6,2:1,1,3", "tree:4,3", "xgft:2:6,12:1,6", "xgft:3:4,4,8:1,4,4"])
+def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
+    """Source: Zahavi 2010: d-mod-k is free of contention for every shift permutation."""
+    subnet = make(name)
+    lids = host_lids(subnet)
+    for distance in range(1, len(lids)):
+        ones = np.ones(len(lids), np.uint64)
+        loads = spread(subnet.routes, lids, np.roll(lids, -distance), ones, ones * 0, 1)
+        assert loads.unrouted == {}
+        assert loads.bytes.max() == 1
+
+
+def shortest_hops(subnet: Subnet) -> int:
+    """Add up the links between the switches of all pairs of hosts, by a search that knows no tables."""
+    fabric = subnet.fabric
+    neighbours: dict[int, set[int]] = {}
+    for a, b in fabric.link_node.tolist():
+        neighbours.setdefault(a, set()).add(b)
+        neighbours.setdefault(b, set()).add(a)
+    hosts = np.flatnonzero(fabric.node_kind == NodeKind.CA).tolist()
+    total = 0
+    for host in hosts:
+        seen, front, distance = {host}, {host}, 0
+        while front:
+            total += max(distance - 2, 0) * sum(fabric.node_kind[node] == NodeKind.CA for node in front)
+            front = set().union(*(neighbours[node] for node in front)) - seen
+            seen |= front
+            distance += 1
+    return total
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["torus:5x4:2", "torus:4x2x3:1", "torus:6x6:1", "tree:3,3", "xgft:2:4,3:1,2", "dragonfly:3,1,1", "torus:7:1"],
+)
+def test_routes_are_as_short_as_can_be(name: str) -> None:
+    subnet = make(name)
+    assert int(load_all_to_all(subnet)[switch_links(subnet)].sum()) == shortest_hops(subnet)
+
+
+def test_opensm_routes_a_torus_of_that_shape_as_far() -> None:
+    ours, theirs = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # routed by its engine dor
+    totals = [int(load_all_to_all(subnet)[switch_links(subnet)].sum()) for subnet in (ours, theirs)]
+    assert totals[0] == totals[1]
+
+
+def test_a_torus_is_routed_one_dimension_after_the_other() -> None:
+    subnet = make("torus:5x5:1")
+    fabric = subnet.fabric
+    for source in (1, 7, 25):
+        for destination in range(1, 26):
+            path = trace(fabric, subnet.tables, source, destination)
+            if path.reason is Reason.SAME_PORT:
+                continue
+            dimensions = [(hop.egress_port - 2) // 2 for hop in path.hops[1:-1]]
+            assert dimensions == sorted(dimensions)
+
+
+def test_a_dragonfly_takes_at_most_one_global_cable() -> None:
+    subnet = make("dragonfly:4,2,2,5")
+    loads = load_all_to_all(subnet)[switch_links(subnet)]
+    names = [
+        {subnet.fabric.node_name[node].split("-")[0] for node in pair}
+        for pair in subnet.fabric.link_node[switch_links(subnet)]
+    ]
+    is_global = np.array([len(pair) == 2 for pair in names])
+    # 8 hosts of each of 5 groups send to 32 outside it.
+    assert int(loads[is_global].sum()) == 5 * 8 * 32
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("xgft:2:4,4:2,2", "1 parent for a host"),
+        ("xgft:3:4,4:1,2", "3 numbers for 3 levels"),
+        ("xgft:2:4,0:1,2", "all from 1"),
+        ("xgft:1:300:1", "a switch would need 300 ports"),
+        ("xgft:3:99,99,99:1,1,1", "no subnet is so large"),
+        ("xgft:4", "expected one of"),
+        ("tree:4", "expected one of"),
+        ("tree:x,3", "expected numbers, found"),
+        ("xgft:2:99999999999,4:1,2", "no subnet is so large"),
+        ("torus:5x1:1", "dimensions of 2 or more"),
+        ("torus:5x4", "expected one of"),
+        ("dragonfly:4,2,2,10", "from 2 to 9 groups"),
+        ("dragonfly:4,2,2@fast", "expected one of"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        generate(name)
+
+
+def test_commands_take_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout.main(["tree:2,3@50", "tree:2,3", "pattern:all-to-all:2", "--used"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 2 * 24
+    assert {line.split(",")[13] for line in lines[1:]} == {"50", "100"}
+    assert layout.main(["--check", "torus:4x4:1"]) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    assert layout.main(["tree:2", "pattern:all-to-all"]) == 2
+
+
+def test_rails_of_one_shape_share_hosts_but_no_guid() -> None:
+    one, other = (generate("tree:2,3", rail).fabric for rail in (0, 1))
+    assert not np.isin(one.node_guid, other.node_guid).any()
+    hosts = [{name.split()[0] for name in fabric.node_name if "HCA" in name} for fabric in (one, other)]
+    assert hosts[0] == hosts[1]
+    assert len(hosts[0]) == 8

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers and jobs on hosts that are named, and recorded runs on those that they were recorded on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import lzma
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.errors import InconsistentError, InputError, UsageError
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.questions.mitigation import list_ways
+from ibprof_converter.simulation.study.cell import Cell, Setting, load_network, set_up
+from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns
+from ibprof_converter.simulation.study.job_patterns import IO, KIB, MPI, io, mpi
+from ibprof_converter.simulation.study.named_hosts import NamedHosts, give_hosts
+from ibprof_converter.simulation.study.study_file import read_study
+from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, order_leaves, seat
+from ibprof_testing.samples.fabrics import find_sample
+from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
+
+# host01 to host32, four on each of eight leaves.
+FABRIC = "xgft:2:4,8:1,4@100"
+PAIRS = {"name": "mpi", "role": "pairs", "bytes": "4 KiB", "interval": "20 us"}
+WRITES = {"name": "io", "role": "io", "bytes": "64 KiB", "interval": "50 us"}
+SHORT = {"messages": 4, "warm_up": 1, "least_warm_up": 1, "background": 1, "precision": 0}
+
+RAN_ON = ("host07", "host02", "host30")
+"""Where ranks 0 and 3, 1 and 2 of the recorded run were."""
+
+
+def write_run(folder: Path, names: Collection[str] = RAN_ON, recorded: int = 4) -> str:
+    """Write a run whose rank r sends 10 messages of r + 1 kB to the next; ranks 0 and 3 share a host."""
+    counts = [Count(rank, (rank + 1) % 4, 10_000 * (rank + 1), messages=10) for rank in range(recorded)]
+    ranks = [make_rank(rank, rank % 3) for rank in range(recorded)]
+    run = make_profile(counts, ranks, [make_host(name) for name in names], world_size=4)
+    write_archive(run, folder / "profile.otf2")
+    return "profile.otf2"
+
+
+def replayed(folder: Path, **changes: Any) -> dict[str, Any]:
+    return {"name": "mpi", "role": "profile", "profile": write_run(folder), "interval": "20 us", **changes}
+
+
+def write_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
+    study = {"fabric": FABRIC, "servers": 0, "effort": SHORT, "jobs": list(jobs), **changes}
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(study, sort_keys=False))
+    return path
+
+
+def run_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
+    assert main(["run", str(write_study(folder, *jobs, **changes)), "-o", str(folder / "out"), "--workers", "1"]) == 0
+    return folder / "out"
+
+
+def find_busy_hosts(results: Path, job: str, column: str = "a_bytes") -> set[str]:
+    """Give the hosts whose links a job's bytes left by (or, by `b_bytes`, came by)."""
+    with (results / "links.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["job"] == job and row["a_name"].startswith("host")]
+    return {row["a_name"].split()[0] for row in rows if int(row[column])}
+
+
+def named(first: int, last: int) -> set[str]:
+    return {f"host{number:02}" for number in range(first, last + 1)}
+
+
+def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> None:
+    """As the link ends say that carry bytes."""
+    jobs = [{**WRITES, "hosts": ["host[05-07]", "host20"]}, {**PAIRS, "hosts": "host[09-12],host01,host32"}]
+    results = run_study(tmp_path, *jobs, servers=["host03", "host31"])
+    assert find_busy_hosts(results, "io") == {"host05", "host06", "host07", "host20"}
+    assert find_busy_hosts(results, "io", "b_bytes") == {"host03", "host31"}
+    assert find_busy_hosts(results, "mpi") == {*named(9, 12), "host01", "host32"}
+    for row in json.loads((results / "summary.json").read_text())["cells"]:
+        assert (row["servers"], row["server_placement"]) == (2, "named")
+        assert (row["io_share"], row["mpi_share"]) == (4 / 30, 6 / 30)
+
+
+@pytest.mark.parametrize("servers", ServerPlacement)
+@pytest.mark.parametrize("jobs", JobPlacement)
+def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, jobs: JobPlacement) -> None:
+    setting = Setting(FABRIC, servers=5)
+    _, network, _ = load_network(FABRIC, Hardware())
+    # The hosts on which isolated and spread servers would be.
+    kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
+    own = give_hosts(setting, mpi(), kept[:10])
+    seats = seat(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
+    assert seats.jobs[1].tolist() == list(kept[:10])
+    taken = np.concatenate([seats.servers, *seats.jobs])
+    assert [len(seats.servers), *map(len, seats.jobs)] == [5, 17, 10]
+    assert len(np.unique(taken)) == len(taken) == network.hosts
+    with pytest.raises(InconsistentError, match="23 servers are more than the 22 hosts of no job"):
+        seat(network, [own], 23, servers, jobs, np.random.default_rng(1))
+    with pytest.raises(InconsistentError, match="more than one seat"):
+        seat(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
+
+
+def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
+    """At most what they have where nobody's hosts are named."""
+    few, many = (
+        read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2))[0].workloads
+        for hosts in ("host[01-04]", "host[01-20]")
+    )
+    assert [each.share for each in few] == [0.5, 4 / 30]
+    assert [each.share for each in many] == pytest.approx([10 / 30, 20 / 30])
+
+
+def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of which sends what its ranks sent, as its link end says."""
+    job = replayed(tmp_path, limit=10)
+    (cell, *_) = read_study(write_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort={"messages": 10}))
+    simulation = set_up(cell).simulation
+    simulation.run()
+    network = simulation.network
+    sent = simulation.look_at_ends().bytes[network.host_end, 0]
+    by_name = {name.split()[0]: int(count) for name, count in zip(network.host_names, sent, strict=True) if count}
+    # Rank 3 sends to rank 0, on its own host.
+    assert by_name == {"host07": 10_000, "host02": 20_000, "host30": 30_000}
+    results = run_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort=SHORT)
+    assert find_busy_hosts(results, "mpi") == set(RAN_ON)
+    told = capsys.readouterr().err
+    assert told.count("profile.otf2: 3 host(s) found by name, not by port GUID: 'host07', 'host02', 'host30'") == 1
+    assert "drawn" not in told
+
+
+def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
+    """Whatever it is called, as in `ibprof-view`."""
+    _, network, _ = load_network(FABRIC, Hardware())
+    fabric, port = network.subnet.fabric, int(network.host_port[20])
+    hosts = [make_host("old-name", make_port(999, int(fabric.port_guid[port]))), make_host("host01")]
+    write_archive(
+        make_profile([Count(0, 1, 100)], [make_rank(0, 0), make_rank(1, 1)], hosts), tmp_path / "profile.otf2"
+    )
+    job = {"name": "mpi", "role": "profile", "profile": "profile.otf2", "interval": "20 us"}
+    told: list[str] = []
+    (cell,) = read_study(write_study(tmp_path, job), told.append)[:1]
+    assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == ["host21", "host01"]
+    assert any("1 port(s) have another LID in the fabric" in each for each in told)
+
+
+@pytest.mark.parametrize(
+    ("names", "recorded", "servers", "said"),
+    [
+        (("host01", "n2", "n3"), 4, 2, "the fabric has no 'n2', 'n3'"),
+        (RAN_ON, 3, 2, "not all of its ranks were recorded"),
+        (("host01", "HOST01", "host02"), 4, 2, "several of its hosts are one of the fabric"),
+        (RAN_ON, 4, ["host30", "host01"], "host30 is of a server"),
+    ],
+)
+def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, ...], recorded: int, servers: Any, said: str
+) -> None:
+    job = replayed(tmp_path, share=0.5)
+    write_run(tmp_path, names, recorded)
+    results = run_study(tmp_path, job, WRITES, servers=servers, measured="mpi", seeds=2)
+    assert capsys.readouterr().err.count(f"profile.otf2: its hosts are drawn: {said}") == 1
+    busy = find_busy_hosts(results, "mpi")
+    assert len(busy) == 3  # of four ranks two share a host, or one was not recorded and sends nothing
+    assert busy != set(RAN_ON)
+
+
+def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = run_study(tmp_path, replayed(tmp_path), replayed(tmp_path, name="again"))
+    assert "its hosts are drawn: host07 is of job mpi, host02 is of job mpi, host30 is of job mpi" in (
+        capsys.readouterr().err
+    )
+    assert find_busy_hosts(results, "mpi") == set(RAN_ON)
+    assert find_busy_hosts(results, "again").isdisjoint(RAN_ON)
+
+
+def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Named hosts are those of its first ranks in turn; `drawn` draws them, and nothing is said of the recording's."""
+    chosen = ["host10", "host20", "host31"]
+    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen)))[:1]
+    steps = {client.host: client.steps for client in set_up(cell).clients}
+    _, network, _ = load_network(FABRIC, Hardware())
+    assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == chosen
+    assert [network.host_names[host].split()[0] for host in steps] == ["host10", "host20", "host31"]
+    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts="drawn")))[:1]
+    assert cell.workloads[0].hosts == ()
+    assert cell.workloads[0].share == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
+    """Also where the recording has its hosts in another order; and each rank is where it was if nothing is said."""
+    ranks = [make_rank(rank, host) for rank, host in enumerate((2, 0, 1))]
+    counts = [Count(rank, (rank + 1) % 3, 10) for rank in range(3)]
+    write_archive(make_profile(counts, ranks, [make_host(f"host{n}") for n in (21, 22, 23)]), tmp_path / "profile.otf2")
+    job = {"name": "mpi", "role": "profile", "profile": "profile.otf2", "interval": "20 us"}
+    _, network, _ = load_network(FABRIC, Hardware())
+    for changes, hosts in (
+        ({"hosts": "host[11-13]"}, ["host11", "host12", "host13"]),
+        ({}, ["host23", "host21", "host22"]),
+    ):
+        clients = set_up(read_study(write_study(tmp_path, {**job, **changes}))[0]).clients
+        assert [network.host_names[each.host].split()[0] for each in clients] == hosts
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "line", "said"),
+    [
+        (
+            {"servers": ["host01", "n7"]},
+            {},
+            "servers",
+            "servers to be hosts of the fabric (host01, host02, host03, ...), found 'n7'",
+        ),
+        ({"servers": "host[01-02],host01"}, {}, "servers", "servers to be each host once, found 'host01 again'"),
+        ({"servers": "host[01"}, {}, "servers", "servers to be hosts such as node[01-04,7],login1, found 'host[01'"),
+        ({"servers": []}, {}, "servers", "servers to be hosts such as"),
+        ({"servers": [["host01"]]}, {}, "servers", "servers to be a text, found a list"),
+        ({"servers": "host[01-32]"}, {}, "servers", "servers to be fewer than the fabric's 32 hosts, found '32'"),
+        (
+            {"servers": ["host01"], "server_placement": "spread"},
+            {},
+            "server_p",
+            "of servers that are not named, found 'spread'",
+        ),
+        ({}, {"hosts": ["host01", "n7"]}, "- host01", "job 1's hosts to be hosts of the fabric (host01, "),
+        ({}, {"hosts": []}, "hosts", "job 1's hosts to be hosts such as"),
+        ({}, {"hosts": "drawn"}, "hosts", "job 1's hosts to be names, as those of other jobs than a profile are drawn"),
+        (
+            {},
+            {"hosts": "host[01-02]", "share": 0.5},
+            "share",
+            "job 1's share to be of a job without hosts of its own, found '0.5'",
+        ),
+        (
+            {"job_placement": "random-node"},
+            {"hosts": "host[01-02]"},
+            "job_p",
+            "to be of jobs without hosts of their own",
+        ),
+        (
+            {"servers": ["host02"]},
+            {"hosts": "host[01-02]"},
+            "hosts",
+            "to be hosts of nothing else, found 'host02, which is of a server'",
+        ),
+        ({}, {"hosts": "host[01-03]"}, "jobs", "job mpi: 3 hosts are not pairs"),
+        ({}, {"hosts": "host01", "role": "ring"}, "jobs", "job mpi: 1 of 2"),
+    ],
+)
+def test_hosts_that_cannot_be(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, Any],
+    job: dict[str, Any],
+    line: str,
+    said: str,
+) -> None:
+    study = write_study(tmp_path, {**PAIRS, **job}, **changes)
+    assert main(["run", str(study), "-o", str(tmp_path / "out")]) == 3
+    told = capsys.readouterr().err
+    assert said in told
+    number = int(told.split("study.yaml:")[1].split(":")[0])
+    near = " ".join(study.read_text().splitlines()[number - 1 : number + 1])
+    assert line in near
+
+
+def test_hosts_of_two_jobs(tmp_path: Path) -> None:
+    study = write_study(tmp_path, {**PAIRS, "hosts": "host[01-04]"}, {**WRITES, "hosts": "host[04-05]"}, servers=1)
+    with pytest.raises(
+        InputError, match="job 2's hosts to be hosts of nothing else, found 'host04, which is of job mpi'"
+    ):
+        read_study(study)
+
+
+def test_a_run_needs_as_many_hosts_as_it_had(tmp_path: Path) -> None:
+    study = write_study(tmp_path, replayed(tmp_path, hosts="host[01-04]"))
+    with pytest.raises(InputError, match="job 1's hosts to be as many as the run's 3, found '4'"):
+        read_study(study)
+
+
+def test_shares_beside_hosts_that_leave_less(tmp_path: Path) -> None:
+    study = write_study(tmp_path, {**WRITES, "share": 0.5}, {**PAIRS, "hosts": "host[01-20]"}, servers=2)
+    with pytest.raises(InputError, match=r"parts that hosts are named for, add up to 1 at most, found '0.5 \+ 0.66"):
+        read_study(study)
+
+
+def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
+    """Of those of jobs that do not run too, as the others are drawn beside them; and what names none keeps its own."""
+    study = write_study(tmp_path, WRITES, PAIRS, servers=8)
+    plain = read_study(study)[0]
+    # As it was when hosts had no names yet: what was stored then is found.
+    assert plain.key == "4a15c49d774670de761e8321"
+    keys = {plain.key}
+    for change in ({"servers": "host[01-08]"}, {"servers": "host[02-09]"}):
+        keys.add(read_study(write_study(tmp_path, WRITES, PAIRS, **change))[0].key)
+    for hosts in ("host[09-12]", "host[09-11],host13", "host[09-11],host01"):
+        keys.add(read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=8))[0].key)
+        keys.add(read_study(write_study(tmp_path, {**WRITES, "hosts": hosts}, PAIRS, servers=8))[0].key)
+    assert len(keys) == 9
+
+
+def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
+    results = run_study(tmp_path, {**PAIRS, "hosts": "host[01-02]"})  # of one leaf
+    near = json.loads((results / "summary.json").read_text())["mpi_alone_us"]
+    results = run_study(tmp_path, {**PAIRS, "hosts": "host01,host32"})
+    assert json.loads((results / "summary.json").read_text())["mpi_alone_us"] > near
+    assert len((results / STORE).read_text().splitlines()) == 2
+    results = run_study(tmp_path, {**PAIRS, "hosts": "host[01-02]"})
+    assert json.loads((results / "summary.json").read_text())["mpi_alone_us"] == near
+    assert len((results / STORE).read_text().splitlines()) == 2
+
+
+def test_named_servers_set_the_pace(tmp_path: Path) -> None:
+    """Of a hypercube at 32 Gb/s: of two hosts beside each other, where isolated servers are, the second has 8."""
+    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
+        (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
+    lst = tmp_path / "ibdiagnet.lst"
+    lines = lst.read_text().splitlines(keepends=True)
+    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", each) if "{hc-n038 HCA-1}" in each else each for each in lines))
+    setting = Setting(str(lst), servers=1)
+    first, slow = (NamedHosts(setting).number([name], UsageError) for name in ("hc-n037", "hc-n038"))
+
+    def find_pace(server_hosts: tuple[int, ...], *others: int) -> float:
+        """ns a byte."""
+        writes = give_hosts(setting, io(64 * KIB), (0, 1, *others))
+        changed = replace(setting, server_hosts=server_hosts)
+        return find_bottleneck_ns(Cell(changed, (writes, mpi()), (IO,), IO, 1), writes) / len(writes.hosts) / 64 / KIB
+
+    assert find_pace(()) == find_pace(first) == pytest.approx(0.25)
+    assert find_pace(slow) == pytest.approx(1)
+    assert find_pace((), *first) == pytest.approx(1)  # as the first is the job's
+
+
+def test_advice_compares_named_hosts_with_drawn_ones() -> None:
+    setting = Setting(FABRIC, servers=2, server_hosts=(0, 1))
+    jobs = (io(64 * KIB), give_hosts(setting, mpi(), (4, 9, 30, 31)))
+    ways = {name: (changed, jobs) for name, changed, jobs in list_ways(setting, *jobs)}
+    assert ways["as it is"] == (setting, jobs)
+    for name, placement in (("jobs on hosts drawn one by one", JobPlacement.RANDOM_NODE),
+                            ("jobs on whole leaf switches", JobPlacement.RANDOM_SWITCH)):  # fmt: skip
+        changed, (writes, pairs) = ways[name]
+        assert (changed.server_hosts, changed.job_placement) == ((0, 1), placement)
+        assert writes.hosts == pairs.hosts == ()
+        seats = set_up(Cell(changed, (writes, pairs), (MPI,), MPI, 1)).clients
+        assert len(seats) == 4
+    for name in ("servers spread, one a leaf", "servers on leaves of their own"):
+        changed, (_, pairs) = ways[name]
+        assert (changed.servers, changed.server_hosts, pairs.hosts) == (2, (), (4, 9, 30, 31))
+
+
+ADVISE = ["advise", "--fabric", FABRIC, "--io", "64KiB", "--quick", "--workers", "1"]
+
+
+def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(tmp_path)
+    question = [*ADVISE, "--mpi", f"{tmp_path / 'profile.otf2'}@50us", "--servers", "host[31-32]", "--share", "0.2"]
+    assert main([*question, "--io-hosts", "host[08-15]", "--json"]) == 0
+    told = capsys.readouterr()
+    ways = {way["name"]: way for way in json.loads(told.out)["ways"]}
+    now, drawn = ways["as it is"], ways["jobs on whole leaf switches"]
+    assert (now["mpi_hosts"], now["io_hosts"], now["server_placement"]) == ("named", "named", "named")
+    assert (drawn["mpi_hosts"], drawn["io_hosts"], drawn["server_placement"]) == ("drawn", "drawn", "named")
+    assert now["mpi_alone_us"] != drawn["mpi_alone_us"]
+    assert "3 host(s) found by name" in told.err
+    assert "drawn" not in told.err
+    assert main([*question, "--mpi-hosts", "drawn", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["ways"][0]["mpi_hosts"] == "drawn"
+    assert "hosts are drawn where no option names them: --mpi-hosts, --io-hosts" in told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--servers", "n1"], 2, "--servers: expected hosts of the fabric (host01, host02, host03, ...), found 'n1'"),
+        (["--servers", "host[1"], 2, "expected hosts as node[01-04,7],login1"),
+        (["--servers", "1:2"], 2, "expected a number above 0, found '1:2'"),
+        (["--servers", "host01", "--server-placement", "spread"], 2, "is of servers that are not named"),
+        (
+            ["--servers", "host01", "--mpi-hosts", "host[01-02]"],
+            2,
+            "--mpi-hosts: expected hosts of nothing else, found 'host01, which is of a server'",
+        ),
+        (["--io-hosts", "host01", "--mpi-hosts", "host[01-02]"], 2, "--mpi-hosts: expected hosts of nothing else"),
+        (["--mpi-hosts", "host01,host01"], 2, "--mpi-hosts: expected each host once, found 'host01 again'"),
+        (["--mpi-hosts", "drawn"], 2, "found 'drawn'"),
+        (["--mpi-hosts", "host[01-03]"], 5, "3 hosts are not pairs"),
+    ],
+)
+def test_bad_hosts_of_questions(options: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        ended = main([*ADVISE, "--mpi", "4KiB@50us", *options])
+    except SystemExit as error:  # argparse
+        ended = int(str(error.code))
+    assert ended == status
+    assert said in capsys.readouterr().err
+
+
+def test_studies_with_named_servers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", FABRIC, "--servers", "host[29-32]", "--quick", "--workers", "1", "-o", str(tmp_path)]
+    assert main(["study", "servers", *machine]) == 2
+    assert "--servers: expected a number, as the study servers varies where they are" in capsys.readouterr().err
+    assert main(["study", "placement", *machine]) == 0
+    assert find_busy_hosts(tmp_path, "io", "b_bytes") == named(29, 32)
+    with (tmp_path / "means.csv").open(newline="") as file:
+        assert {row["server_placement"] for row in csv.DictReader(file)} == {"named"}

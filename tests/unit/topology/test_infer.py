@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inferred topologies: of published tables against what was drawn there, of made-up ones against how they were made."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_converter.latency.model.delays import Delays
+from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
+from ibprof_converter.topology.infer.model_choice import OUTLYING, choose, find_unconfirmed
+from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_testing.paths import DATA
+from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, star, three_levels, torus
+
+TABLES = DATA / "delays"
+QUICK = Effort(replicates=0)
+
+
+def make_values(matrix: np.ndarray) -> Values:
+    return Values(tuple(f"n{host}" for host in range(len(matrix))), matrix, "median", 0, ())
+
+
+def infer_table(name: str) -> InferredTopology:
+    return infer(take_values(read_delays(TABLES / f"bufe_table_{name}.csv")), QUICK).topology
+
+
+def splits_of(topology: InferredTopology) -> set[frozenset[int]]:
+    hosts = len(topology.hosts)
+    return {split for split in topology.find_splits() if split is not None and 1 < len(split) < hosts - 1}
+
+
+def edges_of(topology: InferredTopology) -> dict[tuple[str, str], float]:
+    names = topology.names
+    pairs = (tuple(sorted((names[a], names[b]))) for a, b in topology.edge.tolist())
+    return dict(zip(pairs, (topology.latency_seconds * 1e6).round(5).tolist(), strict=True))
+
+
+def is_recovered(topology: InferredTopology, made: Made) -> bool:
+    if made.is_direct:
+        return {(min(edge), max(edge)) for edge in topology.edge.tolist()} == made.edges()
+    return splits_of(topology) == made.splits()
+
+
+class TestPublishedTables:
+    def test_2_1_is_a_direct_network_without_the_link_that_a_detour_explains(self) -> None:
+        expected = dict.fromkeys([("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("C", "D")], 3.0)
+        assert edges_of(infer_table("2_1_example")) == expected
+
+    def test_2_2_is_three_switches_joined_by_a_fourth(self) -> None:
+        topology = infer_table("2_2_example")
+        assert len(topology.switches) == 4
+        assert set(edges_of(topology).values()) == {1.0}
+        assert splits_of(topology) == {frozenset({3, 4, 5}), frozenset({6, 7, 8}), frozenset(range(3, 9))}
+
+    def test_2_3_has_no_false_edge(self) -> None:
+        expected = {("A_1", "switch1"): 1.0, ("A_2", "switch1"): 1.0, ("B", "switch1"): 2.0, ("C", "switch1"): 3.0}
+        assert edges_of(infer_table("2_3_example")) == expected
+
+    @pytest.mark.parametrize("name", ["3_5_westmere_internode_us", "3_7_magny_intersocket_us"])
+    def test_one_switch(self, name: str) -> None:
+        topology = infer_table(name)
+        assert len(topology.switches) == 1
+        assert any("one switch" in text for text in topology.unknown)
+
+    def test_3_6_is_two_sockets(self) -> None:
+        topology = infer_table("3_6_westmere_intranode_us")
+        assert len(topology.switches) == 2
+        assert splits_of(topology) == {frozenset(range(6, 12))}
+
+    def test_3_8_has_the_second_die_apart(self) -> None:
+        assert frozenset(range(6, 12)) in splits_of(infer_table("3_8_magny_intrasocket_us"))
+
+
+class TestMadeUpTopologies:
+    @pytest.mark.parametrize("shape", SHAPES)
+    @pytest.mark.parametrize("hosts", [16, 64])
+    def test_without_errors_all_is_recovered(self, shape: str, hosts: int) -> None:
+        made = SHAPES[shape](hosts)
+        topology = infer(make_values(made.delays()), QUICK).topology
+        assert is_recovered(topology, made)
+        explained, measured = topology.explain_delays(), made.delays()
+        assert np.allclose(explained, measured, rtol=1e-3)
+
+    @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "torus"])
+    @pytest.mark.parametrize("noise", [0.05, 0.08])
+    def test_trees_are_recovered_from_noise(self, shape: str, noise: float) -> None:
+        for hosts, seeds in ((16, 5), (64, 2)):
+            made = SHAPES[shape](hosts)
+            found = [
+                is_recovered(infer(make_values(disturb(made.delays(), noise, seed)), QUICK).topology, made)
+                for seed in range(seeds)
+            ]
+            assert all(found)
+
+    def test_a_torus_is_recovered_from_noise_that_hides_single_links(self) -> None:
+        made = torus(4, 4)
+        topology = infer(make_values(disturb(made.delays(), 0.02, 1)), QUICK).topology
+        assert is_recovered(topology, made)
+        assert topology.overhead_seconds == pytest.approx(1e-6, rel=0.05)
+
+    def test_a_ring_of_switches(self) -> None:
+        graph = nx.cycle_graph(["a", "b", "c", "d"])
+        nx.set_edge_attributes(graph, 1.0, "us")
+        for host in range(12):
+            graph.add_edge("abcd"[host // 3], host, us=1.0)
+        made = Made(12, graph)
+        topology = infer(make_values(disturb(made.delays(), 0.03, 3)), QUICK).topology
+        assert len(topology.switches) == 4
+        assert len(topology.edge) == 16
+        between = topology.edge[topology.edge.min(axis=1) >= 12]
+        assert sorted(np.bincount(between.ravel())[12:]) == [2, 2, 2, 2]
+
+    def test_wrong_values_are_found_and_measuring_them_again_repairs_the_answer(self) -> None:
+        made = three_levels(64)
+        matrix = disturb(made.delays(), 0.05, 2, wrong=0.05)
+        wrong = np.abs(np.log((matrix + np.eye(64)) / (made.delays() + np.eye(64)))) > 0.5
+        for attempt in range(3):
+            choice = choose(matrix)
+            again = choice.doubtful | find_unconfirmed(choice.candidate, 64)
+            if attempt == 0:
+                assert np.count_nonzero(again & wrong) > 0.9 * np.count_nonzero(wrong)
+                assert np.count_nonzero(again) < 0.2 * again.size
+            matrix = np.where(again, disturb(made.delays(), 0.05, 100 + attempt, wrong=0.05), matrix)
+        assert is_recovered(infer(make_values(matrix), QUICK).topology, made)
+
+    def test_pairs_that_were_not_measured_are_no_obstacle(self) -> None:
+        made = line(16)
+        matrix = disturb(made.delays(), 0.03, 5)
+        hidden = np.triu(np.random.default_rng(1).random(matrix.shape) < 0.1, 1)
+        matrix[hidden | hidden.T] = np.nan
+        topology = infer(make_values(matrix), QUICK).topology
+        assert is_recovered(topology, made)
+        assert any("not measured" in note for note in topology.notes)
+
+
+class TestWhatIsSaidOfAnAnswer:
+    def test_support_is_high_where_delays_are_clear_and_low_where_they_are_not(self) -> None:
+        made = three_levels(16)
+        sure = infer(make_values(disturb(made.delays(), 0.02, 1)), Effort(replicates=30)).topology
+        assert (sure.support > 0.9).all()
+        unsure = infer(take_values(read_delays(TABLES / "bufe_table_3_8_magny_intrasocket_us.csv"))).topology
+        assert 0.2 < unsure.support.min() < 0.9
+
+    def test_noise_is_told(self) -> None:
+        topology = infer(make_values(disturb(star(64).delays(), 0.05, 1)), QUICK).topology
+        assert topology.noise == pytest.approx(0.05, rel=0.15)
+
+    def test_delays_without_structure_cannot_be_told_from_one_switch(self) -> None:
+        topology = infer(make_values(disturb(star(16).delays(), 0.4, 7)), QUICK).topology
+        assert len(topology.switches) == 1
+        assert any("deviate" in text for text in topology.unknown)
+        assert any("one switch" in text for text in topology.unknown)
+
+    @pytest.mark.parametrize("hosts", [1, 2])
+    def test_too_few_hosts(self, hosts: int) -> None:
+        inferred = infer(make_values(np.full((hosts, hosts), 1e-6) * (1 - np.eye(hosts))), QUICK)
+        assert len(inferred.topology.hosts) == hosts
+        assert inferred.topology.unknown
+        assert len(inferred.again) == 0
+
+    def test_three_hosts(self) -> None:
+        matrix = np.array([[0, 2, 3], [2, 0, 3], [3, 3, 0]]) * 1e-6
+        topology = infer(make_values(matrix), QUICK).topology
+        assert np.allclose(topology.explain_delays(), matrix)
+
+    def test_hosts_that_nothing_connects_are_left_out_and_named(self) -> None:
+        matrix = star(6).delays()
+        matrix[5, :5] = matrix[:5, 5] = np.nan
+        topology = infer(make_values(matrix), QUICK).topology
+        assert topology.hosts == ("n0", "n1", "n2", "n3", "n4")
+        assert any("n5" in note for note in topology.notes)
+
+    def test_thousands_of_hosts_and_a_wrong_value(self) -> None:
+        hosts, leaf = 2100, 30
+        level = np.where(np.arange(hosts)[:, None] // leaf == np.arange(hosts) // leaf, 2e-6, 4e-6).astype(np.float32)
+        level *= np.exp(0.05 * np.random.default_rng(1).standard_normal(level.shape, np.float32))
+        level = np.triu(level, 1)
+        level[3, 2000] = 1e-4
+        inferred = infer(make_values(level + level.T), QUICK)
+        assert len(inferred.topology.switches) == hosts // leaf + 1
+        assert np.bincount(inferred.topology.edge.ravel())[:hosts].tolist() == [1] * hosts
+        assert [3, 2000] in inferred.again.tolist()
+
+
+class TestValues:
+    def test_directions_are_joined_and_odd_ones_told(self) -> None:
+        matrix = star(8).delays().astype(np.float32)
+        matrix[0, 1] *= 3
+        matrix[2, 3] = np.nan
+        matrix[4, 5] = 0
+        values = take_values(Delays(tuple("abcdefgh"), np.array([8]), matrix[None]))
+        assert np.allclose(values.seconds, star(8).delays())
+        assert any("one way" in note for note in values.notes)
+        assert any("0, which" in note for note in values.notes)
+
+    def test_processes_of_a_host_are_one_leaf(self) -> None:
+        made = three_levels(16)
+        place = np.repeat(np.arange(16), 2)
+        matrix = made.delays()[np.ix_(place, place)].astype(np.float32)
+        matrix[matrix == 0] = 3e-7
+        matrix[1::2] *= 1.1
+        np.fill_diagonal(matrix, 0)
+        delays = Delays(tuple(f"h{host}" for host in place), np.array([8]), matrix[None])
+        values = take_values(delays)
+        assert values.hosts == tuple(f"h{host}" for host in range(16))
+        assert is_recovered(infer(values, QUICK).topology, made)
+
+    def test_one_host_alone_has_its_processes_as_leaves(self) -> None:
+        delays = Delays(("h",) * 8, np.array([8]), star(8).delays().astype(np.float32)[None])
+        assert infer(take_values(delays), QUICK).topology.hosts == tuple(f"h#{core}" for core in range(8))
+
+
+def test_pairs_to_measure_again_are_of_the_matrix_that_was_given() -> None:
+    matrix = np.full((9, 9), np.nan)
+    matrix[1:, 1:] = disturb(star(8).delays(), 0.02, 1)
+    matrix[2, 5] = matrix[5, 2] = 2e-6 * (1 + 10 * OUTLYING * 0.02)
+    inferred: Inferred = infer(make_values(matrix), QUICK)
+    assert [2, 5] in inferred.again.tolist()
+    assert len(inferred.again) < 4
+
+
+@pytest.mark.parametrize(("hosts", "slow", "us"), [(16, 3, 1.3), (16, 8, 1.3), (50, 8, 1.3), (64, 8, 1.6)])
+def test_some_slower_links_make_no_switch(hosts: int, slow: int, us: float) -> None:
+    made = star(hosts)
+    for host in range(slow):
+        made.graph.edges[host, "s"]["us"] = us
+    for seed in range(5):
+        topology = infer(make_values(disturb(made.delays(), 0.05, seed)), QUICK).topology
+        assert len(topology.switches) == 1
+        own = {int(edge[0]): seconds for edge, seconds in zip(topology.edge, topology.latency_seconds, strict=True)}
+        assert np.mean([own[host] for host in range(slow)]) == pytest.approx(us * 1e-6, rel=0.05)

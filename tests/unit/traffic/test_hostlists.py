@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Host lists of schedulers and launchers give each rank the host that they would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibprof.errors import IbprofError, InputError, UsageError
+from ibprof_converter.cli import layout
+from ibprof_converter.traffic.hostlists import deal_ranks, expand_hosts, read_host_list
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.rank_placement import place_by_rule
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
+
+HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
+
+
+@pytest.mark.parametrize(
+    ("expression", "hosts"),
+    [
+        ("node[01-04,7]", ["node01", "node02", "node03", "node04", "node7"]),
+        ("a,b[1-2],c", ["a", "b1", "b2", "c"]),
+        ("r[1-2]n[09-10]-ib", ["r1n09-ib", "r1n10-ib", "r2n09-ib", "r2n10-ib"]),
+        ("login1", ["login1"]),
+        (" n[8-11] ", ["n8", "n9", "n10", "n11"]),
+    ],
+)
+def test_slurm_expressions(expression: str, hosts: list[str]) -> None:
+    assert expand_hosts(expression) == hosts
+
+
+@pytest.mark.parametrize(
+    "expression", ["", "n[1-", "n[4-1]", "n[x]", "n]", "n[]", ",", "n[0-9999999]", "n[1-99999][1-99999]"]
+)
+def test_what_is_no_expression_is_refused(expression: str) -> None:
+    with pytest.raises(UsageError):
+        expand_hosts(expression)
+
+
+@given(st.text(alphabet="n[]-,019 x", max_size=20))
+def test_any_expression_is_expanded_or_refused(expression: str) -> None:
+    try:
+        hosts = expand_hosts(expression)
+    except UsageError:
+        return
+    assert hosts
+    assert all(host and not set(host) & set("[]") for host in hosts)
+
+
+def test_ranks_are_dealt_out_in_blocks() -> None:
+    assert deal_ranks("n[1-3]", 2) == ["n1", "n2"]
+    assert deal_ranks("n[1-3]", 7) == ["n1"] * 3 + ["n2"] * 2 + ["n3"] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "hosts"),
+    [
+        ("node01\nnode01\nnode02\n", 3, ["node01", "node01", "node02"]),  # $PBS_NODEFILE
+        ("# mine\nnode01 slots=2 max_slots=4\n\nnode02\n", 3, ["node01", "node01", "node02"]),
+        ("node01:2\nnode02:2\n", 3, ["node01", "node01", "node02"]),  # hydra's -f
+        ("user@node01 slots=1\nnode02.example.org slots = 1\n", 2, ["node01", "node02.example.org"]),
+        ("rank 1=b slot=0:0-1\nrank 0=a slots=1\n", 2, ["a", "b"]),
+        ("rank 0=a slot=0\nrank 1=b slot=1\nrank 2=c slot=1\n", 2, ["a", "b"]),
+        ("node[01-02],login\n", 3, ["node01", "node02", "login"]),
+        ("node[01-02]\nnode[07]\n", 3, ["node01", "node02", "node07"]),
+    ],
+)
+def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
+    path = tmp_path / "hosts"
+    path.write_text(text)
+    assert read_host_list(path, ranks) == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node01\nnode 02 x\n", r"hosts:2: expected a host, perhaps with slots"),
+        ("node01\n", r"hosts: expected places for 2 ranks, found 1"),
+        ("rank 0=a slot=0\nrank 0=b slot=0\n", r"hosts:2: expected each rank once"),
+        ("rank 0=a slot=0\n", r"found none for rank 1"),
+        ("rank 1=a slot=0\n", r"found none for rank 0"),
+        ("rank 0=+n0 slot=0\n", r"hosts:1: expected the name of a host"),
+        ("rank 0=a slot=0\nnode01\n", r"hosts:2: expected rank N=host"),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "hosts"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_host_list(path, 2)
+
+
+def test_ranks_are_placed_by_a_list_and_by_a_file(tmp_path: Path) -> None:
+    fabrics = [load_sample("testbed44", IBDIAGNET).fabric]
+    by_list = place_by_rule("slurm:host[03,01,40]", HOSTS, fabrics, 3)
+    assert [HOSTS.name[host] for host in by_list.host] == ["host03", "host01", "host40"]
+    for name, text in (
+        ("nodefile", "host03.cluster.example\nhost01\nhost40\n"),
+        ("rankfile", "rank 0=HOST03 slot=0\nrank 1=host01 slot=0\nrank 2=host40 slot=0\n"),
+        ("csv", "rank,host\n2,host40\n0,host03\n1,host01\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        placement = place_by_rule(str(tmp_path / name), HOSTS, fabrics, 3)
+        assert np.array_equal(placement.lid, by_list.lid)
+
+
+@pytest.mark.parametrize("text", ["nowhere\nhost01\n", "rank 0=nowhere slot=0\nrank 1=host01 slot=0\n"])
+def test_hosts_that_are_not_there_are_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "f").write_text(text)
+    fabrics = [load_sample("testbed44", IBDIAGNET).fabric]
+    for rule in (str(tmp_path / "f"), "slurm:nowhere,host01"):
+        with pytest.raises(IbprofError, match="nowhere"):
+            place_by_rule(rule, HOSTS, fabrics, 2)
+
+
+def test_a_rule_finds_the_host_in_odd_descriptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`HCA-1 of host07` says who it is in the last word."""
+    for name in (IBDIAGNET, "ibdiagnet.fdbs"):
+        text = find_sample("testbed44", name).read_text()
+        (tmp_path / name).write_text(text.replace(" HCA-1}", "_hca_of_nobody}").replace("{host", "{HCA-1 of host"))
+    (tmp_path / "m.csv").write_text("src,dst,bytes,messages\n0,1,7,1\n")
+    (tmp_path / "h").write_text("host07\nhost41\n")
+    arguments = [str(tmp_path / IBDIAGNET), str(tmp_path / "m.csv"), "--placement", str(tmp_path / "h"), "--used"]
+    assert layout.main(arguments) == 3
+    assert "'host07'" in capsys.readouterr().err
+    assert layout.main([*arguments, "--host-names", r"of (host\d+)"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1 + 3
+    with pytest.raises(SystemExit, match="2"):
+        layout.main([*arguments, "--host-names", "("])

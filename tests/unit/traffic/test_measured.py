@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured rails on a fabric: each byte on the rail that carried it, none lost, and a model is said to be one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from ibprof.profile.profile_data import Host, Opcode, PortPair, Profile
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
+from ibprof_converter.traffic.placed_traffic import place_traffic
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.profiles import (
+    Count,
+    Posted,
+    make_host,
+    make_pair,
+    make_port,
+    make_profile,
+    make_rank,
+    make_transfers,
+)
+
+
+@cache
+def rails() -> tuple[Subnet, ...]:
+    return tuple(load_sample(sample, IBDIAGNET) for sample in ("dualrail/rail1", "dualrail/rail2"))
+
+
+@cache
+def adapters(rail: int) -> list[tuple[int, int]]:
+    """(port GUID, LID) of the adapters of a rail, by name of the host."""
+    fabric = rails()[rail].fabric
+    rows = [row for row, node in enumerate(fabric.port_node) if fabric.node_kind[node] == NodeKind.CA]
+    rows.sort(key=lambda row: fabric.node_name[fabric.port_node[row]])
+    return [(int(fabric.port_guid[row]), int(fabric.port_lid[row])) for row in rows]
+
+
+def make_hosts(count: int) -> list[Host]:
+    ports = [
+        [make_port(lid, guid, device=f"mlx5_{rail}") for rail in (0, 1) for guid, lid in [adapters(rail)[number]]]
+        for number in range(count)
+    ]
+    return [make_host(f"node{number}", *both) for number, both in enumerate(ports)]
+
+
+def between(hosts: list[Host], own: int, remote: int, rail: int) -> PortPair:
+    lids = [host.ports[rail].lid for host in (hosts[own], hosts[remote])]
+    return make_pair(own, lids[0], lids[1], f"mlx5_{rail}")
+
+
+HOSTS = make_hosts(3)
+PAIRS = (
+    between(HOSTS, 0, 1, 0),
+    between(HOSTS, 0, 1, 1),
+    between(HOSTS, 1, 0, 0),
+    between(HOSTS, 0, 0, 0),
+    make_pair(0, HOSTS[0].ports[0].lid, None, remote_gid="::1"),
+)
+
+
+def make_run(*posted: Posted, counts: tuple[Count, ...] = (Count(0, 1, 90), Count(0, 1, 10, operation=1))) -> Profile:
+    ranks = [make_rank(rank, rank) for rank in range(3)]
+    run = make_profile(counts, ranks, HOSTS, operations=("SEND", "BCAST"), regions=("main", "x"))
+    return replace(run, pairs=PAIRS, transfers=make_transfers(posted))
+
+
+def place(run: Profile, policy: str | None = None, rule: str | None = None) -> Traffic:
+    fabrics = [subnet.fabric for subnet in rails()]
+    return place_traffic(profile_traffic(run), find_hosts(fabrics), fabrics, rule, policy)
+
+
+def flows(traffic: Traffic) -> list[tuple[int, ...]]:
+    columns = (
+        *(traffic.rail, traffic.source_lid, traffic.destination_lid),
+        *(traffic.source_rank, traffic.destination_rank, traffic.operation, traffic.bytes),
+    )
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_bytes_take_the_rail_that_carried_them_and_are_shared_out_by_operation() -> None:
+    traffic = place(make_run(Posted(0, 0, 200), Posted(1, 2, 1001, opcode=Opcode.READ), Posted(0, 1, 30)))
+    first, second = ([host.ports[rail].lid for host in HOSTS[:2]] for rail in (0, 1))
+    assert flows(traffic) == [
+        (0, *first, 0, 1, 0, 180),
+        (0, *first, 0, 1, 0, 900),
+        (0, *first, 0, 1, 1, 20),
+        (0, *first, 0, 1, 1, 101),
+        (1, *second, 0, 1, 0, 27),
+        (1, *second, 0, 1, 1, 3),
+    ]
+    assert traffic.rail_source == MEASURED
+
+
+def test_every_byte_is_on_a_link_or_has_a_reason() -> None:
+    posted = [Posted(0, pair, 1000 + pair, region=region) for pair in range(len(PAIRS)) for region in (0, 1)]
+    traffic = place(make_run(*posted))
+    assert traffic.on_host_bytes == 2 * 1003
+    assert traffic.unplaced == {UNKNOWN_PORT: 2 * 1004}
+    loads = load_links(traffic, rails())
+    assert loads.bytes_total == sum(each.bytes for each in posted)
+    assert loads.bytes_routed == 2 * (1000 + 1001 + 1002)
+
+
+def test_what_no_message_explains_belongs_to_nobody() -> None:
+    traffic = place(make_run(Posted(0, 0, 200, region=1)))
+    ((*_, source, destination, operation, amount),) = flows(traffic)
+    assert (source, destination, traffic.operations[operation], amount) == (NO_RANK, NO_RANK, "UNATTRIBUTED", 200)
+
+
+def test_a_remote_host_that_was_not_recorded_is_known_by_its_lid() -> None:
+    run = make_run(Posted(0, 0, 200), counts=())
+    run = replace(run, hosts=(run.hosts[0], make_host("node1"), run.hosts[2]))
+    ((rail, source, destination, *_),) = flows(place(run))
+    assert (rail, source, destination) == (0, PAIRS[0].lid, PAIRS[0].remote_lid)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"policy": "first"}, None),
+        ({"rule": "packed"}, None),
+        ({"unseen": 1}, "1 queue pair(s) post past verbs"),
+        ({"guid": "0x0000000000000001"}, "no port of the run is in the fabric"),
+        ({"bytes": 50}, "of 100 bytes between hosts only 50"),
+    ],
+)
+def test_else_rails_are_a_model(changes: dict[str, object], why: str | None) -> None:
+    run = make_run(Posted(0, 0, int(str(changes.get("bytes", 200)))))
+    run = replace(
+        run,
+        ranks=tuple(replace(rank, queue_pairs_unseen=changes.get("unseen", 0)) for rank in run.ranks[:1])
+        + run.ranks[1:],
+    )
+    if guid := changes.get("guid"):
+        ports = [tuple(replace(port, port_guid=str(guid)) for port in host.ports) for host in run.hosts]
+        run = replace(run, hosts=tuple(replace(host, ports=new) for host, new in zip(run.hosts, ports, strict=True)))
+    traffic = place(run, policy=changes.get("policy"), rule=changes.get("rule"))  # type: ignore[arg-type]
+    assert traffic.rail_source.startswith("modelled")
+    told = [note for note in traffic.notes if "though work requests were seen" in note]
+    assert (why in told[0]) if why else not told
+
+
+def test_the_report_says_what_is_measured_and_what_is_shared_out() -> None:
+    run = make_run(Posted(0, 0, 200))
+    demand = profile_traffic(run)
+    coverage = describe_coverage(demand, place(run), rails())
+    assert coverage.rails == MEASURED
+    assert any("shared out" in sentence for sentence in coverage.modelled)
+    assert not any("which rail" in sentence for sentence in coverage.modelled)
+    assert "queue pairs (verbs)" in coverage.origin
+
+
+@given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=9).filter(any))
+def test_parts_add_up_and_are_in_proportion(total: int, weights: list[int]) -> None:
+    parts = split_in_proportion(total, np.array(weights, np.uint64)).tolist()
+    assert sum(parts) == total
+    for part, weight in zip(parts, weights, strict=True):
+        assert abs(part - total * weight / sum(weights)) <= 1 + total * 1e-12
