@@ -23,7 +23,7 @@ import numpy as np
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.files.topology_json import read_topology
-from ibprof_converter.topology.throughput.throughput_measurement import Measurement
+from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
 
 LEAF, POD = 20, 500
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -66,7 +66,7 @@ def show(what: str, took: float, used: float, gigabytes: float | None = None) ->
 def plan_throughput(folder: Path, hosts: int) -> None:
     topology = read_topology(folder / "topology.json")
     begun, used = time.perf_counter(), time.process_time()
-    rounds = Measurement(topology, range(hosts), 1).rounds
+    rounds = ThroughputMeasurement(topology, range(hosts), 1).rounds
     show(f"throughput: its {rounds} rounds planned", time.perf_counter() - begun, time.process_time() - used)
 
 

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, place_vertices
+from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, position_vertices
 
 REFERENCE_EDGES = 200_000
 """The published descent is for what it ends with within minutes."""
@@ -86,7 +86,7 @@ def main() -> None:
         times = []
         for _ in range(3 if mode == "fast" else 1):
             began = time.process_time()
-            space = place_vertices(topology, mode, arguments.gamma)
+            space = position_vertices(topology, mode, arguments.gamma)
             times.append((space.seconds, time.process_time() - began))
         passed, used = (min(each) for each in zip(*times, strict=True))
         print(

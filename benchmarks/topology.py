@@ -25,9 +25,9 @@ import numpy as np
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
 from ibprof_converter.topology.infer.bufe import infer_bufe
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.model_choice import choose, find_unconfirmed
-from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.model_choice import choose_model, find_unconfirmed
+from ibprof_converter.topology.infer.pair_delays import PairDelays, take_pair_delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb
 
@@ -48,7 +48,7 @@ Infer = Callable[[Matrix], InferredTopology]
 
 def ours(matrix: Matrix) -> InferredTopology:
     names = tuple(str(host) for host in range(len(matrix)))
-    return infer(Values(names, matrix, "median", 0, ()), Effort(replicates=0)).topology
+    return infer(PairDelays(names, matrix, "median", 0, ()), InferenceEffort(replicates=0)).topology
 
 
 def bufe(matrix: Matrix) -> InferredTopology:
@@ -139,7 +139,7 @@ def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
                 at_once += judge(ours(matrix), made)[0]
                 measured = np.zeros(matrix.shape, bool)
                 for attempt in range(3):
-                    choice = choose(matrix)
+                    choice = choose_model(matrix)
                     again = choice.doubtful | find_unconfirmed(choice.candidate, hosts)
                     measured |= again
                     fresh = disturb(made.delays(), 0.05, 1000 + 10 * seed + attempt, wrong=0.05)
@@ -163,9 +163,9 @@ def show_time() -> None:
         best = np.inf, np.inf
         for _ in range(5 if hosts < 5000 else 2):
             began = time.perf_counter()
-            values = take_values(delays)
+            values = take_pair_delays(delays)
             taken = time.perf_counter()
-            topology = infer(values, Effort(replicates=0)).topology
+            topology = infer(values, InferenceEffort(replicates=0)).topology
             best = min(best, (time.perf_counter() - taken, taken - began))
         assert len(topology.switches) == -(-hosts // leaf) + hosts // pod + 1
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

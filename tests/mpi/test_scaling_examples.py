@@ -12,7 +12,7 @@ import pytest
 
 from ibprof.profile.profile_data import Profile
 from ibprof_converter.scaling.analytic_kernels import linpack, matrix_product, scalar_product
-from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, Measurement, measure
+from ibprof_converter.scaling.recorded_exchange import RANKS, WHOLE, RecordedExchange, sum_exchange
 from ibprof_converter.scaling.scaling_model import Cluster
 from ibprof_testing.mpi.matrices import load_complete
 from ibprof_testing.mpi.mpis import Mpi, find_mpi, run_mpi
@@ -31,7 +31,7 @@ BINOMIAL: dict[str, str | int] = {
 
 
 @pytest.fixture(scope="module")
-def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], Measurement]:
+def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int, int], RecordedExchange]:
     """Compile an example as its page says, record it on so many ranks."""
     mpi: Mpi = find_mpi("system")
     folder = tmp_path_factory.mktemp("scaling")
@@ -39,18 +39,18 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int,
         compiler = [mpi.program("mpicc"), "-O2", "-I", ROOT / "csrc" / "include"]
         subprocess.run([*compiler, EXAMPLES / f"{name}.c", "-o", folder / name, "-lm"], check=True)
 
-    def run(name: str, size: int, ranks: int) -> Measurement:
+    def run(name: str, size: int, ranks: int) -> RecordedExchange:
         recording = folder / f"{name}{ranks}.ibprof"
         shutil.rmtree(recording, ignore_errors=True)
         run_mpi(mpi, ranks, [folder / name, str(size)], recording=recording, mca=BINOMIAL)
         profile: Profile = load_complete(recording, ranks)
-        return measure(profile, size, RANKS)
+        return sum_exchange(profile, size, RANKS)
 
     return run
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5, 16])
-def test_scalar_product(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+def test_scalar_product(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
     """Measured (p - 1) w; the model's p w counts the root as well."""
     measured = run_example("scalar_product", 1000, ranks).bytes_in(WHOLE)
     assert measured == (ranks - 1) * 8
@@ -58,7 +58,7 @@ def test_scalar_product(run_example: Callable[[str, int, int], Measurement], ran
 
 
 @pytest.mark.parametrize("ranks", SQUARES)
-def test_cannon(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+def test_cannon(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
     """Measured exactly what the model counts."""
     run = run_example("cannon", 48, ranks)
     assert run.bytes_in("shift") == matrix_product(48, ANY).exact.exchange(ranks)
@@ -66,7 +66,7 @@ def test_cannon(run_example: Callable[[str, int, int], Measurement], ranks: int)
 
 
 @pytest.mark.parametrize("ranks", SQUARES)
-def test_lu(run_example: Callable[[str, int, int], Measurement], ranks: int) -> None:
+def test_lu(run_example: Callable[[str, int, int], RecordedExchange], ranks: int) -> None:
     """Measured exactly what this algorithm sends; Linpack's #x of the slides is within a factor of 2.5 of it."""
     size = 48
     measured = run_example("lu", size, ranks).bytes_in("factorise")

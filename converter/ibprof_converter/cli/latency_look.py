@@ -14,7 +14,7 @@ from ibprof_converter.cli.arguments import number_between, parse_share
 from ibprof_converter.cli.latency_text import MOST_SHOWN, print_document
 from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, find_features
 from ibprof_converter.latency.features.pair_clusters import BY, cluster_pairs, write_compressed
-from ibprof_converter.latency.features.slow_processes import LEAST_CHANGE, compare_delays, find_odd_processes
+from ibprof_converter.latency.features.slow_processes import LEAST_CHANGE, compare_delays, find_outlying_processes
 from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
 from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.files.pair_files import write_pairs
@@ -119,7 +119,7 @@ def _run_features(arguments: argparse.Namespace) -> None:
             arguments.output.mkdir(parents=True, exist_ok=True)
             compressed = write_compressed(arguments.output / "clusters.npz", delays, features, clusters)
             draw_all(arguments.output, delays, features, clusters)
-    document = describe_features(delays, features, clusters, compressed, find_odd_processes(delays))
+    document = describe_features(delays, features, clusters, compressed, find_outlying_processes(delays))
     if arguments.output and clusters is not None:
         import json  # noqa: PLC0415  (of this branch alone)
 

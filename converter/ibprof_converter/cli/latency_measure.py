@@ -12,12 +12,12 @@ from ibprof.errors import UsageError, quote_found
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.latency.files.pair_files import read_pairs
 from ibprof_converter.latency.measure.batch_samples import Sampling
-from ibprof_converter.latency.measure.measurement_plan import MODES, Noise, Plan
+from ibprof_converter.latency.measure.measurement_plan import MODES, BackgroundNoise, MeasurementPlan
 from ibprof_converter.latency.measure.message_lengths import parse_lengths
 from ibprof_converter.latency.measure.mpi_start import start_mpi
 from ibprof_converter.latency.measure.progress_meter import show_seconds
 from ibprof_converter.latency.measure.schedules import SCHEDULES, color_pairs
-from ibprof_converter.latency.measure.session import Chooser, Outcome, Session
+from ibprof_converter.latency.measure.session import Chooser, MeasurementOutcome, MeasurementSession
 
 EXAMPLES = """\
 examples:
@@ -75,14 +75,16 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
 
 def run_measure(arguments: argparse.Namespace) -> int:
     """Measure; the status is 128 + n where signal n ended it, with what was measured so far in the file."""
-    plan = Plan(
+    plan = MeasurementPlan(
         lengths=parse_lengths(arguments.lengths),
         mode=arguments.mode,
         schedule=arguments.schedule,
         sampling=Sampling(arguments.repetitions, arguments.batch_time),
         one_way=arguments.one_way,
         window=arguments.window,
-        noise=Noise(arguments.noise_processes, arguments.noise_messages, _noise_length(arguments.noise_length)),
+        noise=BackgroundNoise(
+            arguments.noise_processes, arguments.noise_messages, _noise_length(arguments.noise_length)
+        ),
         seed=arguments.seed,
         save_every_s=arguments.save_every,
         limit_s=arguments.max_time,
@@ -93,8 +95,8 @@ def run_measure(arguments: argparse.Namespace) -> int:
     return end_together(module, lambda: _measure(module, plan, arguments))
 
 
-def _measure(module: Any, plan: Plan, arguments: argparse.Namespace) -> int:
-    session = Session(module, plan, arguments.output)
+def _measure(module: Any, plan: MeasurementPlan, arguments: argparse.Namespace) -> int:
+    session = MeasurementSession(module, plan, arguments.output)
     plan.check(session.size)
     session.estimate()
     if arguments.dry_run:
@@ -104,12 +106,12 @@ def _measure(module: Any, plan: Plan, arguments: argparse.Namespace) -> int:
     return KILLED_BY + outcome.signal if outcome.signal else 0
 
 
-def _choose(path: Path, plan: Plan) -> Chooser:
+def _choose(path: Path, plan: MeasurementPlan) -> Chooser:
     """Give what chooses the pairs of a file."""
     return lambda delays: color_pairs(read_pairs(path, delays.labels), plan.schedule == "sequential")
 
 
-def conclude(session: Session, outcome: Outcome) -> None:
+def conclude(session: MeasurementSession, outcome: MeasurementOutcome) -> None:
     """Say what was measured, on the first process."""
     delays = outcome.delays
     if delays is None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ibprof.errors import UNEXPECTED, IbprofError
 from ibprof_converter.latency.measure.mpi_start import launched_rank
-from ibprof_converter.latency.measure.process_agreement import ElsewhereError
+from ibprof_converter.latency.measure.process_agreement import FirstProcessError
 
 KILLED_BY = 128
 """A status is this and the number of the signal that ended the command."""
@@ -52,7 +52,7 @@ def end_together(module: Any, work: Callable[[], int]) -> int:
         logging.disable()
     try:
         return work()
-    except ElsewhereError as error:
+    except FirstProcessError as error:
         return error.status
     except IbprofError as error:
         if module.COMM_WORLD.rank:  # all of them found the same

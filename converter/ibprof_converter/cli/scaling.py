@@ -19,7 +19,7 @@ from ibprof_converter.scaling import scaling_document as document
 from ibprof_converter.scaling import scaling_text as text
 from ibprof_converter.scaling.analytic_kernels import KERNELS, WORD
 from ibprof_converter.scaling.formula import parse_formula
-from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, choose_ends, measure
+from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, choose_ends, sum_exchange
 from ibprof_converter.scaling.scaling_model import Cluster, find_optimum, share_work
 from ibprof_converter.scaling.scaling_study import study_runs
 from ibprof_converter.scaling.top500 import UNITS, read_systems
@@ -91,7 +91,7 @@ def _run_fit(arguments: argparse.Namespace) -> None:
     data = parse_formula("--data", arguments.data)
     profiles = [(size, load_profile(path)) for size, path in arguments.runs]
     between = arguments.between or choose_ends([profile for _, profile in profiles])
-    runs = [measure(profile, size, between) for size, profile in profiles]
+    runs = [sum_exchange(profile, size, between) for size, profile in profiles]
     size = arguments.n or max(size for size, _ in profiles)
     processes = arguments.processes or _powers_of_two(4 * max(run.processes for run in runs))
     try:

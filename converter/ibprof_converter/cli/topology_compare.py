@@ -17,14 +17,18 @@ from ibprof.errors import THRESHOLD_CROSSED, UsageError
 from ibprof.text.quantities import printable
 from ibprof_converter.cli.arguments import parse_share
 from ibprof_converter.cli.topology_methods import add_method_arguments, apply_method, read_processes
-from ibprof_converter.latency.files.atomic_write import write_whole
-from ibprof_converter.outputs.compared_topology import describe_beside, write_dot, write_svg
+from ibprof_converter.latency.files.atomic_write import write_atomically
+from ibprof_converter.outputs.compared_topology import describe_comparison, write_dot, write_svg
 from ibprof_converter.outputs.slurm import compress
 from ibprof_converter.routing.rail_files import has_links
 from ibprof_converter.routing.synthetic.spec import is_generated
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.reference.differences import REGULAR
-from ibprof_converter.topology.reference.reference_comparison import Beside, as_inferred, put_beside
+from ibprof_converter.topology.reference.reference_comparison import (
+    ReferenceComparison,
+    compare_with_reference,
+    make_observable_topology,
+)
 from ibprof_converter.topology.reference.reference_topology import read_reference
 from ibprof_converter.topology.reference.slow_links import LEAST_DELAY, LEAST_SPEED
 
@@ -93,9 +97,9 @@ def _run(arguments: argparse.Namespace) -> int:
         timed = not np.isnan(found.latency_seconds).any()
         if not timed:
             found = replace(found, latency_seconds=np.full(len(found.edge), 1e-6))
-        beside = put_beside(found, reference, None, arguments.length or 0, *shares, timed)
+        beside = compare_with_reference(found, reference, None, arguments.length or 0, *shares, timed)
     elif is_generated(name) or Path(name).is_dir() or has_links(Path(name)):
-        beside = put_beside(as_inferred(read_reference(name)), reference, None, timed=False)
+        beside = compare_with_reference(make_observable_topology(read_reference(name)), reference, None, timed=False)
     else:
         delays = read_processes(name)
         length = int(delays.lengths[0]) if arguments.length is None else arguments.length
@@ -105,8 +109,8 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.bootstrap, arguments.length = 0, None
         inferred, values = apply_method(arguments, delays)
         statistic = values.statistic if values else "median"
-        beside = put_beside(inferred.topology, reference, delays, length, *shares, statistic=statistic)
-    document = describe_beside(beside)
+        beside = compare_with_reference(inferred.topology, reference, delays, length, *shares, statistic=statistic)
+    document = describe_comparison(beside)
     for path in arguments.output:
         _write(path, beside, document)
     if arguments.json:
@@ -117,16 +121,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return THRESHOLD_CROSSED if arguments.fail and beside.differences else 0
 
 
-def _write(path: Path, beside: Beside, document: dict[str, Any]) -> None:
+def _write(path: Path, beside: ReferenceComparison, document: dict[str, Any]) -> None:
     text = StringIO()
     if path.suffix == ".json":
         print(json.dumps(document, indent=1), file=text)
     else:
         {".dot": write_dot, ".svg": write_svg}[path.suffix](text, beside)
-    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
 
-def _describe(beside: Beside) -> Iterator[str]:
+def _describe(beside: ReferenceComparison) -> Iterator[str]:
     comparison, reference = beside.comparison, beside.reference
     alike = f"; {100 * comparison.similarity:.1f} % alike" if comparison.kind == REGULAR else ""
     yield f"{len(comparison.hosts)} hosts compared with {reference.origin}, {comparison.kind}{alike}"
@@ -135,12 +139,12 @@ def _describe(beside: Beside) -> Iterator[str]:
         yield f"not in the reference: {_some(comparison.not_in_reference)}"
     for each in comparison.misplaced[:_MOST_SHOWN]:
         yield (
-            f"wrong cable: {each.host} is measured with {_some(each.found_beside)} of {each.found_switch}; the "
-            f"reference has it on {each.switch} with {_some(each.beside) or 'no other host'}"
+            f"wrong cable: {each.host} is measured with {_some(each.found_peers)} of {each.found_switch}; the "
+            f"reference has it on {each.switch} with {_some(each.peers) or 'no other host'}"
         )
-    for part in comparison.apart[:_MOST_SHOWN]:
+    for part in comparison.separated[:_MOST_SHOWN]:
         yield f"apart: {_some(part.hosts)}, on {part.switch} by the reference, farther than {_some(part.others)} there"
-    for moved in comparison.rehung[:_MOST_SHOWN]:
+    for moved in comparison.recabled[:_MOST_SHOWN]:
         yield (
             f"wrong cable: {moved.switch} with {_some(moved.hosts)} is measured nearest to {_some(moved.found_near)}; "
             f"by the reference it is to {_some(moved.near)}"
@@ -156,7 +160,7 @@ def _describe(beside: Beside) -> Iterator[str]:
     for link in beside.slow[:_MOST_SHOWN]:
         a, b = (reference.names[end] for end in reference.link[link.link].tolist())
         yield f"slow: {a} to {b}: {link.why}"
-    lists = (comparison.misplaced, comparison.apart, comparison.missing, comparison.extra, beside.slow)
+    lists = (comparison.misplaced, comparison.separated, comparison.missing, comparison.extra, beside.slow)
     if any(len(each) > _MOST_SHOWN for each in lists):
         yield "and more: --json has all"
     if comparison.not_measured:

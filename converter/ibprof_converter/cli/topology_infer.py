@@ -20,7 +20,7 @@ from ibprof.text.quantities import printable
 from ibprof_converter.cli.topology_methods import add_bufe_epsilon, add_method_arguments, apply_method, read_processes
 from ibprof_converter.cli.topology_view import add_position_arguments, find_space, write_page_of, write_positions
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.pair_files import HEADER
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
@@ -28,12 +28,12 @@ from ibprof_converter.outputs.lst import write_fdbs, write_lst
 from ibprof_converter.outputs.rows import link_rows
 from ibprof_converter.outputs.slurm import compress, write_topology
 from ibprof_converter.topology.infer.bufe import infer_bufe
-from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
-from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays, take_pair_delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.model.joined_models import join_models
 from ibprof_converter.topology.model.synthetic_fabric import make_fabric
-from ibprof_converter.topology.space.vertex_positions import Space
+from ibprof_converter.topology.space.vertex_positions import VertexPositions
 from ibprof_converter.traffic.hosts import NO_HOST, find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import ALL
@@ -133,11 +133,11 @@ def _join(arguments: argparse.Namespace) -> None:
     check_outputs(arguments)
     models = []
     for name in (arguments.outer, arguments.inner):
-        values = take_values(read_processes(name))
+        values = take_pair_delays(read_processes(name))
         if arguments.method == "bufe":
             models.append(infer_bufe(values.seconds, values.hosts, arguments.epsilon))
         else:
-            models.append(infer(values, Effort(replicates=0)).topology)
+            models.append(infer(values, InferenceEffort(replicates=0)).topology)
     for given in (arguments.external, arguments.core):
         if given is not None and given not in models[1].hosts:
             raise UsageError(f"{arguments.inner} has no core {given!r}, but {', '.join(models[1].hosts[:10])}")
@@ -173,7 +173,7 @@ def _gbps(speed: str | None) -> float:
 def _write_text(path: Path, write: Callable[[TextIO], None]) -> None:
     text = StringIO()
     write(text)
-    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def _write_fabric(path: Path, topology: InferredTopology, remark: str, gbps: float) -> None:
@@ -209,7 +209,7 @@ _WRITERS: dict[str, Callable[[Path, InferredTopology, str, float], None]] = {
 }
 
 
-_IN_SPACE: dict[str, Callable[[Path, InferredTopology, str, Space], None]] = {
+_IN_SPACE: dict[str, Callable[[Path, InferredTopology, str, VertexPositions], None]] = {
     ".html": write_page_of,
     ".csv": lambda path, topology, _remark, space: write_positions(path, topology, space),
 }
@@ -225,17 +225,17 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             raise UsageError(f"-o {path}: this is also an input")
 
 
-def _write_again(path: Path, values: Values | None, inferred: Inferred) -> None:
+def _write_again(path: Path, values: PairDelays | None, inferred: Inference) -> None:
     """Write the pairs to measure again, both ways; a host's name stands for all of its processes."""
     pairs = [(values.hosts[a], values.hosts[b]) for a, b in inferred.again.tolist()] if values else []
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADER)
     writer.writerows(pair for a, b in pairs for pair in ((a, b), (b, a)))
-    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
 
-def _show(file: TextIO, topology: InferredTopology, values: Values | None, again: int) -> None:
+def _show(file: TextIO, topology: InferredTopology, values: PairDelays | None, again: int) -> None:
     """Say what was found."""
     measured = f", {values.statistic.replace('_', ' ')} for {values.length} bytes" if values else ""
     noise = "" if isnan(topology.noise) else f"; delays deviate by {topology.noise:.1%} from it"

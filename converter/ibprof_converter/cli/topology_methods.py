@@ -15,9 +15,9 @@ from ibprof_converter.latency.files.delay_files import read_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.infer.bannikov_salnikov import infer_bannikov_salnikov
 from ibprof_converter.topology.infer.bufe import infer_bufe
-from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
+from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
 from ibprof_converter.topology.infer.model_choice import MODELS
-from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.infer.pair_delays import PairDelays, take_pair_delays
 
 METHODS = ("auto", *MODELS, "bufe", "bannikov-salnikov")
 _ALIASES = {"bannikov": "bannikov-salnikov"}
@@ -70,7 +70,7 @@ def read_processes(name: str) -> Delays:
     return delays
 
 
-def apply_method(arguments: argparse.Namespace, delays: Delays) -> tuple[Inferred, Values | None]:
+def apply_method(arguments: argparse.Namespace, delays: Delays) -> tuple[Inference, PairDelays | None]:
     """Infer as the arguments say; the values are those of pairs of hosts, where the method takes such.
 
     Raises:
@@ -85,13 +85,13 @@ def apply_method(arguments: argparse.Namespace, delays: Delays) -> tuple[Inferre
                 raise UsageError(f"--length: {arguments.length} bytes were not measured")
             rows = slice(int(place[0]), int(place[0]) + 1)
         found = infer_bannikov_salnikov(delays.median[rows], delays.labels, arguments.epsilon_s, arguments.epsilon_d)
-        return Inferred(found, nothing), None
-    values = take_values(delays, arguments.length, arguments.statistic)
+        return Inference(found, nothing), None
+    values = take_pair_delays(delays, arguments.length, arguments.statistic)
     if arguments.method == "bufe":
         found = infer_bufe(values.seconds, values.hosts, arguments.epsilon, arguments.clique_seconds)
-        return Inferred(found, nothing), values
+        return Inference(found, nothing), values
     models = MODELS if arguments.method == "auto" else (arguments.method,)
-    return infer(values, Effort(models, arguments.bootstrap, arguments.seconds, arguments.seed)), values
+    return infer(values, InferenceEffort(models, arguments.bootstrap, arguments.seconds, arguments.seed)), values
 
 
 def _tolerance(text: str) -> float:

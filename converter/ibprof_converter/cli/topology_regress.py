@@ -21,24 +21,24 @@ from ibprof.text.quantities import printable
 from ibprof_converter.cli.arguments import number_between, parse_length
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
 from ibprof_converter.cli.topology_methods import read_processes
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.outputs.inferred_graph import describe_topology
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
-from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.infer.pair_delays import take_pair_delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.reference.host_matching import match_hosts
 from ibprof_converter.topology.reference.link_regression import (
     CORRECTIONS,
     MINIMUM,
     NONE,
-    Regression,
+    LinkRegression,
     correct_for_size,
     keep_unique,
     regress,
 )
-from ibprof_converter.topology.reference.link_times import join_processes
+from ibprof_converter.topology.reference.link_times import average_processes
 from ibprof_converter.topology.reference.reference_comparison import choose_pairs
-from ibprof_converter.topology.reference.reference_paths import find_ways
+from ibprof_converter.topology.reference.reference_paths import find_reference_paths
 from ibprof_converter.topology.reference.reference_topology import Reference, read_reference, take_topology
 
 _SHOWN = 40
@@ -105,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> None:
     for path in tables:
         text = StringIO()
         _write_table(text, reference, found, gbps)
-        write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+        write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
     document: dict[str, Any] = {
         "r_squared": None if isnan(found.r_squared) else round(found.r_squared, 9),
         "ways": found.ways,
@@ -125,15 +125,15 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _regress(
     arguments: argparse.Namespace, reference: Reference, gbps: npt.NDArray[np.float64], overhead: float
-) -> Regression:
+) -> LinkRegression:
     delays = read_processes(arguments.delays)
-    values = take_values(delays, arguments.length, "median")
+    values = take_pair_delays(delays, arguments.length, "median")
     matched = match_hosts(values.hosts, reference)
-    matrix = join_processes(values.seconds, matched.of_inferred)
+    matrix = average_processes(values.seconds, matched.of_inferred)
     pair = choose_pairs(matrix)
     pair = pair[pair[:, 0] < pair[:, 1]]
     source, destination = matched.vertex[pair].T
-    ways = find_ways(reference, source, destination)
+    ways = find_reference_paths(reference, source, destination)
     if arguments.paths == "unique":
         ways = keep_unique(reference, ways, source, arguments.epsilon)
     how = arguments.correct or (MINIMUM if (gbps > 0).any() else NONE)
@@ -141,7 +141,7 @@ def _regress(
     return regress(ways, seconds, len(reference.link), how)
 
 
-def _with_latencies(topology: InferredTopology, reference: Reference, found: Regression) -> InferredTopology:
+def _with_latencies(topology: InferredTopology, reference: Reference, found: LinkRegression) -> InferredTopology:
     """Put latencies into a topology; those that are not told stay what they were."""
     new = {tuple(ends): seconds for ends, seconds in zip(reference.link.tolist(), found.latency_seconds, strict=True)}
     seconds = np.array([new[min(a, b), max(a, b)] for a, b in topology.edge.tolist()])
@@ -157,7 +157,7 @@ def _with_latencies(topology: InferredTopology, reference: Reference, found: Reg
 
 
 def _describe_link(
-    reference: Reference, found: Regression, gbps: npt.NDArray[np.float64], link: int
+    reference: Reference, found: LinkRegression, gbps: npt.NDArray[np.float64], link: int
 ) -> dict[str, str | int | float | None]:
     a, b = reference.link[link].tolist()
     row: dict[str, str | int | float | None] = {"a": reference.names[a], "b": reference.names[b]}
@@ -172,14 +172,14 @@ def _describe_link(
     }
 
 
-def _write_table(file: StringIO, reference: Reference, found: Regression, gbps: npt.NDArray[np.float64]) -> None:
+def _write_table(file: StringIO, reference: Reference, found: LinkRegression, gbps: npt.NDArray[np.float64]) -> None:
     rows = [_describe_link(reference, found, gbps, link) for link in range(len(reference.link))]
     writer = csv.DictWriter(file, list(rows[0]) if rows else ["a", "b", "gbps", "latency_us"], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
 
 
-def _show(reference: Reference, found: Regression) -> None:
+def _show(reference: Reference, found: LinkRegression) -> None:
     quality = f"R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"
     print(f"{len(reference.link)} links, {found.ways} ways, {quality}")
     for (a, b), seconds in zip(reference.link[:_SHOWN].tolist(), found.latency_seconds, strict=False):

@@ -17,18 +17,18 @@ from ibprof_converter.cli.latency_measure import conclude, parse_budget
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.latency.files.delay_files import read_delays
 from ibprof_converter.latency.measure.batch_samples import Sampling
-from ibprof_converter.latency.measure.measurement_plan import Noise, Plan
+from ibprof_converter.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
 from ibprof_converter.latency.measure.mpi_start import start_mpi
 from ibprof_converter.latency.measure.process_agreement import on_first
 from ibprof_converter.latency.measure.schedules import Round
-from ibprof_converter.latency.measure.session import Session
+from ibprof_converter.latency.measure.session import MeasurementSession
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.files.topology_json import read_topology
-from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.throughput.representatives import (
     choose_representatives,
-    find_doubtful_pairs,
+    find_unexplained_pairs,
     schedule_pairs,
 )
 
@@ -76,18 +76,18 @@ def _measure(module: Any, arguments: argparse.Namespace) -> int:
     topology: InferredTopology = comm.bcast(on_first(comm, lambda: read_topology(arguments.topology)))
     known: tuple[Any, dict[str, Any]] = comm.bcast(on_first(comm, lambda: _look(arguments.delays)))
     lengths, attributes = known
-    plan = Plan(
+    plan = MeasurementPlan(
         lengths=lengths,
         mode=str(attributes.get("mode", "one_to_one")),
         schedule=str(attributes.get("schedule", "rounds")),
         one_way=bool(attributes.get("one_way", 0)),
         window=int(attributes.get("window", 64)),
-        noise=Noise(
+        noise=BackgroundNoise(
             *(int(attributes.get(name, 0)) for name in ("num_noise_proc", "num_noise_mes", "noise_mes_length"))
         ),
         sampling=Sampling(arguments.repetitions, float(attributes.get("batch_s", 1e-3))),
     )
-    session = Session(module, plan, arguments.delays)
+    session = MeasurementSession(module, plan, arguments.delays)
 
     def choose(delays: Delays) -> Sequence[Round]:
         return _choose(topology, delays, arguments, session)
@@ -103,7 +103,7 @@ def _look(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _choose(
-    topology: InferredTopology, delays: Delays, arguments: argparse.Namespace, session: Session
+    topology: InferredTopology, delays: Delays, arguments: argparse.Namespace, session: MeasurementSession
 ) -> Sequence[Round]:
     """Choose pairs of the topology's hosts and give them as rounds of processes."""
     first: dict[str, int] = {}
@@ -117,8 +117,8 @@ def _choose(
             f"{printable(', '.join(missing[:5]))}"
         )
     process_of = np.array([first[host] for host in topology.hosts], np.int64)
-    routes = Routes(topology)
-    doubtful = find_doubtful_pairs(topology, delays.matrix()[np.ix_(process_of, process_of)].astype(np.float64))
+    routes = InferredRoutes(topology)
+    doubtful = find_unexplained_pairs(topology, delays.matrix()[np.ix_(process_of, process_of)].astype(np.float64))
     wanted = list(dict.fromkeys([*doubtful, *choose_representatives(routes, arguments.each)]))
     chosen = wanted[: _count_pairs(arguments.budget, len(topology.hosts), session.plan)]
     session.say(
@@ -129,7 +129,7 @@ def _choose(
     return [process_of[np.array(pairs, np.int64)].astype(np.int32) for pairs in rounds]
 
 
-def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: Plan) -> int:
+def _count_pairs(budget: tuple[float, float | None], hosts: int, plan: MeasurementPlan) -> int:
     share, seconds = budget
     if seconds is None:
         return math.ceil(share * hosts * (hosts - 1) / 2)

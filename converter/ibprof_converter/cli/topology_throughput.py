@@ -17,16 +17,16 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof.text.quantities import printable
 from ibprof_converter.cli.ranks import KILLED_BY, end_together
 from ibprof_converter.cli.topology_infer import add_outputs, check_outputs, write_outputs
-from ibprof_converter.latency.measure.concurrent_streams import Flows, Streaming
+from ibprof_converter.latency.measure.concurrent_streams import ConcurrentStreams, StreamSettings
 from ibprof_converter.latency.measure.message_lengths import parse_lengths
 from ibprof_converter.latency.measure.mpi_start import start_mpi
-from ibprof_converter.latency.measure.process_agreement import Beat, on_first
-from ibprof_converter.latency.measure.progress_meter import Meter, show_seconds
+from ibprof_converter.latency.measure.process_agreement import RoundBarrier, on_first
+from ibprof_converter.latency.measure.progress_meter import ProgressMeter, show_seconds
 from ibprof_converter.latency.model.delays import name_processes
 from ibprof_converter.outputs.inferred_graph import describe_topology
 from ibprof_converter.topology.files.topology_json import read_topology
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
-from ibprof_converter.topology.throughput.throughput_measurement import Measurement, follow
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement, follow_measurement
 
 _EXAMPLES = """\
 examples:
@@ -66,17 +66,17 @@ def _run(arguments: argparse.Namespace) -> int:
     lengths = parse_lengths(arguments.length)
     if len(lengths) != 1 or not lengths[0]:
         raise UsageError(f"--length: expected one length above 0, found {arguments.length!r}")
-    streaming = Streaming(int(lengths[0]), arguments.window, arguments.seconds)
+    streaming = StreamSettings(int(lengths[0]), arguments.window, arguments.seconds)
     module = start_mpi()
     return end_together(module, lambda: _measure(module, arguments, streaming))
 
 
-def _measure(module: Any, arguments: argparse.Namespace, streaming: Streaming) -> int:
+def _measure(module: Any, arguments: argparse.Namespace, streaming: StreamSettings) -> int:
     comm = module.COMM_WORLD.Dup()
     processors = comm.allgather(module.Get_processor_name())
     planned = on_first(comm, lambda: _plan(arguments, processors))
-    beat = Beat(comm)
-    meter = Meter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
+    barrier = RoundBarrier(comm)
+    meter = ProgressMeter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
     rounds = planned[1].rounds if planned else 0
     if planned:
         each = 2 * arguments.repetitions * 1.5 * streaming.seconds
@@ -85,26 +85,26 @@ def _measure(module: Any, arguments: argparse.Namespace, streaming: Streaming) -
         )
     if arguments.dry_run:
         return 0
-    flows = Flows(comm, beat, streaming)
-    with beat:
+    flows = ConcurrentStreams(comm, barrier, streaming)
+    with barrier:
         if planned:
             topology, measurement = planned
             meter.start("measuring", rounds)
             topology = replace(topology, throughput=measurement.run(flows, lambda: meter.advance(1)))
             meter.stop()
         else:
-            follow(flows)
+            follow_measurement(flows)
     on_first(comm, lambda: _write(arguments, topology))
-    number: int = comm.allreduce(beat.signal, module.MAX)
+    number: int = comm.allreduce(barrier.signal, module.MAX)
     return KILLED_BY + number if number else 0
 
 
-def _plan(arguments: argparse.Namespace, processors: Sequence[str]) -> tuple[InferredTopology, Measurement]:
+def _plan(arguments: argparse.Namespace, processors: Sequence[str]) -> tuple[InferredTopology, ThroughputMeasurement]:
     topology = read_topology(arguments.topology)
     if topology.directed:
         raise UsageError(f"{arguments.topology}: arcs that lead one way tell no route; infer by another method")
     ranks = find_ranks(topology.hosts, processors, str(arguments.topology))
-    return topology, Measurement(topology, ranks, arguments.repetitions, arguments.pairs)
+    return topology, ThroughputMeasurement(topology, ranks, arguments.repetitions, arguments.pairs)
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
@@ -139,7 +139,7 @@ def _write(arguments: argparse.Namespace, topology: InferredTopology) -> None:
         _show(sys.stdout, topology, topology.throughput)
 
 
-def _show(file: TextIO, topology: InferredTopology, found: Throughput) -> None:
+def _show(file: TextIO, topology: InferredTopology, found: LinkThroughput) -> None:
     """Print links, the slowest first, and switches."""
     for edge in np.argsort(found.edge_gbps, kind="stable").tolist():
         one, other = (topology.names[end] for end in topology.edge[edge])

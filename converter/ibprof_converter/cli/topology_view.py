@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.delay_files import read_delays
 from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.infer.inference import infer
-from ibprof_converter.topology.infer.pair_delays import take_values
-from ibprof_converter.topology.model.host_attachment import NO_EDGE, place_hosts
+from ibprof_converter.topology.infer.pair_delays import take_pair_delays
+from ibprof_converter.topology.model.host_attachment import NO_EDGE, attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, Space, place_vertices
+from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
 
 _EXAMPLES = """\
 examples:
@@ -68,18 +68,18 @@ def _view(arguments: argparse.Namespace) -> None:
         delays = read_delays(arguments.topology)
         if not delays.processes:
             raise InputError(arguments.topology, None, "delays between hosts", "no host")
-        topology = infer(take_values(delays)).topology
+        topology = infer(take_pair_delays(delays)).topology
     write_page_of(arguments.output, topology, arguments.topology, find_space(topology, arguments))
 
 
-def find_space(topology: InferredTopology, arguments: argparse.Namespace) -> Space:
+def find_space(topology: InferredTopology, arguments: argparse.Namespace) -> VertexPositions:
     """Give positions as the arguments of `add_position_arguments` want them; says on stderr how good they are."""
-    space = place_vertices(topology, arguments.positions, arguments.gamma)
+    space = position_vertices(topology, arguments.positions, arguments.gamma)
     print(f"{space.describe()}; {space.seconds:.2g} s", file=sys.stderr)
     return space
 
 
-def write_page_of(path: Path, topology: InferredTopology, title: str, space: Space) -> None:
+def write_page_of(path: Path, topology: InferredTopology, title: str, space: VertexPositions) -> None:
     """Write the web view of a topology.
 
     Raises:
@@ -88,10 +88,10 @@ def write_page_of(path: Path, topology: InferredTopology, title: str, space: Spa
     from ibprof_converter.viewer.html_page import render_page  # noqa: PLC0415
     from ibprof_converter.viewer.topology_document import encode_topology  # noqa: PLC0415
 
-    write_whole(path, render_page(encode_topology(title, topology, space)).encode())
+    write_atomically(path, render_page(encode_topology(title, topology, space)).encode())
 
 
-def write_positions(path: Path, topology: InferredTopology, space: Space) -> None:
+def write_positions(path: Path, topology: InferredTopology, space: VertexPositions) -> None:
     """Write positions as what `ibprof-view --node-data` takes, by the nodes of the fabric that is made of a topology.
 
     A host with a switch of its own leaves its place to that; the view puts it beside.
@@ -99,17 +99,19 @@ def write_positions(path: Path, topology: InferredTopology, space: Space) -> Non
     Raises:
         OSError: the file cannot be written.
     """
-    places = place_hosts(topology)
+    attachment = attach_hosts(topology)
     hosts, switches = len(topology.hosts), len(topology.switches)
-    rows = list(zip(places.switch_name[:switches], space.place[hosts:].tolist(), strict=True))
-    for host, (switch, edge) in enumerate(zip(places.host_switch.tolist(), places.host_edge.tolist(), strict=True)):
-        name = places.switch_name[switch] if edge == NO_EDGE else f"{topology.hosts[host]} HCA-1"
-        rows.append((name, space.place[host].tolist()))
+    rows = list(zip(attachment.switch_name[:switches], space.position[hosts:].tolist(), strict=True))
+    for host, (switch, edge) in enumerate(
+        zip(attachment.host_switch.tolist(), attachment.host_edge.tolist(), strict=True)
+    ):
+        name = attachment.switch_name[switch] if edge == NO_EDGE else f"{topology.hosts[host]} HCA-1"
+        rows.append((name, space.position[host].tolist()))
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("node", "x", "y", "z"))
     writer.writerows((name, *(f"{at:.4f}" for at in place)) for name, place in rows)
-    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def _part(text: str) -> float:

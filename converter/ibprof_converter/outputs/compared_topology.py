@@ -16,7 +16,7 @@ from ibprof_converter.outputs.graph import quote_dot, quote_line
 from ibprof_converter.topology.reference.differences import REGULAR
 from ibprof_converter.topology.reference.host_groups import find_leaves
 from ibprof_converter.topology.reference.link_times import NOT_PASSED
-from ibprof_converter.topology.reference.reference_comparison import Beside
+from ibprof_converter.topology.reference.reference_comparison import ReferenceComparison
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
@@ -26,7 +26,7 @@ _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
 
 
-def describe_beside(beside: Beside) -> dict[str, Any]:
+def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:
     """Give what JSON has: what is cabled otherwise, slow links, and each link with its times."""
     comparison, reference = beside.comparison, beside.reference
 
@@ -48,14 +48,15 @@ def describe_beside(beside: Beside) -> dict[str, Any]:
             {
                 "host": each.host,
                 "switch": each.switch,
-                "beside": list(each.beside),
+                "beside": list(each.peers),
                 "found_switch": each.found_switch,
-                "found_beside": list(each.found_beside),
+                "found_beside": list(each.found_peers),
             }
             for each in comparison.misplaced
         ],
         "apart": [
-            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)} for each in comparison.apart
+            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)}
+            for each in comparison.separated
         ],
         "merged": [list(each) for each in comparison.merged],
         "rehung": [
@@ -65,7 +66,7 @@ def describe_beside(beside: Beside) -> dict[str, Any]:
                 "near": list(each.near),
                 "found_near": list(each.found_near),
             }
-            for each in comparison.rehung
+            for each in comparison.recabled
         ],
         "regrouped": [
             {"expected": list(each.expected), "found": list(each.found), "differing": list(each.differing)}
@@ -93,7 +94,7 @@ def describe_beside(beside: Beside) -> dict[str, Any]:
                 "gbps": _rounded(float(reference.gbps[link]), 6),
                 "paths": int(times.paths[link]),
                 "us": _rounded(float(times.seconds[link]) * 1e6, 6),
-                "reference_us": _rounded(float(times.promised_seconds[link]) * 1e6, 6),
+                "reference_us": _rounded(float(times.line_rate_seconds[link]) * 1e6, 6),
                 "colour": colour,
             }
             for link, colour in enumerate(times.colours())
@@ -105,7 +106,7 @@ def _rounded(value: float, digits: int) -> float | None:
     return None if isnan(value) else round(value, digits)
 
 
-def write_dot(file: TextIO, beside: Beside) -> None:
+def write_dot(file: TextIO, beside: ReferenceComparison) -> None:
     """Write the reference for Graphviz, coloured: links by their times, or found and missing; named hosts orange."""
     names, named = beside.reference.names, _named_vertices(beside)
     file.write("graph compared {\n")
@@ -119,7 +120,7 @@ def write_dot(file: TextIO, beside: Beside) -> None:
     file.write("}\n")
 
 
-def write_svg(file: TextIO, beside: Beside) -> None:
+def write_svg(file: TextIO, beside: ReferenceComparison) -> None:
     """Draw the same: hosts below, switches above; a direct network on a circle."""
     names, named = beside.reference.names, _named_vertices(beside)
     x, y = _place(beside)
@@ -146,10 +147,12 @@ def write_svg(file: TextIO, beside: Beside) -> None:
     file.write("</svg>\n")
 
 
-def _named_vertices(beside: Beside) -> set[int]:
+def _named_vertices(beside: ReferenceComparison) -> set[int]:
     comparison = beside.comparison
-    names = {each.host for each in comparison.misplaced} | {host for each in comparison.apart for host in each.hosts}
-    names |= {host for switch in comparison.rehung for host in switch.hosts}
+    names = {each.host for each in comparison.misplaced} | {
+        host for each in comparison.separated for host in each.hosts
+    }
+    names |= {host for switch in comparison.recabled for host in switch.hosts}
     names |= {host for part in comparison.regrouped for host in part.differing}
     vertex = dict(zip(beside.matched.names, beside.matched.vertex.tolist(), strict=True))
     return {vertex[name] for name in names if name in vertex}
@@ -166,7 +169,7 @@ class _Line(NamedTuple):
     dashed: bool = False
 
 
-def _coloured_links(beside: Beside) -> list[_Line]:
+def _coloured_links(beside: ReferenceComparison) -> list[_Line]:
     """Give the lines of the reference's links, then of those that it has not."""
     reference, comparison = beside.reference, beside.comparison
     vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
@@ -206,7 +209,7 @@ def _shade(colour: str, strength: float) -> str:
     return str(to_hex(tuple(1 - strength * (1 - pure))))
 
 
-def _place(beside: Beside) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _place(beside: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Give a place to each vertex: rows by the distance to the nearest host, each in the order of what is below."""
     reference = beside.reference
     count = reference.vertices

@@ -43,7 +43,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """A value and its 95 % confidence interval; nan where there are too few points for one."""
 
     value: float
@@ -52,7 +52,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ExchangeForm:
     """c n^i g(p).
 
     Attributes:
@@ -74,7 +74,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class ExchangeFit:
     """#x(n, p) as fitted.
 
     Attributes:
@@ -88,13 +88,13 @@ class Fit:
         sizes, processes: ranges of what was measured.
     """
 
-    form: Form
-    coefficient: Interval
+    form: ExchangeForm
+    coefficient: ConfidenceInterval
     scatter: float
     points: int
-    alternatives: tuple[Form, ...]
-    size_exponent: Interval | None
-    process_exponent: Interval | None
+    alternatives: tuple[ExchangeForm, ...]
+    size_exponent: ConfidenceInterval | None
+    process_exponent: ConfidenceInterval | None
     sizes: tuple[float, float]
     processes: tuple[int, int]
 
@@ -109,7 +109,7 @@ class Fit:
         return math.exp(_quantile(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
-def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[int]) -> Fit | None:
+def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[int]) -> ExchangeFit | None:
     """Find the form that describes measured points best, of those that are 0 with one process where the points are.
 
     Args:
@@ -136,7 +136,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
         at_one = float(form_of(np.ones(1))[0])
         if (at_one and silent_alone) or (not at_one and (spoken == 1).any()):
             continue
-        scored += [(_score(Form(power, name), *points), Form(power, name)) for power in powers]
+        scored += [(_score(ExchangeForm(power, name), *points), ExchangeForm(power, name)) for power in powers]
     if not scored:
         raise ValueError("expected bytes with one process in all runs or in none")
     best_score, best = min(scored, key=lambda each: each[0])
@@ -147,9 +147,9 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
     off = _quantile(count - 1) * scatter / math.sqrt(count) if count > 1 else math.nan
     middle = float(np.mean(logs))
     exponents = _free_exponents(*points)
-    return Fit(
+    return ExchangeFit(
         form=best,
-        coefficient=Interval(math.exp(middle), math.exp(middle - off), math.exp(middle + off)),
+        coefficient=ConfidenceInterval(math.exp(middle), math.exp(middle - off), math.exp(middle + off)),
         scatter=scatter,
         points=count,
         alternatives=tuple(form for score, form in scored if score <= bound and form != best),
@@ -160,7 +160,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
     )
 
 
-def _score(form: Form, n: Floats, p: Floats, log_x: Floats) -> float:
+def _score(form: ExchangeForm, n: Floats, p: Floats, log_x: Floats) -> float:
     """Root mean square of what each point deviates from the form fitted to the others (leave one out)."""
     residual = log_x - np.log(form.evaluate(n, p))
     residual = residual - residual.mean()
@@ -168,7 +168,7 @@ def _score(form: Form, n: Floats, p: Floats, log_x: Floats) -> float:
     return float(np.sqrt(np.mean(residual**2))) * count / max(count - 1, 1)
 
 
-def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[Interval | None, Interval | None]:
+def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[ConfidenceInterval | None, ConfidenceInterval | None]:
     from scipy.optimize import curve_fit  # noqa: PLC0415  (slow to import)
 
     columns = [np.log(each) if len(np.unique(each)) > 1 else None for each in (n, p)]
@@ -183,7 +183,9 @@ def _free_exponents(n: Floats, p: Floats, log_x: Floats) -> tuple[Interval | Non
         p0=np.zeros(free),
     )
     half = _quantile(len(log_x) - free) * np.sqrt(np.maximum(np.diag(covariance), 0))
-    intervals = iter([Interval(float(e), float(e - h), float(e + h)) for e, h in zip(found[1:], half[1:], strict=True)])
+    intervals = iter(
+        [ConfidenceInterval(float(e), float(e - h), float(e + h)) for e, h in zip(found[1:], half[1:], strict=True)]
+    )
     size, process = (next(intervals) if column is not None else None for column in columns)
     return size, process
 

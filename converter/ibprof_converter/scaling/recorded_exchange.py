@@ -18,7 +18,7 @@ RANKS = "ranks"
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class RecordedExchange:
     """What one run exchanged.
 
     Attributes:
@@ -52,7 +52,7 @@ def choose_ends(profiles: Sequence[Profile]) -> str:
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 
-def measure(profile: Profile, size: float, between: str) -> Measurement:
+def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchange:
     """Add up what a run exchanged.
 
     Args:
@@ -83,7 +83,7 @@ def measure(profile: Profile, size: float, between: str) -> Measurement:
         notes.append(f"{lost} bytes were counted without their peers and are left out")
     if profile.operations_asked:
         notes.append(f"only {profile.operations_asked} were recorded")
-    return Measurement(
+    return RecordedExchange(
         name=profile.name,
         size=size,
         processes=profile.world_size,

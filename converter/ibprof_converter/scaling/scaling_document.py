@@ -7,22 +7,22 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from ibprof_converter.scaling.analytic_kernels import Kernel
-from ibprof_converter.scaling.exchange_fit import Fit
+from ibprof_converter.scaling.analytic_kernels import AnalyticKernel
+from ibprof_converter.scaling.exchange_fit import ExchangeFit
 from ibprof_converter.scaling.scaling_model import (
     Cluster,
     Optimum,
-    Shares,
+    WorkShares,
     balance,
     find_optimum,
     performance,
     speed_up,
 )
-from ibprof_converter.scaling.scaling_study import RegionStudy, Study
-from ibprof_converter.scaling.top500 import System, correlate_with_rank
+from ibprof_converter.scaling.scaling_study import RegionStudy, ScalingStudy
+from ibprof_converter.scaling.top500 import ListedSystem, correlate_with_rank
 
 
-def describe_kernel(kernel: Kernel, cluster: Cluster, processes: list[int]) -> dict[str, Any]:
+def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> dict[str, Any]:
     """Describe a kernel: the optimum by the exact forms and by the slides', formulas, curves."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
@@ -52,12 +52,12 @@ def describe_kernel(kernel: Kernel, cluster: Cluster, processes: list[int]) -> d
     )
 
 
-def describe_shares(shares: Shares) -> dict[str, Any]:
+def describe_shares(shares: WorkShares) -> dict[str, Any]:
     """Describe units that are not alike."""
     return _finite(asdict(shares))
 
 
-def describe_systems(systems: list[System]) -> dict[str, Any]:
+def describe_systems(systems: list[ListedSystem]) -> dict[str, Any]:
     """Describe a TOP500-like list."""
     return _finite(
         {
@@ -67,7 +67,7 @@ def describe_systems(systems: list[System]) -> dict[str, Any]:
     )
 
 
-def describe_study(study: Study, between: str) -> dict[str, Any]:
+def describe_study(study: ScalingStudy, between: str) -> dict[str, Any]:
     """Describe what a set of recordings says."""
     first = study.regions[0] if study.regions else None
     return _finite(
@@ -97,7 +97,7 @@ def _describe_region(region: RegionStudy) -> dict[str, Any]:
     }
 
 
-def _describe_fit(fit: Fit) -> dict[str, Any]:
+def _describe_fit(fit: ExchangeFit) -> dict[str, Any]:
     return {
         "form": str(fit.form),
         "coefficient": asdict(fit.coefficient),

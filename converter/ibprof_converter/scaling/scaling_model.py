@@ -151,7 +151,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class WorkShare:
     """What one processing unit k does (slides 7 to 11).
 
     Attributes:
@@ -172,7 +172,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class WorkShares:
     """The general case.
 
     Attributes:
@@ -183,7 +183,7 @@ class Shares:
         speed_up: over the slowest unit doing all of the work with the same communication (slide 11).
     """
 
-    units: tuple[Share, ...]
+    units: tuple[WorkShare, ...]
     slowest: int
     time: float
     performance: float
@@ -198,7 +198,7 @@ def share_work(
     peaks: Sequence[float],
     operation_shares: Sequence[float] | None = None,
     data_shares: Sequence[float] | None = None,
-) -> Shares:
+) -> WorkShares:
     """Evaluate the model for units that are not alike (slides 7 to 11).
 
     Args:
@@ -223,7 +223,7 @@ def share_work(
     for o, d, peak in zip(omega, delta, peaks, strict=True):
         computing = o * operations / peak
         units.append(
-            Share(
+            WorkShare(
                 operations=o,
                 data=d,
                 peak=peak,
@@ -235,4 +235,4 @@ def share_work(
     slowest = max(range(p), key=lambda k: units[k].time)
     time = units[slowest].time
     alone = operations / peaks[slowest] + communicating
-    return Shares(tuple(units), slowest, time, operations / time, alone / time)
+    return WorkShares(tuple(units), slowest, time, operations / time, alone / time)

@@ -12,9 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ibprof.text.quantities import printable
-from ibprof_converter.scaling.analytic_kernels import Kernel
+from ibprof_converter.scaling.analytic_kernels import AnalyticKernel
 from ibprof_converter.scaling.scaling_model import Cluster, Optimum, Work, find_optimum, performance
-from ibprof_converter.scaling.scaling_study import RegionStudy, Study
+from ibprof_converter.scaling.scaling_study import RegionStudy, ScalingStudy
 
 _EXACT, _SLIDE, _PEAK = "#0b4f8a", "#d97706", "#9aa3ad"
 _COLOURS = ("#0b4f8a", "#d97706", "#0f8a6a", "#a2307c", "#6b5b95", "#7a6a10")
@@ -22,7 +22,7 @@ _GIGA = 1e9
 _POINTS = 200
 
 
-def draw_kernel(path: Path, kernel: Kernel, cluster: Cluster) -> None:
+def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
     """Draw a kernel's performance by the exact forms and by the slides'."""
     figure = Figure(figsize=(8, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
@@ -42,7 +42,7 @@ def draw_kernel(path: Path, kernel: Kernel, cluster: Cluster) -> None:
     figure.savefig(path)
 
 
-def draw_study(path: Path, study: Study) -> None:
+def draw_study(path: Path, study: ScalingStudy) -> None:
     """Draw what recordings say: bytes exchanged with their fits, and performance with the measured points."""
     figure = Figure(figsize=(13, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
@@ -74,7 +74,7 @@ def _draw_exchange(axes: Axes, region: RegionStudy, colour: str) -> None:
         )
 
 
-def _draw_performance(axes: Axes, study: Study) -> None:
+def _draw_performance(axes: Axes, study: ScalingStudy) -> None:
     whole = study.whole
     fit = whole.fit
     work = Work(whole.operations, 1.0, lambda p: fit.exchange(study.size, p) if fit else 0.0)
@@ -112,7 +112,7 @@ def _mark(axes: Axes, work: Work, cluster: Cluster, optimum: Optimum, colour: st
             )
 
 
-def _mark_slide(axes: Axes, kernel: Kernel, cluster: Cluster) -> None:
+def _mark_slide(axes: Axes, kernel: AnalyticKernel, cluster: Cluster) -> None:
     """Mark the slides' closed forms: p_1/2 on the curve that they come from, l_max at p_max."""
     closed = kernel.closed
     marks = [

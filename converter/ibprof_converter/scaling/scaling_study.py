@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ibprof_converter.scaling.exchange_fit import Fit, fit_exchange
-from ibprof_converter.scaling.recorded_exchange import WHOLE, Measurement
+from ibprof_converter.scaling.exchange_fit import ExchangeFit, fit_exchange
+from ibprof_converter.scaling.recorded_exchange import WHOLE, RecordedExchange
 from ibprof_converter.scaling.scaling_model import (
     Cluster,
     Optimum,
@@ -51,7 +51,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class RunBandwidth:
     """What one run says of the bandwidth that it really got.
 
     Attributes:
@@ -88,15 +88,15 @@ class RegionStudy:
 
     name: str
     operations: float
-    fit: Fit | None
+    fit: ExchangeFit | None
     optimum: Optimum
     predictions: tuple[Prediction, ...]
-    got: tuple[Got, ...]
+    got: tuple[RunBandwidth, ...]
     by_operation: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class ScalingStudy:
     """All that a set of runs says.
 
     Attributes:
@@ -115,14 +115,14 @@ class Study:
 
 
 def study_runs(
-    runs: Sequence[Measurement],
+    runs: Sequence[RecordedExchange],
     cluster: Cluster,
     operations: OfSize,
     data: OfSize,
     size: float,
     region_operations: Mapping[str, OfSize],
     processes: Sequence[int],
-) -> Study:
+) -> ScalingStudy:
     """Fit #x(n, p) and evaluate the model.
 
     Args:
@@ -159,11 +159,11 @@ def study_runs(
     regions = [one(name, region_operations.get(name, part(name))) for name in names]
     # Regions that only communicate come last: there is nothing in them that could scale.
     regions.sort(key=lambda region: (not region.operations, region.optimum.p_max, region.name))
-    return Study(size, cluster, one(WHOLE, operations), tuple(regions), tuple(notes))
+    return ScalingStudy(size, cluster, one(WHOLE, operations), tuple(regions), tuple(notes))
 
 
 def _share_operations(
-    run: Measurement, names: Sequence[str], total: float, given: Mapping[str, float]
+    run: RecordedExchange, names: Sequence[str], total: float, given: Mapping[str, float]
 ) -> dict[str, float]:
     rest = max(total - sum(given.get(name, 0.0) for name in names), 0.0)
     open_names = [name for name in names if name not in given]
@@ -174,7 +174,7 @@ def _share_operations(
 
 def _study_region(
     name: str,
-    runs: Sequence[Measurement],
+    runs: Sequence[RecordedExchange],
     cluster: Cluster,
     operations: OfSize,
     data: OfSize,
@@ -226,12 +226,14 @@ def _study_region(
     )
 
 
-def _bandwidth_got(name: str, run: Measurement, cluster: Cluster, operations: OfSize, data: OfSize) -> Got:
+def _bandwidth_got(
+    name: str, run: RecordedExchange, cluster: Cluster, operations: OfSize, data: OfSize
+) -> RunBandwidth:
     computing = run_time(Work(operations(run.size), 1.0, lambda _: 0.0), cluster, run.processes)
     seconds = run.seconds.get(name, math.nan)
     exchanged = run.bytes_in(name)
     left = seconds - computing
-    return Got(
+    return RunBandwidth(
         run.size,
         run.processes,
         exchanged,

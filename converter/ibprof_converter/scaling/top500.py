@@ -26,7 +26,7 @@ _NEEDED = ("rmax", "nmax")
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class ListedSystem:
     """One row of a list.
 
     Attributes:
@@ -51,7 +51,7 @@ class System:
         return self.r_max / self.cores if self.cores else None
 
 
-def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> list[System]:
+def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> list[ListedSystem]:
     """Read a list.
 
     Args:
@@ -95,7 +95,9 @@ def _unit_of(path: Path, title: str) -> float:
     )
 
 
-def _read_row(path: Path, line: int, row: list[str], columns: dict[str, int], factor: float, word: float) -> System:
+def _read_row(
+    path: Path, line: int, row: list[str], columns: dict[str, int], factor: float, word: float
+) -> ListedSystem:
     def number(name: str) -> float | None:
         text = row[columns[name]].strip().replace(",", "") if name in columns and columns[name] < len(row) else ""
         if not text:
@@ -111,7 +113,7 @@ def _read_row(path: Path, line: int, row: list[str], columns: dict[str, int], fa
     r_max, n_max, cores, rank = (number(name) for name in ("rmax", "nmax", "cores", "rank"))
     if r_max is None:
         raise InputError(path, line, "a number as rmax", "nothing")
-    return System(
+    return ListedSystem(
         rank=int(rank or line - 1),
         name=row[columns["name"]] if "name" in columns and columns["name"] < len(row) else "",
         cores=int(cores) if cores else None,
@@ -121,7 +123,7 @@ def _read_row(path: Path, line: int, row: list[str], columns: dict[str, int], fa
     )
 
 
-def correlate_with_rank(systems: list[System]) -> dict[str, float]:
+def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
     """Give Spearman's rank correlation of each candidate with the list's order; nan with fewer than three systems.
 
     A value near -1 predicts the ranking well: the larger, the nearer to the top.

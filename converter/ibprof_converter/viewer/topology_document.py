@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import Space
+from ibprof_converter.topology.space.vertex_positions import VertexPositions
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.view_runs import describe_nothing
 
 
-def encode_topology(title: str, topology: InferredTopology, space: Space) -> bytes:
+def encode_topology(title: str, topology: InferredTopology, space: VertexPositions) -> bytes:
     """Write all that the page shows, as `encode_document` does.
 
     The two arcs between two vertices become one link, whose ends have the values of one direction each.
@@ -52,10 +52,10 @@ def encode_topology(title: str, topology: InferredTopology, space: Space) -> byt
         "node_kind": np.where(is_host, NodeKind.CA, NodeKind.SWITCH).astype(np.uint8),
         "node_guid": np.zeros(vertices, np.uint64),
         "node_level": np.where(is_host, 0, 1).astype(np.int32),
-        "node_x": space.place[:, 0].astype(np.float32),
-        "node_y": space.place[:, 1].astype(np.float32),
+        "node_x": space.position[:, 0].astype(np.float32),
+        "node_y": space.position[:, 1].astype(np.float32),
         "node_host": np.where(is_host, number, NONE).astype(np.int32),
-        "node_space": space.place.astype(np.float32).ravel(),
+        "node_space": space.position.astype(np.float32).ravel(),
         "lid_first": np.zeros(0, np.uint16),
         "lid_count": np.zeros(0, np.uint16),
         "lid_node": np.zeros(0, np.int32),

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from ibprof_converter.cli.latency import main
 from ibprof_converter.latency.features.delay_features import correlate_with_units, detrend, filter_median, find_features
 from ibprof_converter.latency.features.pair_clusters import cluster_pairs, find_elbow, write_compressed
-from ibprof_converter.latency.features.slow_processes import compare_delays, find_odd_processes
+from ibprof_converter.latency.features.slow_processes import compare_delays, find_outlying_processes
 from ibprof_converter.latency.files.delay_files import read_delays, write_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_testing.samples.delays import HOSTS_PER_LEAF, STEP_OF_ALL, STEP_OF_FAR, make_delays
@@ -165,13 +165,13 @@ def test_the_small_form_is_at_least_48_times_smaller_and_says_its_error(tmp_path
 
 def test_odd_processes_are_named_with_their_role() -> None:
     delays = make_delays(lengths=3, noise=0.02)
-    assert find_odd_processes(delays) == []
+    assert find_outlying_processes(delays) == []
     delays.median[:, 5, :] *= 1.5
     delays.median[:, :, 5] *= 1.5
     delays.median[:, 9, :] *= 2
     delays.median[:, :, 20] *= 0.5
     delays.median[:, 30, :] = delays.median[:, :, 30] = np.nan
-    odd = {each.label: each for each in find_odd_processes(delays)}
+    odd = {each.label: each for each in find_outlying_processes(delays)}
     assert {label: each.role for label, each in odd.items()} == {
         "n05": "both", "n09": "sender", "n20": "receiver", "n30": "both",
     }  # fmt: skip

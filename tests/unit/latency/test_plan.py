@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.latency.files.pair_files import read_pairs, write_pairs
 from ibprof_converter.latency.measure.batch_samples import Sampling, sample_batches, summarise
-from ibprof_converter.latency.measure.measurement_plan import Noise, Plan
+from ibprof_converter.latency.measure.measurement_plan import BackgroundNoise, MeasurementPlan
 from ibprof_converter.latency.measure.message_lengths import parse_lengths
-from ibprof_converter.latency.measure.outlier_pairs import find_doubtful
+from ibprof_converter.latency.measure.outlier_pairs import find_outlier_pairs
 from ibprof_converter.latency.measure.schedules import (
     SCHEDULES,
     color_pairs,
@@ -128,35 +128,35 @@ def test_batches_grow_until_they_last_and_what_warms_up_is_thrown_away() -> None
         {"schedule": "shift", "mode": "async"},
         {"schedule": "shift", "one_way": True},
         {"mode": "bandwidth", "one_way": True},
-        {"noise": Noise(2)},
-        {"noise": Noise(3), "schedule": "sequential"},
-        {"noise": Noise(4), "schedule": "sequential"},
-        {"noise": Noise(2), "schedule": "sequential", "mode": "all_to_all"},
+        {"noise": BackgroundNoise(2)},
+        {"noise": BackgroundNoise(3), "schedule": "sequential"},
+        {"noise": BackgroundNoise(4), "schedule": "sequential"},
+        {"noise": BackgroundNoise(2), "schedule": "sequential", "mode": "all_to_all"},
     ],
 )
 def test_what_cannot_be_done_with_five_processes_is_refused(plan: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="expected"):
-        Plan(np.array([0]), **plan).check(5)  # type: ignore[arg-type]
+        MeasurementPlan(np.array([0]), **plan).check(5)  # type: ignore[arg-type]
 
 
 def test_spoilt_values_are_doubtful_and_sound_ones_are_not() -> None:
     delays = make_delays(lengths=1, noise=0.02, seed=3)
-    assert len(find_doubtful(delays, 0, 1000)) <= 0.02 * 32 * 31
+    assert len(find_outlier_pairs(delays, 0, 1000)) <= 0.02 * 32 * 31
     spoilt = [(3, 17), (20, 5), (9, 10)]
     for one, other in spoilt:
         delays.median[0, one, other] *= 1.6
     delays.median[0, 30, 2] = np.nan
-    found = [tuple(pair) for pair in find_doubtful(delays, 0, 8).tolist()]
+    found = [tuple(pair) for pair in find_outlier_pairs(delays, 0, 8).tolist()]
     assert found[0] == (30, 2)
     both_ways = {frozenset(pair) for pair in found}
     assert {frozenset(pair) for pair in spoilt} <= both_ways
-    assert len(find_doubtful(delays, 0, 2)) == 2
+    assert len(find_outlier_pairs(delays, 0, 2)) == 2
 
 
 @pytest.mark.parametrize("hosts", [0, 1, 2, 3])
 def test_few_processes_can_be_doubted_too(hosts: int) -> None:
     delays = make_delays(hosts=hosts, lengths=1)
-    assert len(find_doubtful(delays, 0, 10)) == 0
+    assert len(find_outlier_pairs(delays, 0, 10)) == 0
 
 
 def test_pairs_in_a_file(tmp_path: Path) -> None:

@@ -18,14 +18,14 @@ from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.scaling.analytic_kernels import (
     PRINTED_TOO_SMALL,
-    Kernel,
+    AnalyticKernel,
     effective_bandwidth,
     linpack,
     matrix_product,
     scalar_product,
 )
 from ibprof_converter.scaling.exchange_fit import fit_exchange
-from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, measure
+from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS, WHOLE, choose_ends, sum_exchange
 from ibprof_converter.scaling.scaling_model import (
     Cluster,
     Work,
@@ -86,7 +86,7 @@ def test_slide_22_is_slide_21_solved_for_the_bandwidth() -> None:
 
 @pytest.mark.parametrize("kernel", [scalar_product, matrix_product, linpack])
 @pytest.mark.parametrize("p", [2, 30, 1000])
-def test_forms_of_the_same_quantity(kernel: Callable[[float, Cluster], Kernel], p: int) -> None:
+def test_forms_of_the_same_quantity(kernel: Callable[[float, Cluster], AnalyticKernel], p: int) -> None:
     work = kernel(20000, BWGRID).exact
     x = balance(work, BWGRID, p)
     computing, communicating = work.operations / (p * BWGRID.peak), work.exchange(p) / BWGRID.bandwidth
@@ -98,7 +98,7 @@ def test_forms_of_the_same_quantity(kernel: Callable[[float, Cluster], Kernel], 
 
 
 @pytest.mark.parametrize("kernel", [scalar_product, matrix_product, linpack])
-def test_the_optimum_is_one(kernel: Callable[[float, Cluster], Kernel]) -> None:
+def test_the_optimum_is_one(kernel: Callable[[float, Cluster], AnalyticKernel]) -> None:
     work = kernel(20000, BWGRID).exact
     optimum = find_optimum(work, BWGRID)
     assert balance(work, BWGRID, optimum.p_half) == pytest.approx(1)
@@ -229,16 +229,16 @@ def test_what_is_measured() -> None:
         operations=("SEND", "BCAST"),
     )
     assert choose_ends([profile]) == HOSTS
-    between_hosts = measure(profile, 10, HOSTS)
+    between_hosts = sum_exchange(profile, 10, HOSTS)
     assert sorted(between_hosts.exchanged.values()) == [5, 30]
     assert between_hosts.bytes_in(profile.regions[1]) == 30
     assert between_hosts.bytes_in(WHOLE) == 35
-    assert measure(profile, 10, RANKS).bytes_in(WHOLE) == 135
+    assert sum_exchange(profile, 10, RANKS).bytes_in(WHOLE) == 135
 
 
 def test_missing_ranks_are_told() -> None:
     profile = make_profile([Count(0, 1, 10)], [make_rank(0)], world_size=2)
-    assert "1 of 2 ranks" in " ".join(measure(profile, 1, RANKS).notes)
+    assert "1 of 2 ranks" in " ".join(sum_exchange(profile, 1, RANKS).notes)
 
 
 # -- the command

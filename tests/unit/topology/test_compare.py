@@ -19,13 +19,13 @@ from ibprof_converter.cli import topology
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.files.dot_graph import read_dot
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import take_values
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import take_pair_delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.reference.differences import REGULAR
-from ibprof_converter.topology.reference.link_times import join_processes, spread_delays
-from ibprof_converter.topology.reference.reference_comparison import put_beside
-from ibprof_converter.topology.reference.reference_paths import Ways, find_ways
+from ibprof_converter.topology.reference.link_times import average_processes, spread_delays
+from ibprof_converter.topology.reference.reference_comparison import compare_with_reference
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths, find_reference_paths
 from ibprof_converter.topology.reference.reference_topology import read_reference
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, three_levels, torus, tree, two_levels
@@ -108,7 +108,7 @@ class TestPaper:
             probability=np.array([0.5, 0.75, 1.0, 1.0]),
             directed=True,
         )
-        comparison = put_beside(found, read_reference("plan.dot"), None).comparison
+        comparison = compare_with_reference(found, read_reference("plan.dot"), None).comparison
         assert comparison.kind == REGULAR
         # Of the four links one has 0.75 (the greater of both arcs), one 1, two nothing; n1 - n3 is no link.
         assert comparison.similarity == pytest.approx(1.75 / 4)
@@ -123,20 +123,20 @@ class TestPaper:
             "bannikov-salnikov", labels, (), np.array(arcs, np.int32), np.full(4, 1e-6), np.full(4, np.nan), np.ones(4),
             directed=True,
         )  # fmt: skip
-        assert put_beside(found, read_reference("plan.dot"), None).comparison.similarity == 1.0
+        assert compare_with_reference(found, read_reference("plan.dot"), None).comparison.similarity == 1.0
 
     def test_formula_3_is_the_mean_over_processes(self) -> None:
         matrix = np.array([[0, 9, 1, 2], [9, 0, 3, np.nan], [1, 3, 0, 7], [2, 4, 7, 0]], float)
-        joined = join_processes(matrix, [[0, 1], [2], [3]])
+        joined = average_processes(matrix, [[0, 1], [2], [3]])
         assert joined[0].tolist() == [0, 2, 2]  # nothing measured from 1 to 3
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
         # Two ways: links 0 (10 Gb/s) and 1 (20 Gb/s) in 3 s; link 1 alone in 5 s.
-        ways = Ways(np.array([0, 2, 3]), np.array([0, 1, 1]))
+        ways = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
         times = spread_delays(ways, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]
-        assert times.promised_seconds.tolist() == [2.0, 1.0, 0.5]
+        assert times.line_rate_seconds.tolist() == [2.0, 1.0, 0.5]
         assert times.colours() == ("red", "blue", "white")
         assert times.saturation().tolist() == [0.0, 1.0, 0.0]
 
@@ -145,7 +145,7 @@ class TestPaper:
         reference = read_reference(write_plan(made))
         vertex = reference.find_hosts([name(host) for host in range(16)])
         pair = np.argwhere(~np.eye(16, dtype=bool))
-        ways = find_ways(reference, *vertex[pair].T)
+        ways = find_reference_paths(reference, *vertex[pair].T)
         lengths = dict(nx.all_pairs_shortest_path_length(made.graph))
         assert ways.hops.tolist() == [lengths[a][b] for a, b in pair.tolist()]
         seconds = made.delays()[tuple(pair.T)]
@@ -169,8 +169,8 @@ class TestNothingIsWrong:
         hosts = np.flatnonzero(reference.is_end)
         matrix = disturb(reference.count_hops(hosts) * 1e-6, 0.03, 5)
         delays = Delays(tuple(reference.names[host] for host in hosts), np.array([8]), matrix[None].astype(np.float32))
-        found = infer(take_values(delays), Effort(replicates=0)).topology
-        assert put_beside(found, reference, delays, 8).differences == 0
+        found = infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology
+        assert compare_with_reference(found, reference, delays, 8).differences == 0
 
 
 class TestFaultsThatWerePutIn:
@@ -185,7 +185,7 @@ class TestFaultsThatWerePutIn:
         made.graph.add_edge(host, new, us=1.0)
         (wrong,) = (beside := compare_made(made, read_reference(write_plan(plan)), seed=seed)).comparison.misplaced
         assert (wrong.host, wrong.switch, wrong.found_switch) == (name(host), old, new)
-        assert name(other) in wrong.found_beside
+        assert name(other) in wrong.found_peers
         assert beside.differences == 1
 
     def test_two_hosts_whose_cables_were_exchanged(self) -> None:
@@ -231,7 +231,7 @@ class TestFaultsThatWerePutIn:
         beside = compare_made(made, read_reference(write_plan(plan)), seed=seed)
         assert name_slow(beside) == {frozenset(("s", uplink))}
         assert [(each.host, each.found_switch) for each in beside.comparison.misplaced] == [(name(host), new)]
-        assert beside.comparison.rehung == beside.comparison.apart == ()
+        assert beside.comparison.recabled == beside.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
         """Those behind it are farther from all others than the hosts of another pod are from one another."""
@@ -254,7 +254,7 @@ class TestFaultsThatWerePutIn:
         made.graph.remove_edge("s.0", "s.0.1")
         made.graph.add_edge("s.1", "s.0.1", us=1.0)
         beside = compare_made(made, read_reference(write_plan(plan)))
-        (wrong,) = beside.comparison.rehung
+        (wrong,) = beside.comparison.recabled
         assert (wrong.switch, wrong.near) == ("s.0.1", ("s.0.0", "s.0.2"))
         assert wrong.found_near == ("s.1.0", "s.1.1", "s.1.2")
         assert beside.differences == 1
@@ -275,8 +275,8 @@ class TestFaultsThatWerePutIn:
         for matrix in cube:
             np.fill_diagonal(matrix, 0)
         delays = Delays(tuple(name(host) for host in range(16)), np.array([8, 8 + (1 << 20)]), cube)
-        found = infer(take_values(delays), Effort(replicates=0)).topology
-        (slow,) = put_beside(found, read_reference(write_plan(made)), delays, 8).slow
+        found = infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology
+        (slow,) = compare_with_reference(found, read_reference(write_plan(made)), delays, 8).slow
         assert slow.bytes_per_second == pytest.approx(9e9 / 8, rel=0.01)
         assert slow.ratio == pytest.approx(100 / 9, rel=0.01)
 

@@ -12,9 +12,9 @@ from ibprof_converter.cli import topology
 from ibprof_converter.latency.files.delay_files import write_delays
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.files.dot_graph import read_dot
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import take_values
-from ibprof_converter.topology.reference.reference_comparison import put_beside
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import take_pair_delays
+from ibprof_converter.topology.reference.reference_comparison import compare_with_reference
 from ibprof_converter.topology.reference.reference_topology import Reference, read_reference
 from ibprof_testing.samples.fabrics import FABRICS, load_of_traces, load_traces
 from ibprof_testing.samples.topologies import Made, disturb, switched_torus
@@ -53,8 +53,8 @@ def test_colours_are_of_the_ways_that_ibtracert_walked(sample: str) -> None:
     seconds = (at_full_speed * np.random.default_rng(3).uniform(0.2, 1.8, len(pairs))).astype(np.float32)
     matrix = np.full((1, len(every.hosts), len(every.hosts)), np.nan, np.float32)
     matrix[(0, *np.array(list(pairs)).T)] = seconds
-    found = infer(take_values(every), Effort(replicates=0)).topology
-    times = put_beside(found, reference, Delays(every.hosts, np.array([length]), matrix), length).times
+    found = infer(take_pair_delays(every), InferenceEffort(replicates=0)).topology
+    times = compare_with_reference(found, reference, Delays(every.hosts, np.array([length]), matrix), length).times
     assert times is not None
     inverse = walked / reference.gbps
     share = inverse / inverse.sum(axis=1, keepdims=True)
@@ -73,7 +73,9 @@ def test_colours_are_of_the_ways_that_ibtracert_walked(sample: str) -> None:
 def test_nothing_is_named_where_nothing_is_wrong(sample: str) -> None:
     reference = read_reference(str(FABRICS / sample))
     delays = by_hops(reference)
-    beside = put_beside(infer(take_values(delays), Effort(replicates=0)).topology, reference, delays, 8)
+    beside = compare_with_reference(
+        infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology, reference, delays, 8
+    )
     assert beside.differences == 0
     assert "linked" not in " ".join(beside.comparison.unknown)
 

@@ -9,23 +9,23 @@ import pytest
 
 from ibprof_converter.latency.files.delay_files import read_delays
 from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.topology.infer.inference import Effort, Inferred, infer
-from ibprof_converter.topology.infer.model_choice import OUTLYING, choose, find_unconfirmed
-from ibprof_converter.topology.infer.pair_delays import Values, take_values
+from ibprof_converter.topology.infer.inference import Inference, InferenceEffort, infer
+from ibprof_converter.topology.infer.model_choice import OUTLYING, choose_model, find_unconfirmed
+from ibprof_converter.topology.infer.pair_delays import PairDelays, take_pair_delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_testing.paths import DATA
 from ibprof_testing.samples.topologies import SHAPES, Made, disturb, line, star, three_levels, torus
 
 TABLES = DATA / "delays"
-QUICK = Effort(replicates=0)
+QUICK = InferenceEffort(replicates=0)
 
 
-def make_values(matrix: np.ndarray) -> Values:
-    return Values(tuple(f"n{host}" for host in range(len(matrix))), matrix, "median", 0, ())
+def make_values(matrix: np.ndarray) -> PairDelays:
+    return PairDelays(tuple(f"n{host}" for host in range(len(matrix))), matrix, "median", 0, ())
 
 
 def infer_table(name: str) -> InferredTopology:
-    return infer(take_values(read_delays(TABLES / f"bufe_table_{name}.csv")), QUICK).topology
+    return infer(take_pair_delays(read_delays(TABLES / f"bufe_table_{name}.csv")), QUICK).topology
 
 
 def splits_of(topology: InferredTopology) -> set[frozenset[int]]:
@@ -119,7 +119,7 @@ class TestMadeUpTopologies:
         matrix = disturb(made.delays(), 0.05, 2, wrong=0.05)
         wrong = np.abs(np.log((matrix + np.eye(64)) / (made.delays() + np.eye(64)))) > 0.5
         for attempt in range(3):
-            choice = choose(matrix)
+            choice = choose_model(matrix)
             again = choice.doubtful | find_unconfirmed(choice.candidate, 64)
             if attempt == 0:
                 assert np.count_nonzero(again & wrong) > 0.9 * np.count_nonzero(wrong)
@@ -140,9 +140,9 @@ class TestMadeUpTopologies:
 class TestWhatIsSaidOfAnAnswer:
     def test_support_is_high_where_delays_are_clear_and_low_where_they_are_not(self) -> None:
         made = three_levels(16)
-        sure = infer(make_values(disturb(made.delays(), 0.02, 1)), Effort(replicates=30)).topology
+        sure = infer(make_values(disturb(made.delays(), 0.02, 1)), InferenceEffort(replicates=30)).topology
         assert (sure.support > 0.9).all()
-        unsure = infer(take_values(read_delays(TABLES / "bufe_table_3_8_magny_intrasocket_us.csv"))).topology
+        unsure = infer(take_pair_delays(read_delays(TABLES / "bufe_table_3_8_magny_intrasocket_us.csv"))).topology
         assert 0.2 < unsure.support.min() < 0.9
 
     def test_noise_is_told(self) -> None:
@@ -192,7 +192,7 @@ class TestValues:
         matrix[0, 1] *= 3
         matrix[2, 3] = np.nan
         matrix[4, 5] = 0
-        values = take_values(Delays(tuple("abcdefgh"), np.array([8]), matrix[None]))
+        values = take_pair_delays(Delays(tuple("abcdefgh"), np.array([8]), matrix[None]))
         assert np.allclose(values.seconds, star(8).delays())
         assert any("one way" in note for note in values.notes)
         assert any("0, which" in note for note in values.notes)
@@ -205,20 +205,20 @@ class TestValues:
         matrix[1::2] *= 1.1
         np.fill_diagonal(matrix, 0)
         delays = Delays(tuple(f"h{host}" for host in place), np.array([8]), matrix[None])
-        values = take_values(delays)
+        values = take_pair_delays(delays)
         assert values.hosts == tuple(f"h{host}" for host in range(16))
         assert is_recovered(infer(values, QUICK).topology, made)
 
     def test_one_host_alone_has_its_processes_as_leaves(self) -> None:
         delays = Delays(("h",) * 8, np.array([8]), star(8).delays().astype(np.float32)[None])
-        assert infer(take_values(delays), QUICK).topology.hosts == tuple(f"h#{core}" for core in range(8))
+        assert infer(take_pair_delays(delays), QUICK).topology.hosts == tuple(f"h#{core}" for core in range(8))
 
 
 def test_pairs_to_measure_again_are_of_the_matrix_that_was_given() -> None:
     matrix = np.full((9, 9), np.nan)
     matrix[1:, 1:] = disturb(star(8).delays(), 0.02, 1)
     matrix[2, 5] = matrix[5, 2] = 2e-6 * (1 + 10 * OUTLYING * 0.02)
-    inferred: Inferred = infer(make_values(matrix), QUICK)
+    inferred: Inference = infer(make_values(matrix), QUICK)
     assert [2, 5] in inferred.again.tolist()
     assert len(inferred.again) < 4
 

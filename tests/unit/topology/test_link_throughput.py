@@ -13,19 +13,19 @@ import pytest
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.cli.topology_throughput import find_ranks
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import Values
-from ibprof_converter.topology.model.inferred_routes import Routes
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_converter.topology.throughput.pair_jobs import put_into_rounds
-from ibprof_converter.topology.throughput.throughput_measurement import Measurement
+from ibprof_converter.topology.throughput.throughput_measurement import ThroughputMeasurement
 from ibprof_converter.topology.throughput.throughput_plan import pair_neighbours, pair_through_switch, split_evenly
 from ibprof_testing.samples.topologies import Made, line, star, three_levels, torus, tree
 
 
 def infer_made(made: Made) -> InferredTopology:
-    values = Values(tuple(str(host) for host in range(made.hosts)), made.delays(), "median", 0, ())
-    return infer(values, Effort(replicates=0)).topology
+    values = PairDelays(tuple(str(host) for host in range(made.hosts)), made.delays(), "median", 0, ())
+    return infer(values, InferenceEffort(replicates=0)).topology
 
 
 class Network:
@@ -65,10 +65,10 @@ class Network:
         return rates / 8e-9
 
 
-def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[InferredTopology, Throughput, Network]:
+def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[InferredTopology, LinkThroughput, Network]:
     topology = infer_made(made)
     network = Network(made.graph, limits)
-    throughput = Measurement(topology, range(made.hosts), 1).run(network, lambda: None)  # type: ignore[arg-type]
+    throughput = ThroughputMeasurement(topology, range(made.hosts), 1).run(network, lambda: None)  # type: ignore[arg-type]
     return topology, throughput, network
 
 
@@ -150,7 +150,7 @@ def test_hosts_of_a_narrow_switch_are_measured_one_pair_after_another() -> None:
 
 @pytest.mark.parametrize("made", [three_levels(64), line(16), torus(4, 4)], ids=["tree", "line", "torus"])
 def test_what_runs_at_once_shares_no_link(made: Made) -> None:
-    measurement = Measurement(infer_made(made), range(made.hosts), 1)
+    measurement = ThroughputMeasurement(infer_made(made), range(made.hosts), 1)
     jobs = [job for jobs in measurement._shared for job in jobs]
     rounds = [*put_into_rounds(jobs), *pair_neighbours(measurement.routes)]
     for together in rounds:
@@ -175,9 +175,9 @@ def test_a_ring_and_a_line_of_hosts_take_two_rounds(ring: bool, rounds: int) -> 
     """Figure 2.17 of Bufe: such a network takes O(1); one host linked with all others takes n (figure 2.18)."""
     count = 10
     edges = np.array([(host, host + 1) for host in range(count - 1)] + ([(0, count - 1)] if ring else []), np.int32)
-    assert len(pair_neighbours(Routes(direct(count, edges)))) == rounds
+    assert len(pair_neighbours(InferredRoutes(direct(count, edges)))) == rounds
     hub = np.array([(0, host) for host in range(1, 6)] + [(1, 2)], np.int32)
-    assert len(pair_neighbours(Routes(direct(6, hub)))) == 5
+    assert len(pair_neighbours(InferredRoutes(direct(6, hub)))) == 5
 
 
 def direct(count: int, edges: np.ndarray) -> InferredTopology:
@@ -195,7 +195,7 @@ def test_groups_are_as_even_as_can_be() -> None:
 
 def test_a_switch_in_the_middle_is_crossed_by_all_pairs() -> None:
     made = with_rates(three_levels(16), 10.0, 40.0)
-    routes = Routes(infer_made(made))
+    routes = InferredRoutes(infer_made(made))
     for switch in range(len(routes.topology.switches)):
         job = pair_through_switch(routes, switch)
         assert job is not None
@@ -214,6 +214,6 @@ def test_without_pairs_nothing_is_known() -> None:
     made = thin_trunk()
     network = Network(made.graph)
     network.stopped = True
-    found = Measurement(infer_made(made), range(16), 1).run(network, lambda: None)  # type: ignore[arg-type]
+    found = ThroughputMeasurement(infer_made(made), range(16), 1).run(network, lambda: None)  # type: ignore[arg-type]
     assert np.isnan(found.edge_gbps).all()
     assert np.isnan(found.switch_gbps).all()

@@ -17,9 +17,9 @@ from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
 from ibprof_converter.outputs.lst import write_lst
 from ibprof_converter.topology.files.topology_json import read_topology
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import Values
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_converter.topology.model.synthetic_fabric import make_fabric
 from ibprof_testing.samples.topologies import three_levels, torus
 
@@ -28,15 +28,15 @@ LATENCY = '{{"hosts": ["a", "b"], "switches": [], "method": "m", "edges": [{{"a"
 
 def infer_made(direct: bool) -> InferredTopology:
     made = torus(4, 4) if direct else three_levels(16)
-    values = Values(tuple(f"n{host}" for host in range(made.hosts)), made.delays(), "median", 0, ("a note",))
-    return infer(values, Effort(replicates=0)).topology
+    values = PairDelays(tuple(f"n{host}" for host in range(made.hosts)), made.delays(), "median", 0, ("a note",))
+    return infer(values, InferenceEffort(replicates=0)).topology
 
 
 def with_rates(topology: InferredTopology) -> InferredTopology:
     edges, switches = len(topology.edge), len(topology.switches)
     rates = 0.1 * (1 + np.arange(edges))
     rates[0] = np.nan
-    throughput = Throughput(rates, np.arange(edges) % 3 == 1, np.full(switches, 7.5), np.ones(switches, bool))
+    throughput = LinkThroughput(rates, np.arange(edges) % 3 == 1, np.full(switches, 7.5), np.ones(switches, bool))
     return replace(topology, throughput=throughput)
 
 

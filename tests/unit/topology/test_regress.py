@@ -22,7 +22,7 @@ from ibprof_converter.topology.reference.link_regression import (
     correct_for_size,
     regress,
 )
-from ibprof_converter.topology.reference.reference_paths import Ways
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths
 from ibprof_testing.samples.topologies import Made, disturb, mixed_speeds, three_levels, torus
 
 
@@ -31,8 +31,8 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def ways_of(*links: list[int]) -> Ways:
-    return Ways(np.cumsum([0, *map(len, links)]), np.concatenate(links))
+def ways_of(*links: list[int]) -> ReferencePaths:
+    return ReferencePaths(np.cumsum([0, *map(len, links)]), np.concatenate(links))
 
 
 def write_made(made: Made, noise: float = 0.0, lengths: tuple[int, ...] = (0,)) -> None:

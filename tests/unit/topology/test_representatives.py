@@ -8,20 +8,20 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import Values
-from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.throughput.representatives import (
     choose_representatives,
-    find_doubtful_pairs,
+    find_unexplained_pairs,
     schedule_pairs,
 )
 from ibprof_testing.samples.topologies import Made, disturb, line, star, three_levels, torus
 
 
-def routes_of(made: Made) -> Routes:
-    values = Values(tuple(str(host) for host in range(made.hosts)), made.delays(), "median", 0, ())
-    return Routes(infer(values, Effort(replicates=0)).topology)
+def routes_of(made: Made) -> InferredRoutes:
+    values = PairDelays(tuple(str(host) for host in range(made.hosts)), made.delays(), "median", 0, ())
+    return InferredRoutes(infer(values, InferenceEffort(replicates=0)).topology)
 
 
 @pytest.mark.parametrize("each", [1, 2])
@@ -67,5 +67,5 @@ def test_what_the_topology_does_not_explain_is_doubtful() -> None:
     delays[9, 3] *= 2
     delays[1, 2] *= 3
     delays[4, 5] = delays[5, 4] = np.nan
-    assert find_doubtful_pairs(topology, delays) == [(1, 2), (3, 9)]
-    assert find_doubtful_pairs(topology, np.full((16, 16), np.nan)) == []
+    assert find_unexplained_pairs(topology, delays) == [(1, 2), (3, 9)]
+    assert find_unexplained_pairs(topology, np.full((16, 16), np.nan)) == []

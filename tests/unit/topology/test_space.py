@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import METHODS, Wanted, find_lengths, place_vertices
+from ibprof_converter.topology.space.vertex_positions import METHODS, EdgeLengths, find_lengths, position_vertices
 from ibprof_testing.samples.topologies import SHAPES
 
 Floats = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ def topology_of(vertices: int, edges: list[tuple[int, int]], latency: list[float
     return InferredTopology("made", names, (), edge, np.array(latency, np.float64), **fields)  # type: ignore[arg-type]
 
 
-def stress_by_formula(place: Floats, wanted: Wanted, gamma: float) -> tuple[float, float]:
+def stress_by_formula(place: Floats, wanted: EdgeLengths, gamma: float) -> tuple[float, float]:
     """f1 and f2 as printed, over ordered pairs."""
     squared = ((place[:, None] - place[None]) ** 2).sum(axis=-1)
     length = np.zeros(squared.shape)
@@ -47,7 +47,7 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
     a, b = np.triu_indices(vertices, 1)
     kept = draw.random(len(a)) < share
     edge = np.ascontiguousarray(np.stack([a, b], axis=1)[kept], np.uint32)
-    wanted = Wanted(vertices, edge, 1 + draw.random(len(edge)))
+    wanted = EdgeLengths(vertices, edge, 1 + draw.random(len(edge)))
     place = draw.uniform(-extent, extent, (vertices, 3))
     (f1, f2, _), gradient = wanted.stress(place, 0.7)
     expected = stress_by_formula(place, wanted, 0.7)
@@ -70,14 +70,14 @@ def test_the_stress_is_the_published_one_and_has_its_slope(
 
 
 def test_two_vertices_at_one_place_count_as_published() -> None:
-    wanted = Wanted(3, np.array([[0, 1]], np.uint32), np.ones(1))
+    wanted = EdgeLengths(3, np.array([[0, 1]], np.uint32), np.ones(1))
     place = np.zeros((3, 3))
     (f1, f2, close), _ = wanted.stress(place, 0.5)
     assert (f1, f2, close) == (2.0, 4 * 0.5, 4)
 
 
 def test_places_that_are_no_numbers_are_refused() -> None:
-    wanted = Wanted(2, np.array([[0, 1]], np.uint32), np.ones(1))
+    wanted = EdgeLengths(2, np.array([[0, 1]], np.uint32), np.ones(1))
     with pytest.raises(ValueError, match="no numbers"):
         wanted.stress(np.full((2, 3), np.nan), 0.5)
 
@@ -87,8 +87,8 @@ def test_lengths_that_fit_into_space_are_kept(method: str) -> None:
     # A tetrahedron and a tail: the shortest edge is 1 long.
     edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (3, 4)]
     latency = [2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 2e-6, 1e-6]
-    space = place_vertices(topology_of(5, edges, latency), method)
-    drawn = [float(np.linalg.norm(space.place[a] - space.place[b])) for a, b in edges]
+    space = position_vertices(topology_of(5, edges, latency), method)
+    drawn = [float(np.linalg.norm(space.position[a] - space.position[b])) for a, b in edges]
     assert drawn == pytest.approx([2.0] * 6 + [1.0], abs=0.02)
     assert space.deviation < 0.02
     assert space.stress == pytest.approx((space.f1 + space.f2) / 2)
@@ -107,7 +107,7 @@ def test_fast_is_no_worse_than_the_published_descent() -> None:
     made = SHAPES["torus"](16)
     edges = sorted(made.edges())
     topology = topology_of(16, edges, [1e-6] * len(edges))
-    fast, paper = (place_vertices(topology, method) for method in METHODS)
+    fast, paper = (position_vertices(topology, method) for method in METHODS)
     assert fast.stress <= 1.1 * paper.stress
 
 
@@ -116,14 +116,14 @@ def test_fast_is_no_worse_than_the_published_descent() -> None:
 )
 def test_odd_graphs_have_places(vertices: int, edges: list[tuple[int, int]]) -> None:
     for latency in (1e-6, 0.0):
-        space = place_vertices(topology_of(vertices, edges, [latency] * len(edges)))
-        assert space.place.shape == (vertices, 3)
-        assert np.isfinite(space.place).all()
-        assert len(np.unique(space.place, axis=0)) == vertices
+        space = position_vertices(topology_of(vertices, edges, [latency] * len(edges)))
+        assert space.position.shape == (vertices, 3)
+        assert np.isfinite(space.position).all()
+        assert len(np.unique(space.position, axis=0)) == vertices
 
 
 def test_the_same_seed_gives_the_same_places() -> None:
     made = SHAPES["torus"](16)
     topology = topology_of(16, sorted(made.edges()), [1e-6] * len(made.edges()))
-    one, other = (place_vertices(topology, seed=3).place for _ in range(2))
+    one, other = (position_vertices(topology, seed=3).position for _ in range(2))
     assert one.tolist() == other.tolist()

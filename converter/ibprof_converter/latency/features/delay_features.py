@@ -45,7 +45,7 @@ Profiles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Features:
+class DelayFeatures:
     """Peaks and steps of P pairs over L lengths.
 
     Attributes:
@@ -78,7 +78,9 @@ class Features:
         return _signs(self.step_correlations, self.step_threshold)
 
 
-def find_features(delays: Delays, peak_threshold: float | None = None, step_threshold: float | None = None) -> Features:
+def find_features(
+    delays: Delays, peak_threshold: float | None = None, step_threshold: float | None = None
+) -> DelayFeatures:
     """Find peaks and steps of all pairs.
 
     The straight line of delay over length is taken off first, so that what a bandwidth costs is no feature. Steps are
@@ -114,7 +116,7 @@ def find_features(delays: Delays, peak_threshold: float | None = None, step_thre
             scattered[some] = _find_scattered(block, lower, upper, delays.lengths)
     noise = 1 + _FAINT * np.random.default_rng(0).standard_normal((_NOISE_PROFILES, len(delays.lengths)))
     of_noise = _correlate(noise, delays.lengths)
-    return Features(
+    return DelayFeatures(
         pairs,
         profiles,
         peaks,

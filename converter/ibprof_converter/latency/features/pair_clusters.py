@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.latency.features.delay_features import Features
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.features.delay_features import DelayFeatures
+from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.model.delays import Delays
 
@@ -29,11 +29,11 @@ _BLOCK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clusters:
+class PairClusters:
     """K groups of pairs.
 
     Attributes:
-        labels: cluster of each pair of `Features.pairs`, uint8 [P]; 0 is the one with the lowest delays.
+        labels: cluster of each pair of `DelayFeatures.pairs`, uint8 [P]; 0 is the one with the lowest delays.
         centroids: median delay of each cluster's pairs at each length, seconds, float32 [K, L].
         sse: sum of squared distances to the centres by number of clusters, from 1; in the units that were clustered.
         by: one of `BY`.
@@ -67,7 +67,7 @@ class CompressedSize:
         return self.raw_bytes / self.bytes
 
 
-def cluster_pairs(features: Features, count: int | None = None, by: str = BY[0], seed: int = 0) -> Clusters:
+def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = BY[0], seed: int = 0) -> PairClusters:
     """Group pairs by K-Means.
 
     Args:
@@ -111,7 +111,7 @@ def find_elbow(sse: list[float]) -> int:
     return int(np.argmax(below)) + 1 if below.max() > 0.1 else 1
 
 
-def _points(features: Features, by: str) -> npt.NDArray[np.float32]:
+def _points(features: DelayFeatures, by: str) -> npt.NDArray[np.float32]:
     if by == "correlations":
         return np.hstack((features.peak_correlations, features.step_correlations))
     floor = np.min(features.profiles[features.profiles > 0], initial=np.float32(1e-9))
@@ -128,18 +128,18 @@ def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
 
 
 def _in_order(
-    features: Features, labels: npt.NDArray[np.uint8], count: int, sse: tuple[float, ...], by: str
-) -> Clusters:
+    features: DelayFeatures, labels: npt.NDArray[np.uint8], count: int, sse: tuple[float, ...], by: str
+) -> PairClusters:
     there = [k for k in range(count) if (labels == k).any()]
     centroids = [np.median(features.profiles[labels == k], axis=0) for k in there]
     order = sorted(range(len(there)), key=lambda place: float(centroids[place].mean()))
     renamed = np.zeros(256, np.uint8)
     for new, place in enumerate(order):
         renamed[there[place]] = new
-    return Clusters(renamed[labels], np.array([centroids[place] for place in order], np.float32), sse, by)
+    return PairClusters(renamed[labels], np.array([centroids[place] for place in order], np.float32), sse, by)
 
 
-def write_compressed(path: Path, delays: Delays, features: Features, clusters: Clusters) -> CompressedSize:
+def write_compressed(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> CompressedSize:
     """Write centroids and labels as .npz, which `read_delays` reads back as a cube.
 
     Raises:
@@ -155,11 +155,11 @@ def write_compressed(path: Path, delays: Delays, features: Features, clusters: C
         centroids=clusters.centroids,
         labels=labels,
     )
-    write_whole(path, content.getvalue())
+    write_atomically(path, content.getvalue())
     return measure_compressed(delays, features, clusters, content.tell())
 
 
-def measure_compressed(delays: Delays, features: Features, clusters: Clusters, size: int) -> CompressedSize:
+def measure_compressed(delays: Delays, features: DelayFeatures, clusters: PairClusters, size: int) -> CompressedSize:
     """Tell what the centroids lose of the delays that they stand for."""
     kept = clusters.centroids[clusters.labels]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class OddProcess:
+class OutlyingProcess:
     """A process whose row or column stands out.
 
     Attributes:
@@ -42,7 +42,7 @@ class OddProcess:
     score: float
 
 
-def find_odd_processes(delays: Delays) -> list[OddProcess]:
+def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
     """Find processes whose delays to, or from, most others stand out, the most different first.
 
     The logarithm of the matrix, taken over all lengths, is a sum of what the sender adds, what the receiver adds and
@@ -63,7 +63,9 @@ def find_odd_processes(delays: Delays) -> list[OddProcess]:
             role = "both" if len(found) == 2 else found[0][0]
             effect = max((effect for _, effect, _ in found), key=abs)
             score = max(score for _, _, score in found)
-            odd.append(OddProcess(label, role, math.exp(effect) if math.isfinite(effect) else math.inf, float(score)))
+            odd.append(
+                OutlyingProcess(label, role, math.exp(effect) if math.isfinite(effect) else math.inf, float(score))
+            )
     return sorted(odd, key=lambda each: (-abs(_log(each.ratio)), each.label))
 
 
@@ -102,7 +104,7 @@ def _stand_out(effects: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class DelayChange:
     """What differs between two measurements.
 
     Attributes:
@@ -125,10 +127,10 @@ class Change:
     vanished: npt.NDArray[np.int64]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
-    odd: tuple[OddProcess, ...]
+    odd: tuple[OutlyingProcess, ...]
 
 
-def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> Change:
+def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
     A pair changed when its ratio is off the overall one by more than `least`, by more than `THRESHOLD` robust standard
@@ -162,7 +164,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
     pairs = pairs[np.argsort(-away[tuple(pairs.T)], kind="stable")]
     there, now = one.measured.any(axis=0), other.measured.any(axis=0)
     ratios = Delays(labels, lengths[:1], np.nan_to_num(np.exp(level - overall), nan=np.nan)[None].astype(np.float32))
-    return Change(
+    return DelayChange(
         labels,
         lengths,
         math.exp(overall),
@@ -172,7 +174,7 @@ def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -
         np.argwhere(there & ~now),
         tuple(label for label in before.labels if label not in set(after.labels)),
         tuple(label for label in after.labels if label not in set(before.labels)),
-        tuple(find_odd_processes(ratios)),
+        tuple(find_outlying_processes(ratios)),
     )
 
 

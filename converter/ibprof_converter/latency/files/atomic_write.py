@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Write a file under another name and rename it, so that no reader and no kill meets half of it.
 
     Raises:

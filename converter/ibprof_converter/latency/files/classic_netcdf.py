@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError, quote_found
-from ibprof_converter.latency.files.atomic_write import write_whole
-from ibprof_converter.latency.files.netcdf4_files import check_room
+from ibprof_converter.latency.files.atomic_write import write_atomically
+from ibprof_converter.latency.files.netcdf4_files import check_memory
 from ibprof_converter.latency.model.delays import Attribute, Cube, Delays
 
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
@@ -107,7 +107,7 @@ def _read_file(path: Path) -> tuple[Cube, dict[str, int]]:
             data = dataset.variables["data"]
             if len(data.shape) != 3 or data.shape[1] != data.shape[2]:
                 raise InputError(path, None, "`data` with dimensions n, x, y and x = y", f"the shape {data.shape}")
-            check_room(data.shape, 3)
+            check_memory(data.shape, 3)
             scalars = {name: int(dataset.variables[name][...]) for name in _SCALARS}
             values = np.asarray(data[:])
             most = np.finfo(np.float32).max
@@ -154,10 +154,10 @@ def write_classic(prefix: Path, delays: Delays) -> list[Path]:
         cube = delays.present.get(statistic)
         if cube is not None:
             path = prefix.with_name(f"{prefix.name}_{end}.nc")
-            write_whole(path, _encode(delays, cube, end, int(steps[0]) if len(steps) else 1))
+            write_atomically(path, _encode(delays, cube, end, int(steps[0]) if len(steps) else 1))
             written.append(path)
     hosts = prefix.with_name(f"{prefix.name}_hosts.txt")
-    write_whole(hosts, "".join(f"{host}\n" for host in delays.hosts).encode())
+    write_atomically(hosts, "".join(f"{host}\n" for host in delays.hosts).encode())
     return [*written, hosts]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.latency.files.atomic_write import write_whole
-from ibprof_converter.latency.files.netcdf4_files import check_room
+from ibprof_converter.latency.files.atomic_write import write_atomically
+from ibprof_converter.latency.files.netcdf4_files import check_memory
 from ibprof_converter.latency.model.delays import Delays
 
 NUMPY_MAGIC = (b"\x93NUMPY", b"PK\x03\x04")
@@ -57,7 +57,7 @@ def read_text_matrix(path: Path, unit: float) -> Delays:
     if len(body) != size:
         last = body[-1][0] if body else rows[-1][0]
         raise InputError(path, last, f"{size} rows, as there are columns", f"{len(body)}")
-    check_room((1, size, size), 1)
+    check_memory((1, size, size), 1)
     values = np.empty((size, size), np.float64)
     for row, (number, parts) in enumerate(body):
         if names is not None:
@@ -140,7 +140,7 @@ def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDAr
         raise InputError(
             path, None, f"labels of {len(centroids)} clusters", f"label {labels[labels != NO_CLUSTER].max()}"
         )
-    check_room((centroids.shape[1], *labels.shape), 2)
+    check_memory((centroids.shape[1], *labels.shape), 2)
     known = np.vstack((centroids, np.full((NO_CLUSTER + 1 - len(centroids), centroids.shape[1]), np.nan)))
     return np.ascontiguousarray(known[labels].transpose(2, 0, 1), np.float32)
 
@@ -166,4 +166,4 @@ def write_text_matrix(path: Path, delays: Delays, unit: float) -> None:
     lines = [",".join(("", *labels))]
     for label, row in zip(labels, delays.median[0] / unit, strict=True):
         lines.append(",".join((label, *("" if math.isnan(value) else f"{value:.6g}" for value in row))))
-    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())

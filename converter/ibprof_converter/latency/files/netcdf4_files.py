@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.latency.model.delays import STATISTICS, Delays
 
 NETCDF4_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -48,7 +48,7 @@ def write_netcdf(path: Path, delays: Delays) -> None:
     for name, cube in (*delays.present.items(), ("repetitions", delays.repetitions)):
         if cube is not None:
             _write_cube(dataset, name, cube)
-    write_whole(path, dataset.close())
+    write_atomically(path, dataset.close())
 
 
 def _write_cube(dataset: Any, name: str, cube: npt.NDArray[np.generic]) -> None:
@@ -98,7 +98,7 @@ def _read(path: Path, dataset: Any, statistics: tuple[str, ...]) -> Delays:
         raise InputError(path, None, "a variable `median`", f"{sorted(dataset.variables)}")
     shape = tuple(len(dataset.dimensions[axis]) for axis in _CUBE)
     wanted = [name for name in (*statistics, "repetitions") if name in dataset.variables]
-    check_room(shape, len(wanted))
+    check_memory(shape, len(wanted))
     cubes: dict[str, Any] = {}
     for name in wanted:
         variable = dataset.variables[name]
@@ -127,7 +127,7 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
     return tuple(str(each) for each in dataset.variables[name][:]) if name in dataset.variables else ()
 
 
-def check_room(shape: tuple[int, ...], cubes: int) -> None:
+def check_memory(shape: tuple[int, ...], cubes: int) -> None:
     """Refuse what would not fit into memory: what a few bytes of a damaged header ask for can be anything.
 
     Raises:

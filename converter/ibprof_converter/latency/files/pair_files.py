@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.latency.files.atomic_write import write_whole
+from ibprof_converter.latency.files.atomic_write import write_atomically
 
 HEADER = ("sender", "receiver")
 
@@ -69,4 +69,4 @@ def write_pairs(
     writer.writerow((*HEADER, "ratio"))
     for (one, other), ratio in zip(pairs.tolist(), ratios.tolist(), strict=True):
         writer.writerow((labels[one], labels[other], f"{ratio:.6g}"))
-    write_whole(path, content.getvalue().encode("utf-8", "surrogateescape"))
+    write_atomically(path, content.getvalue().encode("utf-8", "surrogateescape"))

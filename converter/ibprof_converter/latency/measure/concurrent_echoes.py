@@ -19,7 +19,7 @@ _PING, _ECHO = 3, 4
 _MOST_TURNS = 1 << 20
 
 
-class Echoes:
+class ConcurrentEchoes:
     """Pings to some processes and echoes to others, over and over, of one message length.
 
     Args:
@@ -68,7 +68,7 @@ class Echoes:
             request.Free()
 
 
-def sample_echoes(comm: Any, echoes: Echoes, sampling: Sampling) -> npt.NDArray[np.float64]:
+def sample_echoes(comm: Any, echoes: ConcurrentEchoes, sampling: Sampling) -> npt.NDArray[np.float64]:
     """Time batches that all processes do together; they agree on the number of turns.
 
     Returns:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.measure.batch_samples import next_turns
-from ibprof_converter.latency.measure.process_agreement import STOP, Beat
+from ibprof_converter.latency.measure.process_agreement import STOP, RoundBarrier
 from ibprof_converter.latency.measure.timed_loops import Stream, end_batches, follow_batches, lead_batch
 
 _BATCHES = 8
@@ -20,7 +20,7 @@ _BATCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Streaming:
+class StreamSettings:
     """How pairs send.
 
     Attributes:
@@ -34,17 +34,17 @@ class Streaming:
     seconds: float = 0.5
 
 
-class Flows:
+class ConcurrentStreams:
     """Streams of this process with others; every process of the job makes one and calls the same.
 
     Args:
         comm: the communicator, of mpi4py.
-        beat: at which all meet.
+        barrier: at which all meet.
         streaming: how pairs send.
     """
 
-    def __init__(self, comm: Any, beat: Beat, streaming: Streaming) -> None:
-        self.comm, self.beat, self.streaming = comm, beat, streaming
+    def __init__(self, comm: Any, barrier: RoundBarrier, streaming: StreamSettings) -> None:
+        self.comm, self.barrier, self.streaming = comm, barrier, streaming
         self.stopped = False
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
@@ -99,4 +99,4 @@ class Flows:
         return batches * turns * self.streaming.window * self.streaming.length / elapsed
 
     def _meet(self) -> None:
-        self.stopped |= self.beat.wait() == STOP
+        self.stopped |= self.barrier.wait() == STOP

@@ -26,7 +26,7 @@ _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise
 """Attributes in which a measurement that is continued may not differ."""
 
 
-class Book:
+class DelayStore:
     """The delays as they grow, on the process that keeps them.
 
     Args:

@@ -23,7 +23,7 @@ SYNCHRONISING_S = 3e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class BackgroundNoise:
     """Messages of others while a pair measures, as network_tests2 has them.
 
     Attributes:
@@ -38,7 +38,7 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     """What is to be measured, and how; the same on every process.
 
     Attributes:
@@ -62,7 +62,7 @@ class Plan:
     sampling: Sampling = field(default_factory=Sampling)
     one_way: bool = False
     window: int = 64
-    noise: Noise = field(default_factory=Noise)
+    noise: BackgroundNoise = field(default_factory=BackgroundNoise)
     seed: int = 0
     save_every_s: float = 30.0
     limit_s: float | None = None

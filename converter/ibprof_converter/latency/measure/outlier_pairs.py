@@ -29,7 +29,7 @@ _FLOOR = 0.01
 FloatMatrix = npt.NDArray[np.float64]
 
 
-def find_doubtful(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
+def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
     """Find the pairs of one message length that are to be measured again, the most doubtful first.
 
     Args:
@@ -40,13 +40,13 @@ def find_doubtful(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int
     Returns:
         Ordered pairs, int64 [k, 2], k <= budget; those with no value come first.
     """
-    doubt = rate_doubt(delays, index)
+    doubt = rate_outliers(delays, index)
     pairs = np.argwhere(doubt > THRESHOLD)
     worst = np.argsort(-doubt[tuple(pairs.T)], kind="stable")
     return pairs[worst][: max(budget, 0)]
 
 
-def rate_doubt(delays: Delays, index: int) -> FloatMatrix:
+def rate_outliers(delays: Delays, index: int) -> FloatMatrix:
     """Give the largest of the three robust z-scores of each ordered pair, float64 [n, n].
 
     Infinite where there is no value, 0 on the diagonal.

@@ -24,7 +24,7 @@ _SPIN_S = 2e-4
 _LONGEST_NAP_S = 1e-3
 
 
-class ElsewhereError(IbprofError):
+class FirstProcessError(IbprofError):
     """The first process has failed and says why; this one ends with the same status and without a word."""
 
     def __init__(self, status: int) -> None:
@@ -40,7 +40,7 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
 
     Raises:
         IbprofError: what the work raised there, or was told by the operating system.
-        ElsewhereError: on the others.
+        FirstProcessError: on the others.
     """
     error: IbprofError | None = None
     given: T | None = None
@@ -58,11 +58,11 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
     if error is not None:
         raise error
     if status is not None:
-        raise ElsewhereError(status)
+        raise FirstProcessError(status)
     return given
 
 
-class Beat:
+class RoundBarrier:
     """The end of each round: all wait for all, and learn whether to save or to stop.
 
     A process that waits sleeps most of the time: where there are more processes than cores, or cores share a clock
@@ -79,7 +79,7 @@ class Beat:
         self._all = np.zeros(1, np.int32)
         self._before: dict[int, Any] = {}
 
-    def __enter__(self) -> Beat:
+    def __enter__(self) -> RoundBarrier:
         for number in _SIGNALS:
             self._before[number] = signal.signal(number, self._note)
         return self

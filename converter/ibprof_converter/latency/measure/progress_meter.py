@@ -14,7 +14,7 @@ _FIRST_LINE_S = 10.0
 """A launcher hands stderr on through a pipe: there a line says how far it is, after 10 s, then 20, 40 and so on."""
 
 
-class Meter:
+class ProgressMeter:
     """How far a measurement is, on stderr.
 
     Args:

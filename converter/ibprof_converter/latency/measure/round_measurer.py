@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.latency.measure.batch_samples import Sampling, sample_batches, summarise
-from ibprof_converter.latency.measure.concurrent_echoes import Echoes, sample_echoes
-from ibprof_converter.latency.measure.measurement_plan import ALL_TO_ALL, ASYNC, BANDWIDTH, Plan
+from ibprof_converter.latency.measure.concurrent_echoes import ConcurrentEchoes, sample_echoes
+from ibprof_converter.latency.measure.measurement_plan import ALL_TO_ALL, ASYNC, BANDWIDTH, MeasurementPlan
 from ibprof_converter.latency.measure.schedules import Round
 from ibprof_converter.latency.measure.timed_loops import (
     Exchange,
-    Kernel,
     OneWay,
     PingPong,
     Stream,
+    TimedLoop,
     end_batches,
     follow_batches,
     lead_batch,
@@ -30,7 +30,7 @@ Row = list[float]
 """Index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
 
 
-class Measurer:
+class RoundMeasurer:
     """This process's measuring.
 
     Args:
@@ -38,7 +38,7 @@ class Measurer:
         plan: what is measured.
     """
 
-    def __init__(self, comm: Any, plan: Plan) -> None:
+    def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
         self.comm, self.plan = comm, plan
         self.rank: int = comm.rank
         self.rows: list[Row] = []
@@ -78,7 +78,7 @@ class Measurer:
 
     # -- a pair
 
-    def _kernel(self, peer: int, length: int) -> Kernel:
+    def _kernel(self, peer: int, length: int) -> TimedLoop:
         if self.plan.mode == ASYNC:
             return Exchange(self.comm, peer, length)
         if self.plan.mode == BANDWIDTH:
@@ -108,7 +108,7 @@ class Measurer:
     def _measure_at_once(self, index: int, length: int, pairs: Round, sampling: Sampling) -> None:
         to = pairs[pairs[:, 0] == self.rank, 1].tolist()
         back = pairs[pairs[:, 1] == self.rank, 0].tolist()
-        echoes = Echoes(self.comm, to, back, length)
+        echoes = ConcurrentEchoes(self.comm, to, back, length)
         samples = sample_echoes(self.comm, echoes, sampling)
         echoes.close()
         for peer, summary in zip(to, summarise(samples).T, strict=True):
@@ -142,7 +142,7 @@ class Measurer:
         kernel.close()
 
 
-def _sample(kernel: Kernel, sampling: Sampling) -> npt.NDArray[np.float64]:
+def _sample(kernel: TimedLoop, sampling: Sampling) -> npt.NDArray[np.float64]:
     """Lead one kernel's batches; delays, seconds, float64 [repetitions]."""
     elapsed, turns = sample_batches(sampling, lambda turns: lead_batch(kernel, turns))
     end_batches(kernel)

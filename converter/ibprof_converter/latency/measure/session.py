@@ -21,13 +21,13 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError
 from ibprof_converter.latency.measure.batch_samples import Sampling
-from ibprof_converter.latency.measure.delay_store import Book, continue_delays, new_delays
-from ibprof_converter.latency.measure.measurement_plan import AGAIN_MORE, ALL_TO_ALL, SYNCHRONISING_S, Plan
+from ibprof_converter.latency.measure.delay_store import DelayStore, continue_delays, new_delays
+from ibprof_converter.latency.measure.measurement_plan import AGAIN_MORE, ALL_TO_ALL, SYNCHRONISING_S, MeasurementPlan
 from ibprof_converter.latency.measure.mpi_start import describe_mpi
-from ibprof_converter.latency.measure.outlier_pairs import find_doubtful
-from ibprof_converter.latency.measure.process_agreement import GO_ON, SAVE, STOP, Beat, on_first
-from ibprof_converter.latency.measure.progress_meter import Meter, show_seconds
-from ibprof_converter.latency.measure.round_measurer import Measurer
+from ibprof_converter.latency.measure.outlier_pairs import find_outlier_pairs
+from ibprof_converter.latency.measure.process_agreement import GO_ON, SAVE, STOP, RoundBarrier, on_first
+from ibprof_converter.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_converter.latency.measure.round_measurer import RoundMeasurer
 from ibprof_converter.latency.measure.schedules import SCHEDULES, Round, color_pairs, count_rounds, round_robin, shifts
 from ibprof_converter.latency.measure.timed_loops import PingPong, end_batches, follow_batches, lead_batch
 from ibprof_converter.latency.model.delays import Delays
@@ -40,7 +40,7 @@ _TRIED = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MeasurementOutcome:
     """How a measurement ended.
 
     Attributes:
@@ -56,7 +56,7 @@ class Outcome:
     again: int
 
 
-class Session:
+class MeasurementSession:
     """A measurement; every process of the job makes one and calls the same.
 
     Args:
@@ -65,15 +65,15 @@ class Session:
         path: of the file.
     """
 
-    def __init__(self, module: Any, plan: Plan, path: Path) -> None:
+    def __init__(self, module: Any, plan: MeasurementPlan, path: Path) -> None:
         self.module, self.plan, self.path = module, plan, path
         self.comm = module.COMM_WORLD.Dup()
         self.is_first = self.comm.rank == 0
         self.size: int = self.comm.size
-        self.measurer = Measurer(self.comm, plan)
-        self.beat = Beat(self.comm)
-        self.meter = Meter(self.say)
-        self.book: Book | None = None
+        self.measurer = RoundMeasurer(self.comm, plan)
+        self.barrier = RoundBarrier(self.comm)
+        self.meter = ProgressMeter(self.say)
+        self.store: DelayStore | None = None
         self.stopped = False
         self.begin = time.monotonic()
         self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
@@ -105,7 +105,7 @@ class Session:
         )
         return seconds
 
-    def measure(self, resume: bool, choose: Chooser | None = None) -> Outcome:
+    def measure(self, resume: bool, choose: Chooser | None = None) -> MeasurementOutcome:
         """Measure what is missing, then doubtful pairs again, and write the file.
 
         Args:
@@ -117,9 +117,9 @@ class Session:
             IbprofError: a file cannot be read or written, or is of another measurement.
         """
         self.plan.check(self.size)
-        self._open_book(resume or choose is not None)
+        self._open_store(resume or choose is not None)
         again = 0
-        with self.beat:
+        with self.barrier:
             try:
                 if choose is not None:
                     again = self._measure_chosen(choose)
@@ -128,18 +128,20 @@ class Session:
                     again = self._measure_doubtful()
             finally:
                 self.meter.stop()
-            on_first(self.comm, lambda: self._book.save(measured_again=again))
-        delays = self.book.delays if self.book is not None else None
-        return Outcome(delays, self.stopped, self.comm.allreduce(self.beat.signal, self.module.MAX), again)
+            on_first(self.comm, lambda: self._opened_store.save(measured_again=again))
+        delays = self.store.delays if self.store is not None else None
+        return MeasurementOutcome(
+            delays, self.stopped, self.comm.allreduce(self.barrier.signal, self.module.MAX), again
+        )
 
-    # -- the book
+    # -- the delays and their file
 
     @property
-    def _book(self) -> Book:
-        assert self.book is not None
-        return self.book
+    def _opened_store(self) -> DelayStore:
+        assert self.store is not None
+        return self.store
 
-    def _open_book(self, goes_on: bool) -> None:
+    def _open_store(self, goes_on: bool) -> None:
         hosts, cores = (tuple(each) for each in zip(*self._places, strict=True))
         attributes = self.plan.describe() | {
             "mpi": describe_mpi(self.module),
@@ -148,16 +150,16 @@ class Session:
             "command": " ".join(sys.argv),
         }
 
-        def open_it() -> Book:
+        def open_it() -> DelayStore:
             check_writable(self.path)
             lengths = self.plan.lengths
             if goes_on and self.path.exists():
                 delays = continue_delays(self.path, hosts, cores, lengths, attributes)
             else:
                 delays = new_delays(hosts, cores, lengths, attributes)
-            return Book(self.path, delays, self.plan.save_every_s)
+            return DelayStore(self.path, delays, self.plan.save_every_s)
 
-        self.book = on_first(self.comm, open_it)
+        self.store = on_first(self.comm, open_it)
 
     # -- rounds
 
@@ -180,7 +182,7 @@ class Session:
         return SCHEDULES[self.plan.schedule](self.size)
 
     def _find_missing(self) -> list[list[int]]:
-        median = self._book.delays.median
+        median = self._opened_store.delays.median
         rounds: list[list[int]] = [[] for _ in self.plan.lengths]
         for number, pairs in enumerate(self._schedule()):
             one, other = pairs.T
@@ -200,13 +202,17 @@ class Session:
         budget = math.ceil(plan.again * self.size * (self.size - 1) / 2)
         if plan.again_s is not None:
             budget = int(plan.again_s / plan.seconds_of_pair_again / len(plan.lengths))
-        found = [find_doubtful(self._book.delays, index, budget) for index in lengths] if self.is_first else None
+        found = (
+            [find_outlier_pairs(self._opened_store.delays, index, budget) for index in lengths]
+            if self.is_first
+            else None
+        )
         alone = plan.schedule == "sequential"
         rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
         return self._repeat(rounds_of, "measuring doubtful pairs again")
 
     def _measure_chosen(self, choose: Chooser) -> int:
-        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._book.delays)))
+        rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
         return self._repeat([rounds] * len(self.plan.lengths), "measuring pairs again")
 
     def _repeat(self, rounds_of: Sequence[Sequence[Round]], what: str) -> int:
@@ -226,13 +232,13 @@ class Session:
         """Do rounds of one message length, until all wish to stop."""
         for pairs in rounds:
             self.measurer.measure(index, pairs, sampling, at_once)
-            word = self.beat.wait(self._wish())
+            word = self.barrier.wait(self._wish())
             if self.is_first:
                 self.meter.advance(1)
             if word == SAVE:
                 self._collect(keep_lower)
                 if self.is_first:
-                    self._book.save_if_possible()
+                    self._opened_store.save_if_possible()
             if word == STOP:
                 self.stopped = True
                 break
@@ -244,14 +250,14 @@ class Session:
         limit = self.plan.limit_s
         if limit is not None and time.monotonic() - self.begin >= limit:
             return STOP
-        return SAVE if self._book.is_due else GO_ON
+        return SAVE if self._opened_store.is_due else GO_ON
 
     def _collect(self, keep_lower: bool) -> None:
         """Bring what all found to the first process."""
         found = self.comm.gather(self.measurer.take_rows())
         if found is not None:
             for rows in found:
-                self._book.add(rows, keep_lower)
+                self._opened_store.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
         """Time a round trip of each length in each pair of the first round; the slowest of all, seconds.

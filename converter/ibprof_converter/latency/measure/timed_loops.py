@@ -19,7 +19,7 @@ TURN, CONTROL = 1, 2
 _NOBODY = 0
 
 
-class Kernel(ABC):
+class TimedLoop(ABC):
     """What is timed with one peer, for one message length.
 
     Args:
@@ -55,7 +55,7 @@ class Kernel(ABC):
         self.requests = []
 
 
-class PingPong(Kernel):
+class PingPong(TimedLoop):
     """There and back: a turn is a round trip (Bufe, section 1.4), so that no two clocks are compared."""
 
     def lead(self, turns: int) -> None:
@@ -75,7 +75,7 @@ class PingPong(Kernel):
             send(outgoing, peer, TURN)
 
 
-class OneWay(Kernel):
+class OneWay(TimedLoop):
     """There with the whole length and back with nothing, so that the two directions of a pair can differ.
 
     A turn lasts the delay of the message and that of an empty one back; the latter is measured by the same pair.
@@ -98,7 +98,7 @@ class OneWay(Kernel):
             send(empty, peer, TURN)
 
 
-class Exchange(Kernel):
+class Exchange(TimedLoop):
     """Both send at the same time, without waiting for the other: network_tests2's async_one_to_one."""
 
     delays_of_a_turn = 1.0
@@ -118,7 +118,7 @@ class Exchange(Kernel):
     follow = lead
 
 
-class Stream(Kernel):
+class Stream(TimedLoop):
     """Many messages under way at once, then a word that all are there: what the link can carry.
 
     A turn is `window` messages, and their delay is the turn's time by their number: length / delay is the bandwidth.
@@ -150,7 +150,7 @@ class Stream(Kernel):
             self.comm.Send(self.empty, self.peer, CONTROL)
 
 
-def lead_batch(kernel: Kernel, turns: int) -> float:
+def lead_batch(kernel: TimedLoop, turns: int) -> float:
     """Time one batch, seconds. The other is told of it and is there when the clock starts."""
     comm, peer = kernel.comm, kernel.peer
     comm.Send(np.array([turns], np.int64), peer, CONTROL)
@@ -160,12 +160,12 @@ def lead_batch(kernel: Kernel, turns: int) -> float:
     return time.perf_counter() - begin
 
 
-def end_batches(kernel: Kernel) -> None:
+def end_batches(kernel: TimedLoop) -> None:
     """Tell the follower that it was all."""
     kernel.comm.Send(np.array([_NOBODY], np.int64), kernel.peer, CONTROL)
 
 
-def follow_batches(kernel: Kernel) -> None:
+def follow_batches(kernel: TimedLoop) -> None:
     """Do the follower's part of batches until the leader says that it was all."""
     comm, peer = kernel.comm, kernel.peer
     turns = np.zeros(1, np.int64)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.latency.features.delay_features import Features
-from ibprof_converter.latency.features.pair_clusters import Clusters, CompressedSize
-from ibprof_converter.latency.features.slow_processes import Change, OddProcess
+from ibprof_converter.latency.features.delay_features import DelayFeatures
+from ibprof_converter.latency.features.pair_clusters import CompressedSize, PairClusters
+from ibprof_converter.latency.features.slow_processes import DelayChange, OutlyingProcess
 from ibprof_converter.latency.model.delays import Delays
 
 Document = dict[str, Any]
@@ -62,10 +62,10 @@ def describe_matrix(delays: Delays, index: int, statistic: str, as_bandwidth: bo
 
 def describe_features(
     delays: Delays,
-    features: Features | None,
-    clusters: Clusters | None,
+    features: DelayFeatures | None,
+    clusters: PairClusters | None,
     compressed: CompressedSize | None,
-    odd: list[OddProcess],
+    odd: list[OutlyingProcess],
 ) -> Document:
     """Tell peaks, steps, clusters and odd processes."""
     document: Document = {
@@ -73,7 +73,7 @@ def describe_features(
         "lengths": delays.lengths.tolist(),
         "pairs": delays.processes * (delays.processes - 1),
         "pairs_looked_at": 0 if features is None else len(features.pairs),
-        "odd_processes": describe_odd(odd),
+        "odd_processes": describe_outlying(odd),
         "features": None,
         "clusters": None,
         "compressed": None,
@@ -94,7 +94,7 @@ def describe_features(
     return document
 
 
-def describe_odd(odd: list[OddProcess] | tuple[OddProcess, ...]) -> list[Document]:
+def describe_outlying(odd: list[OutlyingProcess] | tuple[OutlyingProcess, ...]) -> list[Document]:
     """Tell processes that stand out."""
     return [
         {"process": each.label, "role": each.role, "ratio": _number(each.ratio), "score": _number(each.score)}
@@ -102,7 +102,7 @@ def describe_odd(odd: list[OddProcess] | tuple[OddProcess, ...]) -> list[Documen
     ]
 
 
-def _describe_found(delays: Delays, features: Features) -> Document:
+def _describe_found(delays: Delays, features: DelayFeatures) -> Document:
     peaks, steps = features.peaks, features.steps
     return {
         "peak_threshold": features.peak_threshold,
@@ -123,7 +123,7 @@ def _by_length(lengths: npt.NDArray[np.int64], found: npt.NDArray[np.int8]) -> l
     ]
 
 
-def _describe_clusters(delays: Delays, features: Features, clusters: Clusters) -> Document:
+def _describe_clusters(delays: Delays, features: DelayFeatures, clusters: PairClusters) -> Document:
     groups = []
     for k, centroid in enumerate(clusters.centroids):
         members = clusters.labels == k
@@ -147,7 +147,7 @@ def _common(lengths: npt.NDArray[np.int64], found: npt.NDArray[np.int8]) -> list
     return [int(length) for length, share in zip(lengths, (found != 0).mean(axis=0), strict=True) if share >= 0.5]
 
 
-def describe_change(change: Change) -> Document:
+def describe_change(change: DelayChange) -> Document:
     """Tell what differs between two measurements."""
 
     def name(pairs: npt.NDArray[np.int64]) -> list[list[str]]:
@@ -161,7 +161,7 @@ def describe_change(change: Change) -> Document:
             {"sender": one, "receiver": other, "ratio": float(ratio)}
             for (one, other), ratio in zip(name(change.pairs), change.ratios, strict=True)
         ],
-        "odd_processes": describe_odd(change.odd),
+        "odd_processes": describe_outlying(change.odd),
         "only_before": list(change.only_before),
         "only_after": list(change.only_after),
         "pairs_vanished": name(change.vanished),

@@ -14,8 +14,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ibprof.text.quantities import printable
-from ibprof_converter.latency.features.delay_features import Features
-from ibprof_converter.latency.features.pair_clusters import Clusters
+from ibprof_converter.latency.features.delay_features import DelayFeatures
+from ibprof_converter.latency.features.pair_clusters import PairClusters
 from ibprof_converter.latency.model.delays import Delays
 
 _COLOURS = ("#0b4f8a", "#d97706", "#0f8a6a", "#a2307c", "#6b5b95", "#7a6a10", "#2b9ed8", "#c2452d",
@@ -44,7 +44,7 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
     figure.savefig(path)
 
 
-def draw_all(folder: Path, delays: Delays, features: Features, clusters: Clusters) -> list[Path]:
+def draw_all(folder: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> list[Path]:
     """Draw all that there is to see of a cube's features, one file each."""
     pictures: dict[str, Callable[[Path], None]] = {
         "curves.png": lambda path: draw_curves(path, delays, features, clusters),
@@ -57,7 +57,7 @@ def draw_all(folder: Path, delays: Delays, features: Features, clusters: Cluster
     return [folder / name for name in pictures]
 
 
-def draw_curves(path: Path, delays: Delays, features: Features, clusters: Clusters) -> None:
+def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
     """Draw some pairs' delays with their peaks and steps, and below the correlations with both thresholds."""
     figure = _figure(10, 9)
     above, peaks, steps = figure.subplots(3, 1, sharex=True, height_ratios=(3, 1, 1))
@@ -86,7 +86,7 @@ def draw_curves(path: Path, delays: Delays, features: Features, clusters: Cluste
     figure.savefig(path)
 
 
-def draw_histograms(path: Path, delays: Delays, features: Features) -> None:
+def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None:
     """Draw how many peaks pairs have, and at which lengths their steps are (figures 4 and 5 of the paper)."""
     figure = _figure(11, 4.5)
     left, right = figure.subplots(1, 2)
@@ -106,7 +106,7 @@ def draw_histograms(path: Path, delays: Delays, features: Features) -> None:
     figure.savefig(path)
 
 
-def draw_clusters(path: Path, delays: Delays, features: Features, clusters: Clusters) -> None:
+def draw_clusters(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
     """Draw each cluster's curves with its centroid in red."""
     count = len(clusters.centroids)
     columns = min(count, 3)
@@ -125,7 +125,7 @@ def draw_clusters(path: Path, delays: Delays, features: Features, clusters: Clus
     figure.savefig(path)
 
 
-def draw_steps(path: Path, delays: Delays, features: Features, clusters: Clusters) -> None:
+def draw_steps(path: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> None:
     """Draw each step as a dot at (sender, receiver, length), coloured by the cluster of its pair."""
     figure = _figure(9, 8)
     axes = figure.add_subplot(projection="3d")
@@ -153,7 +153,7 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _choose(clusters: Clusters) -> npt.NDArray[np.int64]:
+def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
     """Choose pairs to show: of each cluster in turn, the first, then others."""
     order = np.argsort(clusters.labels, kind="stable")
     _, first = np.unique(clusters.labels[order], return_index=True)

@@ -16,7 +16,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.topology.files.dot_graph import read_dot
 from ibprof_converter.topology.files.topology_json import read_topology
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
 
 _MICRO = 1e-6
 _SWITCH_NAME = re.compile(r"(?:.*/)?switch\d+", re.DOTALL)
@@ -115,7 +115,7 @@ def _make(
         support=columns[1],
         probability=np.nan_to_num(columns[2], nan=1.0),
         directed=directed,
-        throughput=Throughput(columns[3], np.zeros(len(edges), bool), nobody, np.zeros(len(switches), bool))
+        throughput=LinkThroughput(columns[3], np.zeros(len(edges), bool), nobody, np.zeros(len(switches), bool))
         if measured
         else None,
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
 
 _MICRO = 1e-6
 
@@ -67,10 +67,10 @@ class _Reader:
             throughput=self._throughput(edges, switches),
         )
 
-    def _throughput(self, edges: list[dict[str, Any]], switches: list[dict[str, Any]]) -> Throughput | None:
+    def _throughput(self, edges: list[dict[str, Any]], switches: list[dict[str, Any]]) -> LinkThroughput | None:
         if not any("gbps" in each for each in (*edges, *switches)):
             return None
-        return Throughput(
+        return LinkThroughput(
             self._numbers(edges, "edges", "gbps"),
             np.array([each.get("gbps_at_least") is True for each in edges], bool),
             self._numbers(switches, "switches", "gbps"),

@@ -15,7 +15,14 @@ import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from ibprof_converter.topology.infer.binary_trees import CAUTION, BinaryTree, Integers, Tree, join_neighbours, prune
+from ibprof_converter.topology.infer.binary_trees import (
+    CAUTION,
+    BinaryTree,
+    Integers,
+    RootedTree,
+    join_neighbours,
+    prune,
+)
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
 
 _ROUNDS = 8
@@ -81,7 +88,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
                 node_of_leaf[below] = last - hosts - k
             else:
                 parent[last - below] = last - hosts - k
-    tree = Tree(node_of_leaf, parent)
+    tree = RootedTree(node_of_leaf, parent)
     system = _System(tree, delays, weight)
     distance, height = system.solve()
     rest = system.squares_left(distance, height)
@@ -92,7 +99,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 class _System:
     """The normal equations of a rooted tree, in the hosts' distances from the root and a height a node."""
 
-    def __init__(self, tree: Tree, delays: Floats, weight: Floats) -> None:
+    def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
         self.tree, self.delays, self.weight = tree, delays, weight
         self.meeting = tree.meeting_nodes()
@@ -125,7 +132,7 @@ class _System:
 class _Fit:
     """Lengths of all edges of a tree, none below zero: first the hosts' edges, then those above nodes 1 and on."""
 
-    def __init__(self, tree: Tree, delays: Floats, weight: Floats) -> None:
+    def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
         self.tree = tree
         system = _System(tree, delays, weight)
@@ -170,19 +177,19 @@ class _Fit:
         return worst + 1 if gain[worst] < cost[worst] else None
 
 
-def _without_idle_root(tree: Tree) -> Tree:
+def _without_idle_root(tree: RootedTree) -> RootedTree:
     """Move the root down where it has two children, so that each node's edge is one that can be told."""
     if tree.nodes < 2 or tree.children_count()[0] != 2:
         return tree
     return _drop_node(tree, int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)
 
 
-def _drop_node(tree: Tree, node: int) -> Tree:
+def _drop_node(tree: RootedTree, node: int) -> RootedTree:
     """Hang what is on a node on the one above it."""
     above = tree.parent[node]
     parent = np.delete(np.where(tree.parent == node, above, tree.parent), node)
     node_of_leaf = np.where(tree.node_of_leaf == node, above, tree.node_of_leaf)
-    return Tree(
+    return RootedTree(
         np.where(node_of_leaf > node, node_of_leaf - 1, node_of_leaf).astype(np.int32),
         np.where(parent > node, parent - 1, parent).astype(np.int32),
     )

@@ -36,7 +36,7 @@ class BinaryTree:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class RootedTree:
     """A rooted tree whose nodes have any number of children; node 0 is the root, and others come after their parents.
 
     Attributes:
@@ -92,7 +92,7 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PrunedTree:
     """What is left of a binary tree.
 
     Attributes:
@@ -101,7 +101,7 @@ class Pruned:
         lost: weighted squares that the fit lost by it.
     """
 
-    tree: Tree
+    tree: RootedTree
     height: Floats
     weight: Floats
     lost: float
@@ -139,7 +139,7 @@ def join_neighbours(distances: Floats) -> Integers:
     return _root_in_the_middle(child, leaves)
 
 
-def prune(tree: BinaryTree, variance: float, pairs: int) -> Pruned:
+def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
     """Merge nodes into those above them while that costs less than telling them apart.
 
     Each node that is kept must gain in log-likelihood what a parameter costs (Schwarz's criterion), what it costs to
@@ -169,7 +169,7 @@ def prune(tree: BinaryTree, variance: float, pairs: int) -> Pruned:
     return _gather(tree, into, weight, height, float(lost[0]))
 
 
-def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> Pruned:
+def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lost: float) -> PrunedTree:
     """Number the nodes that were kept, parents first."""
     leaves, nodes = tree.leaves, tree.leaves - 1
     kept = np.flatnonzero(into == leaves + np.arange(nodes))[::-1]
@@ -180,7 +180,7 @@ def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lo
     above[tree.child.ravel()] = np.repeat(np.arange(leaves, 2 * leaves - 1), 2)
     parent = number[above[leaves + kept]]
     parent[:1] = 0
-    return Pruned(Tree(number[above[:leaves]], parent.astype(np.int32)), height[kept], weight[kept], lost)
+    return PrunedTree(RootedTree(number[above[:leaves]], parent.astype(np.int32)), height[kept], weight[kept], lost)
 
 
 def _root_in_the_middle(child: Integers, leaves: int) -> Integers:

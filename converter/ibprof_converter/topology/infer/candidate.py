@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.binary_trees import Tree
+from ibprof_converter.topology.infer.binary_trees import RootedTree
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) ->
     return 2 * pairs * log(max(deviation, FLOOR)) + candidate.parameters * log(max(pairs, 2))
 
 
-def graph_of_tree(tree: Tree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
+def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
     """Turn a rooted tree into edges of hosts and switches. A root with two children is none: it would pass on alone.
 
     Args:

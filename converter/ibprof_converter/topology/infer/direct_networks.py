@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.native.kernel_library import load_kernels
-from ibprof_converter.topology.infer.binary_trees import CAUTION, Tree
+from ibprof_converter.topology.infer.binary_trees import CAUTION, RootedTree
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats
 
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
@@ -52,7 +52,7 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
     return Candidate("direct", 0, edge, length, overhead, explained, len(length) + 1)
 
 
-def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: Tree) -> Candidate | None:
+def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree) -> Candidate | None:
     """Find a network of switches, each with two hosts or more, that are linked with one another.
 
     Args:

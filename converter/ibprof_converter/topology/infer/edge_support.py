@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ibprof_converter.topology.infer.additive_tree import find_additive
 from ibprof_converter.topology.infer.candidate import Candidate, Floats
 from ibprof_converter.topology.infer.direct_networks import find_direct, find_switched
-from ibprof_converter.topology.infer.model_choice import Choice
+from ibprof_converter.topology.infer.model_choice import ModelChoice
 from ibprof_converter.topology.infer.nested_levels import as_candidate, find_levels
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
@@ -26,7 +26,7 @@ ToTopology = Callable[[Candidate], InferredTopology]
 
 
 def find_support(
-    choice: Choice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
+    choice: ModelChoice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
 ) -> tuple[Floats, int]:
     """Give each edge's support.
 

@@ -19,11 +19,11 @@ from ibprof_converter.topology.infer.model_choice import (
     LARGEST_ADDITIVE,
     LARGEST_DIRECT,
     MODELS,
-    Choice,
-    choose,
+    ModelChoice,
+    choose_model,
     find_unconfirmed,
 )
-from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _NOISY = 0.25
@@ -32,7 +32,7 @@ _MANY_HOSTS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
+class Inference:
     """A topology, and what should be measured again.
 
     Attributes:
@@ -46,7 +46,7 @@ class Inferred:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class InferenceEffort:
     """What an inference may cost.
 
     Attributes:
@@ -62,26 +62,26 @@ class Effort:
     seed: int = 0
 
 
-def infer(values: Values, effort: Effort | None = None) -> Inferred:
+def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inference:
     """Infer the topology that explains delays best.
 
     Args:
         values: a delay for each pair of hosts.
         effort: what it may cost.
     """
-    effort = effort or Effort()
+    effort = effort or InferenceEffort()
     chosen, said = _leave_out(values.seconds)
     notes = [*values.notes, *(text.format(_name_some(values.hosts, which)) for text, which in said)]
     hosts = tuple(values.hosts[host] for host in chosen)
     if len(chosen) < 3:
-        return Inferred(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), _no_pairs())
+        return Inference(_explain_few(hosts, values.seconds[np.ix_(chosen, chosen)], notes), _no_pairs())
     if len(chosen) > _MANY_HOSTS:
         seconds = values.seconds if len(chosen) == len(values.hosts) else values.seconds[np.ix_(chosen, chosen)]
         many = choose_for_many(seconds)
         topology = _describe(many.candidate, hosts, many.noise, notes, _doubts_of_many(len(hosts), many.unexplained))
-        return Inferred(topology, chosen[many.again])
+        return Inference(topology, chosen[many.again])
     delays = values.seconds[np.ix_(chosen, chosen)].astype(np.float64)
-    choice = choose(delays, effort.models)
+    choice = choose_model(delays, effort.models)
     to_topology = partial(_as_topology, hosts=hosts)
     support, drawn = None, 0
     if effort.replicates:
@@ -94,7 +94,7 @@ def infer(values: Values, effort: Effort | None = None) -> Inferred:
     if doubtful:
         notes.append(f"{doubtful} pairs deviate by more than 3.5 times what is usual and were left out")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
-    return Inferred(topology, chosen[pairs])
+    return Inference(topology, chosen[pairs])
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
@@ -188,7 +188,7 @@ def _describe(
     )
 
 
-def _doubts(choice: Choice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
+def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
     """Say what cannot be told, and why."""
     doubts = []
     ranked = sorted(choice.scores.items(), key=lambda item: item[1])

@@ -49,7 +49,7 @@ _FEW_TOGETHER = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """The model that explains delays best.
 
     Attributes:
@@ -70,7 +70,7 @@ class Choice:
     untried: tuple[str, ...]
 
 
-def choose(delays: Floats, models: tuple[str, ...] = MODELS) -> Choice:
+def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoice:
     """Find the graph that explains delays best.
 
     Delays that deviate by more than `OUTLYING` from a first answer are left out of a second one, and so on while the
@@ -88,14 +88,16 @@ def choose(delays: Floats, models: tuple[str, ...] = MODELS) -> Choice:
     share = np.count_nonzero(best.doubtful) / max(int(measured.sum()), 1)
     if share > _SOME_DOUBTED and len(delays) <= LARGEST_DIRECT:
         robust = as_candidate(find_levels_robustly(filled))
-        doubtful, _ = find_doubtful(robust, delays, measured)
+        doubtful, _ = find_outliers(robust, delays, measured)
         known, working = _without(doubtful, delays, measured, robust)
         other = _improve(_choose_once(working, known, delays, measured, models), delays, measured, models)
         best = min(best, other, key=lambda choice: min(choice.scores.values()))
     return best
 
 
-def _improve(best: Choice, delays: Floats, measured: npt.NDArray[np.bool_], models: tuple[str, ...]) -> Choice:
+def _improve(
+    best: ModelChoice, delays: Floats, measured: npt.NDArray[np.bool_], models: tuple[str, ...]
+) -> ModelChoice:
     """Leave out what deviates from an answer, and ask again, while the answer gets better."""
     for _ in range(_ROUNDS):
         share = np.count_nonzero(best.doubtful) / max(int(measured.sum()), 1)
@@ -123,7 +125,7 @@ def _choose_once(
     delays: Floats,
     measured: npt.NDArray[np.bool_],
     models: tuple[str, ...],
-) -> Choice:
+) -> ModelChoice:
     hosts = len(working)
     candidates: list[Candidate] = []
     untried: list[str] = []
@@ -155,9 +157,9 @@ def _choose_once(
         # Candidates come from the simplest on; a model that is as good is better when it is simpler.
         if reached < least - CLOSE or (candidate.model == best.model and reached < least):
             best, least = candidate, reached
-    doubtful, noise = find_doubtful(best, delays, measured)
+    doubtful, noise = find_outliers(best, delays, measured)
     unexplained = has_pattern(best.residuals(delays), measured & ~doubtful)
-    return Choice(best, doubtful, scores, noise, unexplained, tuple(untried))
+    return ModelChoice(best, doubtful, scores, noise, unexplained, tuple(untried))
 
 
 def _with_circles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
@@ -169,7 +171,7 @@ def _with_circles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels,
     return [each for each in found if each is not None]
 
 
-def find_doubtful(
+def find_outliers(
     candidate: Candidate, delays: Floats, measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
     """Give the measured delays that deviate too far from what is explained, and how far a delay typically does."""

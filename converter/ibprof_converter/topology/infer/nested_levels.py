@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.binary_trees import Pruned, link_average, prune
+from ibprof_converter.topology.infer.binary_trees import PrunedTree, link_average, prune
 from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, graph_of_tree
 
 _ROUNDS = 8
@@ -31,7 +31,7 @@ class Levels:
         variance: of the log of a delay around them.
     """
 
-    pruned: Pruned
+    pruned: PrunedTree
     variance: float
 
 

@@ -20,7 +20,7 @@ _BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class PairDelays:
     """A delay for each pair of hosts.
 
     Attributes:
@@ -38,7 +38,7 @@ class Values:
     notes: tuple[str, ...]
 
 
-def take_values(delays: Delays, length: int | None = None, statistic: str | None = None) -> Values:
+def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
     """Give one value for each pair of hosts.
 
     Of several processes of a host the nearest ones count: delays from the memory of one socket to an adapter at another
@@ -55,7 +55,7 @@ def take_values(delays: Delays, length: int | None = None, statistic: str | None
     if statistic is not None and statistic not in delays.present:
         raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {statistic!r}")
     if not len(delays.lengths):
-        return Values(delays.labels, np.full((delays.processes, delays.processes), np.nan), "median", 0, ())
+        return PairDelays(delays.labels, np.full((delays.processes, delays.processes), np.nan), "median", 0, ())
     if length is not None and length not in delays.lengths:
         known = ", ".join(str(each) for each in delays.lengths[:10].tolist())
         raise UsageError(f"--length: expected one that was measured ({known}), found {length}")
@@ -75,7 +75,7 @@ def take_values(delays: Delays, length: int | None = None, statistic: str | None
         hosts = delays.labels
     seconds, said = _join_directions(matrix)
     row = int(delays.lengths[0]) if length is None else length
-    return Values(hosts, seconds, chosen, row, (*notes, *said))
+    return PairDelays(hosts, seconds, chosen, row, (*notes, *said))
 
 
 def _most_agreeing(delays: Delays, length: int | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.infer.binary_trees import Tree
+from ibprof_converter.topology.infer.binary_trees import RootedTree
 from ibprof_converter.topology.infer.candidate import Candidate, Floats, graph_of_tree, score
 from ibprof_converter.topology.infer.nested_levels import Levels
 
@@ -57,7 +57,7 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
     return best
 
 
-def _find_step(tree: Tree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_]] | None:
+def _find_step(tree: RootedTree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_]] | None:
     """Find a switch that is the only one below another, and the hosts beside it there."""
     switches = np.bincount(tree.parent[1:], minlength=tree.nodes)
     for node in range(tree.nodes - 1, 0, -1):
@@ -69,7 +69,7 @@ def _find_step(tree: Tree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_
     return None
 
 
-def _below(tree: Tree, node: int) -> npt.NDArray[np.bool_]:
+def _below(tree: RootedTree, node: int) -> npt.NDArray[np.bool_]:
     inside = np.zeros(tree.nodes, bool)
     inside[node] = True
     for each in range(node + 1, tree.nodes):
@@ -77,16 +77,16 @@ def _below(tree: Tree, node: int) -> npt.NDArray[np.bool_]:
     return inside[tree.node_of_leaf]
 
 
-def _merge(tree: Tree, height: Floats, node: int) -> tuple[Tree, Floats, npt.NDArray[np.int32]]:
+def _merge(tree: RootedTree, height: Floats, node: int) -> tuple[RootedTree, Floats, npt.NDArray[np.int32]]:
     above = tree.parent[node]
     number = np.arange(tree.nodes) - (np.arange(tree.nodes) > node)
     number[node] = number[above]
     parent = np.delete(number[tree.parent], node)
-    merged = Tree(number[tree.node_of_leaf].astype(np.int32), parent.astype(np.int32))
+    merged = RootedTree(number[tree.node_of_leaf].astype(np.int32), parent.astype(np.int32))
     return merged, np.delete(height, node), merged.meeting_nodes()
 
 
-def _as_candidate(tree: Tree, height: Floats, extra: Floats, parameters: int, explained: Floats) -> Candidate:
+def _as_candidate(tree: RootedTree, height: Floats, extra: Floats, parameters: int, explained: Floats) -> Candidate:
     host_length = height[tree.node_of_leaf] / 2 + extra
     node_length = (height[tree.parent] - height) / 2
     edge, latency, switches = graph_of_tree(tree, host_length, node_length)

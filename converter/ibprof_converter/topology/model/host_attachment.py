@@ -16,7 +16,7 @@ _OWN_SWITCH = "{}-switch"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HostAttachment:
     """A topology taken apart into switches, the cables between them, and the hosts on them.
 
     Attributes:
@@ -34,7 +34,7 @@ class Places:
     cable_edge: npt.NDArray[np.int64]
 
 
-def place_hosts(topology: InferredTopology) -> Places:
+def attach_hosts(topology: InferredTopology) -> HostAttachment:
     """Take a topology apart."""
     hosts = len(topology.hosts)
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
@@ -47,7 +47,7 @@ def place_hosts(topology: InferredTopology) -> Places:
     through = np.flatnonzero(host_switch < 0)
     host_switch[through] = len(topology.switches) + np.arange(len(through))
     switch_of = np.concatenate([host_switch, np.arange(len(topology.switches))])
-    return Places(
+    return HostAttachment(
         switch_name=(*topology.switches, *(_OWN_SWITCH.format(topology.hosts[host]) for host in through.tolist())),
         host_switch=host_switch,
         host_edge=host_edge,

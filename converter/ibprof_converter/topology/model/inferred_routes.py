@@ -11,14 +11,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from ibprof_converter.topology.model.host_attachment import NO_EDGE, place_hosts
+from ibprof_converter.topology.model.host_attachment import NO_EDGE, attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _AS_SHORT = 1.1
 """A detour that is at most so many times as long may be taken as well: which one a message takes is not certain."""
 
 
-class Routes:
+class InferredRoutes:
     """The routes between the hosts of a topology.
 
     Args:
@@ -26,42 +26,42 @@ class Routes:
 
     Attributes:
         topology: as given.
-        places: the same taken apart into switches, cables, hosts.
+        attachment: the same taken apart into switches, cables, hosts.
         distance: float64 [switch, switch], seconds; inf without a way.
     """
 
     def __init__(self, topology: InferredTopology) -> None:
         self.topology = topology
-        self.places = place_hosts(topology)
-        switches = len(self.places.switch_name)
-        a, b = self.places.cable.T
-        latency = topology.latency_seconds[self.places.cable_edge]
+        self.attachment = attach_hosts(topology)
+        switches = len(self.attachment.switch_name)
+        a, b = self.attachment.cable.T
+        latency = topology.latency_seconds[self.attachment.cable_edge]
         self._weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
         graph = csr_matrix((self._weight, (a, b)), (switches, switches))
         self.distance: npt.NDArray[np.float64]
         self.distance, self._before = shortest_path(graph, directed=False, return_predecessors=True)
-        self._cable = {frozenset(ends): row for row, ends in enumerate(self.places.cable.tolist())}
-        self._is_tree = len(self.places.cable) == switches - 1
+        self._cable = {frozenset(ends): row for row, ends in enumerate(self.attachment.cable.tolist())}
+        self._is_tree = len(self.attachment.cable) == switches - 1
 
     @property
     def hosts(self) -> int:
         """Number of hosts."""
-        return len(self.places.host_switch)
+        return len(self.attachment.host_switch)
 
     def apart(self, one: int, other: int) -> float:
         """Give what is between the switches of two hosts, seconds."""
-        return float(self.distance[self.places.host_switch[one], self.places.host_switch[other]])
+        return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
 
     def nearest(self, host: int) -> int:
         """Give the host whose switch is nearest to a host's own."""
-        own = self.places.host_switch
+        own = self.attachment.host_switch
         apart = self.distance[own[host], own]
         apart[host] = nan
         return int(np.nanargmin(apart))
 
     def switches(self, one: int, other: int) -> list[int]:
         """Give the switches between two hosts, from the first one's; none where there is no way."""
-        first, at = (int(self.places.host_switch[host]) for host in (one, other))
+        first, at = (int(self.attachment.host_switch[host]) for host in (one, other))
         if isinf(self.distance[first, at]):
             return []
         way = [at]
@@ -74,19 +74,21 @@ class Routes:
         """Give the topology's edges between two hosts."""
         way = self.switches(one, other)
         cables = (self._cable[frozenset(step)] for step in pairwise(way))
-        ends = (int(self.places.host_edge[host]) for host in (one, other))
-        return frozenset([int(self.places.cable_edge[row]) for row in cables] + [end for end in ends if end != NO_EDGE])
+        ends = (int(self.attachment.host_edge[host]) for host in (one, other))
+        return frozenset(
+            [int(self.attachment.cable_edge[row]) for row in cables] + [end for end in ends if end != NO_EDGE]
+        )
 
     def edge_between(self, one: int, other: int) -> int:
         """Give the topology's edge between two switches that a cable joins."""
-        return int(self.places.cable_edge[self._cable[frozenset((one, other))]])
+        return int(self.attachment.cable_edge[self._cable[frozenset((one, other))]])
 
     def is_certain(self, one: int, other: int) -> bool:
         """Whether no other way between two hosts is about as short."""
         if self._is_tree:
             return True
-        from_one, from_other = (self.distance[self.places.host_switch[host]] for host in (one, other))
-        a, b = self.places.cable.T
+        from_one, from_other = (self.distance[self.attachment.host_switch[host]] for host in (one, other))
+        a, b = self.attachment.cable.T
         around = self._weight + np.minimum(from_one[a] + from_other[b], from_one[b] + from_other[a])
         near = around <= _AS_SHORT * self.apart(one, other)
         return int(near.sum()) == len(self.switches(one, other)) - 1
@@ -97,7 +99,7 @@ class Routes:
         Spread: of each branch of `near` one after another, so that the first few have as little in common as can be.
         """
         cable = self._cable[frozenset((near, far))]
-        own = self.places.host_switch
+        own = self.attachment.host_switch
         by_near = self._weight[cable] + self.distance[near, own]
         return self.spread(near, np.flatnonzero(by_near <= self.distance[far, own] * (1 + 1e-9)))
 
@@ -107,15 +109,15 @@ class Routes:
         Of the hosts of a branch likewise one of each switch comes first. Hosts on the switch itself are a branch each.
         """
         chosen = np.asarray(hosts, np.int64)
-        own = self.places.host_switch[chosen]
+        own = self.attachment.host_switch[chosen]
         chosen = chosen[np.lexsort((chosen, own, self.distance[at, own]))]
-        own = self.places.host_switch[chosen]
+        own = self.attachment.host_switch[chosen]
         chosen = chosen[_deal(np.where(own == at, -1 - chosen, own))]
         return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
 
     def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Give a number for the part of the network that each host is in without a switch; hosts on it are one each."""
-        own = self.places.host_switch[hosts]
+        own = self.attachment.host_switch[hosts]
         return np.where(own == at, -1 - hosts, self._before[own, at])
 
 

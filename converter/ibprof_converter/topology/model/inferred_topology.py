@@ -16,7 +16,7 @@ _NEVER_ZERO = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput:
+class LinkThroughput:
     """What links and switches were seen to carry. A value is a bound from below where something else was the limit.
 
     Attributes:
@@ -68,7 +68,7 @@ class InferredTopology:
     noise: float = nan
     notes: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    throughput: Throughput | None = None
+    throughput: LinkThroughput | None = None
 
     @property
     def vertices(self) -> int:

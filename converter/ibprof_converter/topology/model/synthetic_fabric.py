@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from ibprof.errors import UsageError
 from ibprof_converter.routing.synthetic.build import LARGEST_PORT, Generated, Plan, build
-from ibprof_converter.topology.model.host_attachment import Places, place_hosts
+from ibprof_converter.topology.model.host_attachment import HostAttachment, attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 
@@ -37,15 +37,15 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
         raise UsageError(f"{name}: arcs that lead one way are no fabric; write .tgf, .dot or .json")
     if hosts < 2:
         raise UsageError(f"{name}: {hosts} hosts make no fabric")
-    places = place_hosts(topology)
-    switch_name, host_switch = list(places.switch_name), places.host_switch
+    attachment = attach_hosts(topology)
+    switch_name, host_switch = list(attachment.switch_name), attachment.host_switch
     used = np.zeros(len(switch_name), np.int64)
     host_port = np.empty(hosts, np.int64)
     for host, switch in enumerate(host_switch.tolist()):
         used[switch] += 1
         host_port[host] = used[switch]
     rows = []
-    for a, b in places.cable.tolist():
+    for a, b in attachment.cable.tolist():
         used[[a, b]] += 1
         rows.append((a, used[a], b, used[b]))
     cable = np.array(rows, np.int64).reshape(-1, 4)
@@ -55,17 +55,17 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
             f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it stands for "
             "several that delays do not tell apart; write .tgf, .dot or .json"
         )
-    latency = topology.latency_seconds[places.cable_edge]
+    latency = topology.latency_seconds[attachment.cable_edge]
     egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)
     plan = Plan(name, switch_name, host_switch, host_port, cable, egress)
-    made = build(plan, _link_rates(topology, places, gbps), 0)
+    made = build(plan, _link_rates(topology, attachment, gbps), 0)
     names = (*made.fabric.node_name[: len(switch_name)], *(f"{host} HCA-1" for host in topology.hosts))
     return Generated(replace(made.fabric, node_name=names), made.tables)
 
 
-def _link_rates(topology: InferredTopology, places: Places, gbps: float) -> npt.NDArray[np.float64]:
+def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
     """Give the rates of cables, then of hosts' links: what was measured, else the one that was given."""
-    edge = np.concatenate([places.cable_edge, places.host_edge])
+    edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
     rates = np.full(len(edge), gbps)
     if topology.throughput is not None:
         known = edge >= 0

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import Values
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.reference.differences import (
     HIERARCHICAL,
     REGULAR,
-    Comparison,
     Names,
-    Regrouped,
+    RegroupedHosts,
+    TopologyDifferences,
 )
 from ibprof_converter.topology.reference.host_groups import (
     compare_groups,
@@ -32,9 +32,13 @@ from ibprof_converter.topology.reference.host_groups import (
     join_moved,
     number_groups,
 )
-from ibprof_converter.topology.reference.host_matching import Matched
+from ibprof_converter.topology.reference.host_matching import MatchedHosts
 from ibprof_converter.topology.reference.reference_topology import Reference
-from ibprof_converter.topology.reference.switch_distances import find_other_links, find_rehung, look_between
+from ibprof_converter.topology.reference.switch_distances import (
+    compare_switch_links,
+    find_recabled_switches,
+    measure_switch_distances,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -42,13 +46,13 @@ Integers = npt.NDArray[np.int64]
 _ALIKE = 0.5
 
 
-def compare(
+def compare_cabling(
     found: InferredTopology,
     reference: Reference,
-    matched: Matched,
+    matched: MatchedHosts,
     delays: Floats,
     nearer: Integers | None = None,
-) -> Comparison:
+) -> TopologyDifferences:
     """Compare what was inferred with what should be there.
 
     Args:
@@ -98,7 +102,7 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 # -- direct networks
 
 
-def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -> Comparison:
+def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
     """Give the similarity of regular topologies.
 
     The sum goes over the pairs of hosts that the reference links, as the paper explains it: each is as alike as the
@@ -127,7 +131,7 @@ def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -
         if found.switches
         else ()
     )
-    return Comparison(
+    return TopologyDifferences(
         kind=REGULAR,
         hosts=matched.names,
         not_in_reference=matched.not_in_reference,
@@ -145,37 +149,37 @@ def _compare_links(found: InferredTopology, matched: Matched, graph: nx.Graph) -
 def _compare_switches(
     found: InferredTopology,
     reference: Reference,
-    matched: Matched,
+    matched: MatchedHosts,
     graph: nx.Graph,
     delays: Floats,
     nearer: Integers | None,
-) -> Comparison:
+) -> TopologyDifferences:
     """Compare who is on a switch with whom, and which switches are near to one another, or linked."""
-    hosts = Comparison(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
+    hosts = TopologyDifferences(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
         return replace(hosts, unknown=("fewer than three hosts tell nothing of switches",))
     own = [members[0] for members in matched.of_inferred]
     leaf = find_leaves(reference, matched.vertex)
     was = number_groups(leaf)
     names = np.array([reference.names[each] for each in leaf.tolist()])
-    circles = are_linked_in_circles(graph, matched.vertex, leaf)
+    circles = are_linked_in_cycles(graph, matched.vertex, leaf)
     if not found.switches and not circles:
         return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
     # Hosts of a torus of switches may have been taken for a torus of hosts.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = compare_groups(hosts, was, now, names, delays)
-    between = look_between(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
+    between = measure_switch_distances(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
     if circles:
-        links = find_other_links(between, graph)
+        links = compare_switch_links(between, graph)
         if links is not None:
             return replace(hosts, missing=links[0], extra=links[1])
         unknown = "which switches are linked: delays over one link and over more do not differ clearly"
-        return replace(hosts, rehung=find_rehung(between), unknown=(*hosts.unknown, unknown))
-    rehung = find_rehung(between)
+        return replace(hosts, recabled=find_recabled_switches(between), unknown=(*hosts.unknown, unknown))
+    rehung = find_recabled_switches(between)
     for each in rehung:
         moved |= names == each.switch
-    hosts = replace(hosts, rehung=rehung)
+    hosts = replace(hosts, recabled=rehung)
     expected = _expect(reference, matched, graph)
     kept = np.flatnonzero(~moved).tolist()
     was_part = _restrict(expected, range(len(matched.names)), kept)
@@ -187,7 +191,7 @@ def _compare_switches(
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
 
 
-def are_linked_in_circles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
+def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
     """Whether switches that all have hosts are linked in circles: a torus, a hypercube, a dragonfly.
 
     Args:
@@ -197,7 +201,7 @@ def are_linked_in_circles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> b
     return set(graph) == {*hosts.tolist(), *leaf.tolist()} and not nx.is_tree(graph)
 
 
-def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> InferredTopology:
+def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
     """Give what a perfect measurement would show: the tree itself, or what is inferred from hops on other graphs."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
@@ -216,7 +220,7 @@ def _expect(reference: Reference, matched: Matched, graph: nx.Graph) -> Inferred
     hops = reference.count_hops(matched.vertex)
     if not np.isfinite(hops).all():
         raise InconsistentError(f"{reference.origin}: its links do not connect all hosts that were measured")
-    return infer(Values(matched.names, hops * 1e-6, "hops", 0, ()), Effort(replicates=0)).topology
+    return infer(PairDelays(matched.names, hops * 1e-6, "hops", 0, ()), InferenceEffort(replicates=0)).topology
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
@@ -244,7 +248,7 @@ def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[
 
 def _pair_splits(
     expected: set[frozenset[int]], found: set[frozenset[int]], names: Names, merged: Sequence[frozenset[int]]
-) -> tuple[Regrouped, ...]:
+) -> tuple[RegroupedHosts, ...]:
     """Put parts of the one topology beside those of the other that they are most like."""
     missing, extra = (sorted(each, key=sorted) for each in (expected - found, found - expected))
     pairs = []
@@ -258,4 +262,4 @@ def _pair_splits(
         else:
             pairs.append((part, frozenset()))
     pairs += [(frozenset(), part) for part in extra]
-    return tuple(Regrouped(*(tuple(names[host] for host in sorted(part)) for part in pair)) for pair in pairs)
+    return tuple(RegroupedHosts(*(tuple(names[host] for host in sorted(part)) for part in pair)) for pair in pairs)

@@ -12,24 +12,24 @@ REGULAR, HIERARCHICAL = "regular", "hierarchical"
 
 
 @dataclass(frozen=True, slots=True)
-class Misplaced:
+class MisplacedHost:
     """A host that is measured at another switch than the reference says: a wrong cable, or names exchanged.
 
     Attributes:
         host: its name.
-        switch, beside: where the reference has it, and the other hosts there.
-        found_switch, found_beside: the switch in the reference of those it is measured with, and these.
+        switch, peers: where the reference has it, and the other hosts there.
+        found_switch, found_peers: the switch in the reference of those it is measured with, and these.
     """
 
     host: str
     switch: str
-    beside: Names
+    peers: Names
     found_switch: str
-    found_beside: Names
+    found_peers: Names
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class SeparatedHosts:
     """Hosts that are measured farther away than the others of their switch: slow links, or another switch.
 
     Attributes:
@@ -44,7 +44,7 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehung:
+class RecabledSwitch:
     """A switch that is measured near to other switches than the reference says: a wrong cable of a switch.
 
     Attributes:
@@ -61,7 +61,7 @@ class Rehung:
 
 
 @dataclass(frozen=True, slots=True)
-class Regrouped:
+class RegroupedHosts:
     """Hosts that are near to one another in the one topology and not in the other.
 
     Attributes:
@@ -79,7 +79,7 @@ class Regrouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TopologyDifferences:
     """What differs.
 
     Attributes:
@@ -92,9 +92,9 @@ class Comparison:
         missing: links of the reference that were not found: between hosts, or between switches that all have hosts.
         extra: links that were found and the reference lacks.
         misplaced: wrong cables of hosts.
-        apart: hosts away from their switch.
+        separated: hosts away from their switch.
         merged: switches of the reference that delays do not tell apart; no difference.
-        rehung: wrong cables of switches.
+        recabled: wrong cables of switches.
         regrouped: parts that differ in another way.
         unknown: what cannot be told, a sentence each.
     """
@@ -106,15 +106,15 @@ class Comparison:
     similarity: float = nan
     missing: tuple[tuple[str, str], ...] = ()
     extra: tuple[tuple[str, str], ...] = ()
-    misplaced: tuple[Misplaced, ...] = ()
-    apart: tuple[Apart, ...] = ()
+    misplaced: tuple[MisplacedHost, ...] = ()
+    separated: tuple[SeparatedHosts, ...] = ()
     merged: tuple[Names, ...] = ()
-    rehung: tuple[Rehung, ...] = ()
-    regrouped: tuple[Regrouped, ...] = ()
+    recabled: tuple[RecabledSwitch, ...] = ()
+    regrouped: tuple[RegroupedHosts, ...] = ()
     unknown: Names = ()
 
     @property
     def differences(self) -> int:
         """How many there are."""
-        found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.apart)
-        return sum(map(len, found)) + len(self.rehung) + len(self.regrouped)
+        found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.separated)
+        return sum(map(len, found)) + len(self.recabled) + len(self.regrouped)

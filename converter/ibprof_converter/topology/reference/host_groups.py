@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.reference.differences import Apart, Comparison, Misplaced
+from ibprof_converter.topology.reference.differences import MisplacedHost, SeparatedHosts, TopologyDifferences
 from ibprof_converter.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -91,8 +91,8 @@ def find_leaves(reference: Reference, hosts: Integers) -> Integers:
 
 
 def compare_groups(
-    hosts: Comparison, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
-) -> tuple[Comparison, npt.NDArray[np.bool_]]:
+    hosts: TopologyDifferences, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
+) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
     """Tell hosts that are with others than expected; give which they are, too.
 
     A host that is alone on its switch is with nobody; it is only told where it is with several of another one.
@@ -115,7 +115,7 @@ def compare_groups(
         if home is None or not overlap[there, home]:
             if len(others):
                 moved[members] = True
-                apart.append(Apart(tuple(names[members]), switch, tuple(names[others])))
+                apart.append(SeparatedHosts(tuple(names[members]), switch, tuple(names[others])))
             continue
         beside = np.flatnonzero((now == there) & (was == home))
         if len(members) == size[expected] > 1 and size[home] > 1:
@@ -127,10 +127,10 @@ def compare_groups(
                 unsure.append(str(names[host]))
                 continue
             found = str(leaf[beside[0]])
-            misplaced.append(Misplaced(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
+            misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
     unknown = (f"which switch {len(unsure)} hosts are on ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
-    return replace(hosts, misplaced=tuple(misplaced), apart=tuple(apart), merged=together, unknown=unknown), moved
+    return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
 
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:

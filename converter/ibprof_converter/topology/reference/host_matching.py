@@ -20,7 +20,7 @@ _OF_PROCESS = re.compile(r"#\d+$")
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedHosts:
     """The hosts that an inferred topology and a reference have both.
 
     Attributes:
@@ -37,7 +37,7 @@ class Matched:
     not_measured: Names
 
 
-def match_hosts(labels: Sequence[str], reference: Reference) -> Matched:
+def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
     """Find measured hosts in a reference; where no process is there by its own name, by its host's.
 
     Raises:
@@ -59,7 +59,7 @@ def match_hosts(labels: Sequence[str], reference: Reference) -> Matched:
     left = reference.is_end.copy()
     left[vertex[there]] = False
     names = tuple(members)
-    return Matched(
+    return MatchedHosts(
         names=tuple(name for name, known in zip(names, there, strict=True) if known),
         of_inferred=tuple(tuple(each) for each, known in zip(members.values(), there, strict=True) if known),
         vertex=vertex[there],

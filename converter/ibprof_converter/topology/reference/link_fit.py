@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags
 from scipy.sparse.csgraph import dijkstra
 
-from ibprof_converter.topology.reference.reference_paths import Ways
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths
 from ibprof_converter.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ _SCALED = 1.4826
 
 
 def find_slow_by_fit(
-    reference: Reference, ways: Ways, delays: Floats, there: npt.NDArray[np.bool_], least: float
+    reference: Reference, ways: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
 ) -> dict[int, tuple[float, float]]:
     """Find links that add more than others of the same speed, as far from hosts.
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from ibprof.errors import UsageError
-from ibprof_converter.topology.reference.reference_paths import Ways
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths
 from ibprof_converter.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -23,14 +23,14 @@ Floats = npt.NDArray[np.float64]
 NONE, MINIMUM, STORE_AND_FORWARD = "none", "minimum", "store-and-forward"
 CORRECTIONS = (NONE, MINIMUM, STORE_AND_FORWARD)
 
-LARGEST_WITH_CIRCLES = 1024
+LARGEST_WITH_CYCLES = 1024
 _BITS = 8
 _GIGA = 1e9
 _NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Regression:
+class LinkRegression:
     """What the links add to a delay.
 
     Attributes:
@@ -47,7 +47,7 @@ class Regression:
     corrected: str
 
 
-def correct_for_size(ways: Ways, delays: Floats, gbps: Floats, length: int, how: str) -> Floats:
+def correct_for_size(ways: ReferencePaths, delays: Floats, gbps: Floats, length: int, how: str) -> Floats:
     """Take the time off that the bytes of a message take, so that latencies are left.
 
     Args:
@@ -76,7 +76,7 @@ def correct_for_size(ways: Ways, delays: Floats, gbps: Floats, length: int, how:
     return delays - taken
 
 
-def regress(ways: Ways, delays: Floats, links: int, corrected: str = NONE) -> Regression:
+def regress(ways: ReferencePaths, delays: Floats, links: int, corrected: str = NONE) -> LinkRegression:
     """Find the links' latencies by ordinary least squares: the sums along the ways come nearest to the delays.
 
     Args:
@@ -89,7 +89,7 @@ def regress(ways: Ways, delays: Floats, links: int, corrected: str = NONE) -> Re
     matrix = csr_matrix((np.ones(len(ways.link)), ways.link, ways.offset), (len(delays), links))[used]
     target = delays[used]
     if not len(target):
-        return Regression(np.full(links, nan), nan, 0, corrected)
+        return LinkRegression(np.full(links, nan), nan, 0, corrected)
     gram = (matrix.T @ matrix).toarray()
     value, vector = np.linalg.eigh(gram)
     told = value > _NOTHING * value[-1]
@@ -101,10 +101,12 @@ def regress(ways: Ways, delays: Floats, links: int, corrected: str = NONE) -> Re
     spread = float(np.square(target - target.mean()).sum())
     r_squared = 1 - float(np.square(left).sum()) / spread if spread > 0 else nan
     latency[hidden] = nan
-    return Regression(latency, r_squared, len(target), corrected)
+    return LinkRegression(latency, r_squared, len(target), corrected)
 
 
-def keep_unique(reference: Reference, ways: Ways, source: npt.NDArray[np.int64], epsilon: float) -> Ways:
+def keep_unique(
+    reference: Reference, ways: ReferencePaths, source: npt.NDArray[np.int64], epsilon: float
+) -> ReferencePaths:
     """Leave the ways out beside which there is another one of roughly the same length.
 
     Args:
@@ -118,10 +120,10 @@ def keep_unique(reference: Reference, ways: Ways, source: npt.NDArray[np.int64],
     """
     if reference.routes is not None or len(reference.link) < reference.vertices:
         return ways
-    if reference.vertices > LARGEST_WITH_CIRCLES:
+    if reference.vertices > LARGEST_WITH_CYCLES:
         raise UsageError(
             f"{reference.origin}: {reference.vertices} vertices with circles, and other ways of the same length are "
-            f"looked for among up to {LARGEST_WITH_CIRCLES}; --paths shortest does without"
+            f"looked for among up to {LARGEST_WITH_CYCLES}; --paths shortest does without"
         )
     between = shortest_path(reference.adjacency(weighted=True), directed=False)
     a, b = reference.link.T
@@ -135,10 +137,10 @@ def keep_unique(reference: Reference, ways: Ways, source: npt.NDArray[np.int64],
         near = on_way <= (1 + epsilon) * between[start, ends[of_start]][:, None]
         kept[of_start] = near.sum(axis=1) == ways.hops[of_start]
     hops = np.where(kept, ways.hops, 0)
-    return Ways(np.concatenate([[0], np.cumsum(hops)]), ways.link[kept[ways.pair]])
+    return ReferencePaths(np.concatenate([[0], np.cumsum(hops)]), ways.link[kept[ways.pair]])
 
 
-def _last_vertices(reference: Reference, ways: Ways, source: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _last_vertices(reference: Reference, ways: ReferencePaths, source: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     here = source.copy()
     for hop in range(int(ways.hops.max(initial=0))):
         on = np.flatnonzero(ways.hops > hop)

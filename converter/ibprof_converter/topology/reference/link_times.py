@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.reference.reference_paths import Ways
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,22 +21,22 @@ NOT_PASSED, AS_FAST, SLOWER = "white", "red", "blue"
 
 
 @dataclass(frozen=True, slots=True)
-class PathTimes:
+class LinkTimes:
     """Times of links.
 
     Attributes:
         seconds: float64 [link], mean time of a message on the link; nan where none passes.
-        promised_seconds: float64 [link], length over speed; nan where nobody says the speed.
+        line_rate_seconds: float64 [link], length over speed; nan where nobody says the speed.
         paths: int64 [link], ways that have the link, both directions together.
     """
 
     seconds: Floats
-    promised_seconds: Floats
+    line_rate_seconds: Floats
     paths: npt.NDArray[np.int64]
 
     def colours(self) -> tuple[str, ...]:
         """Give the colour of each link; one whose speed nobody says is promised no time."""
-        slower = self.seconds > np.nan_to_num(self.promised_seconds)
+        slower = self.seconds > np.nan_to_num(self.line_rate_seconds)
         return tuple(
             NOT_PASSED if not passed else (SLOWER if more else AS_FAST)
             for passed, more in zip(self.paths, slower, strict=True)
@@ -44,12 +44,12 @@ class PathTimes:
 
     def saturation(self) -> Floats:
         """Give the strength of each colour, 0 to 1: the difference over the greatest one."""
-        difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.promised_seconds)))
+        difference = np.abs(np.nan_to_num(self.seconds - np.nan_to_num(self.line_rate_seconds)))
         most = float(difference.max(initial=0.0))
         return difference / most if most else difference
 
 
-def join_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
+def average_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[int]]) -> Floats:
     """Give the mean delay between the processes of two hosts, float64 [host, host]. Source: formula (3)."""
     order = np.concatenate([np.asarray(each, np.int64) for each in members])
     values: Floats = matrix[np.ix_(order, order)].astype(np.float64)
@@ -67,7 +67,7 @@ def join_processes(matrix: npt.NDArray[np.floating], members: Sequence[Sequence[
     return means
 
 
-def spread_delays(ways: Ways, delays: Floats, gbps: Floats, length: int) -> PathTimes:
+def spread_delays(ways: ReferencePaths, delays: Floats, gbps: Floats, length: int) -> LinkTimes:
     """Spread each pair's delay over the links of its way, inversely to their speeds, and take the mean by link.
 
     Source: formula (4). A link of twice the speed takes half the time of the others on the way.
@@ -87,4 +87,4 @@ def spread_delays(ways: Ways, delays: Floats, gbps: Floats, length: int) -> Path
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds = np.where(paths > 0, total / paths, np.nan)
         promised = length * 8 / (gbps * 1e9)
-    return PathTimes(seconds, promised, paths)
+    return LinkTimes(seconds, promised, paths)

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from ibprof_converter.latency.model.delays import Delays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.reference.cabling_comparison import are_linked_in_circles, compare, reduce_graph
-from ibprof_converter.topology.reference.differences import Apart, Comparison
+from ibprof_converter.topology.reference.cabling_comparison import are_linked_in_cycles, compare_cabling, reduce_graph
+from ibprof_converter.topology.reference.differences import SeparatedHosts, TopologyDifferences
 from ibprof_converter.topology.reference.host_groups import find_leaves, find_nearer, number_groups
-from ibprof_converter.topology.reference.host_matching import Matched, match_hosts
-from ibprof_converter.topology.reference.link_regression import LARGEST_WITH_CIRCLES, keep_unique
-from ibprof_converter.topology.reference.link_times import PathTimes, join_processes, spread_delays
-from ibprof_converter.topology.reference.reference_paths import find_ways
+from ibprof_converter.topology.reference.host_matching import MatchedHosts, match_hosts
+from ibprof_converter.topology.reference.link_regression import LARGEST_WITH_CYCLES, keep_unique
+from ibprof_converter.topology.reference.link_times import LinkTimes, average_processes, spread_delays
+from ibprof_converter.topology.reference.reference_paths import find_reference_paths
 from ibprof_converter.topology.reference.reference_topology import Reference
 from ibprof_converter.topology.reference.slow_links import (
     LEAST_DELAY,
@@ -33,7 +33,7 @@ _LONG_MESSAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ReferenceComparison:
     """A measurement beside a reference.
 
     Attributes:
@@ -46,9 +46,9 @@ class Beside:
     """
 
     reference: Reference
-    matched: Matched
-    comparison: Comparison
-    times: PathTimes | None
+    matched: MatchedHosts
+    comparison: TopologyDifferences
+    times: LinkTimes | None
     length: int
     slow: tuple[SlowLink, ...]
 
@@ -58,7 +58,7 @@ class Beside:
         return self.comparison.differences + len(self.slow)
 
 
-def put_beside(
+def compare_with_reference(
     found: InferredTopology,
     reference: Reference,
     delays: Delays | None,
@@ -67,7 +67,7 @@ def put_beside(
     least_speed: float = LEAST_SPEED,
     timed: bool = True,
     statistic: str = "median",
-) -> Beside:
+) -> ReferenceComparison:
     """Compare an inferred topology, and the delays it is of, with a reference.
 
     Args:
@@ -87,13 +87,15 @@ def put_beside(
     matrix = _take_matrix(found, matched, delays, length, statistic)
     pair = choose_pairs(matrix)
     if not len(pair) or not timed:
-        return Beside(reference, matched, compare(found, reference, matched, matrix), None, length, ())
-    ways = find_ways(reference, *matched.vertex[pair].T)
+        return ReferenceComparison(
+            reference, matched, compare_cabling(found, reference, matched, matrix), None, length, ()
+        )
+    ways = find_reference_paths(reference, *matched.vertex[pair].T)
     seconds = matrix[tuple(pair.T)]
     times = spread_delays(ways, seconds, reference.gbps, length)
     leaf = find_leaves(reference, matched.vertex)
-    circles = are_linked_in_circles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
-    if circles and reference.vertices <= LARGEST_WITH_CIRCLES:
+    circles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
+    if circles and reference.vertices <= LARGEST_WITH_CYCLES:
         ways = keep_unique(reference, ways, matched.vertex[pair[:, 0]], LEAST_DELAY)
     # What is slow is not told by hosts whose ways are others than the reference's.
     was = number_groups(leaf)
@@ -101,34 +103,34 @@ def put_beside(
     elsewhere = nearer != was
     slow = find_slow_links(reference, ways, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
     # Nor who is near to whom by a slow link.
-    corrected = without_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
-    comparison = compare(found, reference, matched, corrected, nearer)
+    corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+    comparison = compare_cabling(found, reference, matched, corrected, nearer)
     gone = _find_elsewhere(comparison)
     found_elsewhere = np.array([name in gone for name in matched.names], bool)
     if (found_elsewhere != elsewhere).any() and found_elsewhere.mean() < _MOST_ELSEWHERE:
         seconds = np.where(found_elsewhere[pair].any(axis=1), np.nan, seconds)
         slow = find_slow_links(reference, ways, seconds, least_delay)
-        corrected = without_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
-        comparison = compare(found, reference, matched, corrected, nearer)
+        corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+        comparison = compare_cabling(found, reference, matched, corrected, nearer)
     missing = {frozenset(pair) for pair in comparison.missing}
     slow = [
         each for each in slow if frozenset(reference.names[end] for end in reference.link[each.link]) not in missing
     ]
-    comparison = replace(comparison, apart=_not_by_slow_links(comparison.apart, reference, matched, slow))
+    comparison = replace(comparison, separated=_not_by_slow_links(comparison.separated, reference, matched, slow))
     if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
         known = {each.link for each in slow}
         slow += [each for each in find_slow_by_speed(reference, ways, speed, least_speed) if each.link not in known]
     slow.sort(key=lambda each: -each.ratio)
-    return Beside(reference, matched, comparison, times, length, tuple(slow))
+    return ReferenceComparison(reference, matched, comparison, times, length, tuple(slow))
 
 
-def _find_elsewhere(comparison: Comparison) -> frozenset[str]:
+def _find_elsewhere(comparison: TopologyDifferences) -> frozenset[str]:
     """Give the hosts that are not where the reference has them."""
     hosts = [each.host for each in comparison.misplaced]
-    return frozenset(hosts + [host for each in comparison.rehung for host in each.hosts])
+    return frozenset(hosts + [host for each in comparison.recabled for host in each.hosts])
 
 
-def without_slow_links(
+def subtract_slow_links(
     matrix: npt.NDArray[np.float64],
     reference: Reference,
     vertex: npt.NDArray[np.int64],
@@ -159,7 +161,7 @@ def without_slow_links(
         was = number_groups(find_leaves(reference, vertex))
         first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
-        ways = find_ways(reference, *vertex[first[pair]].T)
+        ways = find_reference_paths(reference, *vertex[first[pair]].T)
         added = np.zeros((len(first), len(first)))
         added[tuple(pair.T)] = np.bincount(ways.pair, excess[ways.link], len(pair))
         corrected -= added[np.ix_(group, group)]
@@ -168,23 +170,23 @@ def without_slow_links(
 
 
 def _not_by_slow_links(
-    apart: tuple[Apart, ...], reference: Reference, matched: Matched, slow: list[SlowLink]
-) -> tuple[Apart, ...]:
+    separated: tuple[SeparatedHosts, ...], reference: Reference, matched: MatchedHosts, slow: list[SlowLink]
+) -> tuple[SeparatedHosts, ...]:
     """Leave out hosts whose own slow link is why they are far from others."""
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
-    return tuple(each for each in apart if not far.issuperset(each.hosts))
+    return tuple(each for each in separated if not far.issuperset(each.hosts))
 
 
 def _take_matrix(
-    found: InferredTopology, matched: Matched, delays: Delays | None, length: int, statistic: str
+    found: InferredTopology, matched: MatchedHosts, delays: Delays | None, length: int, statistic: str
 ) -> npt.NDArray[np.float64]:
     if delays is None:
-        return join_processes(found.explain_delays(), matched.of_inferred)
-    return join_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
+        return average_processes(found.explain_delays(), matched.of_inferred)
+    return average_processes(delays.matrix(length, statistic), _find_processes(delays, matched))
 
 
-def _find_processes(delays: Delays, matched: Matched) -> list[list[int]]:
+def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
     """Give the processes of each host, by its name or by theirs."""
     of_host: dict[str, list[int]] = {}
     for process, host in enumerate(delays.hosts):
@@ -208,20 +210,20 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _measure_throughput(
-    delays: Delays, matched: Matched, pair: npt.NDArray[np.int64]
+    delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64] | None:
     """Give bytes/s of each pair by the delays of the shortest and the longest message. Source: Bufe, equation 1.5."""
     short, long = int(delays.lengths[0]), int(delays.lengths[-1])
     if long < _LONG_MESSAGE or long == short:
         return None
     processes = _find_processes(delays, matched)
-    longer = join_processes(delays.matrix(long), processes) - join_processes(delays.matrix(short), processes)
+    longer = average_processes(delays.matrix(long), processes) - average_processes(delays.matrix(short), processes)
     difference = longer[tuple(pair.T)]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(difference > 0, (long - short) / difference, np.nan)
 
 
-def as_inferred(reference: Reference) -> InferredTopology:
+def make_observable_topology(reference: Reference) -> InferredTopology:
     """Give what delays could show of a fabric, so that fabrics too can be put beside a reference."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))

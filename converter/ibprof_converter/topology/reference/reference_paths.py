@@ -17,7 +17,7 @@ _SOURCES_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class ReferencePaths:
     """The links that messages between pairs pass.
 
     Attributes:
@@ -39,7 +39,7 @@ class Ways:
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 
-def find_ways(reference: Reference, source: Integers, destination: Integers) -> Ways:
+def find_reference_paths(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
     """Find the ways of pairs of vertices.
 
     Args:
@@ -48,11 +48,11 @@ def find_ways(reference: Reference, source: Integers, destination: Integers) -> 
     """
     if reference.routes is not None and reference.host_lid is not None:
         paths = reference.routes.find_paths(reference.host_lid[source], reference.host_lid[destination])
-        return Ways(paths.offset, paths.end.astype(np.int64) // 2)
+        return ReferencePaths(paths.offset, paths.end.astype(np.int64) // 2)
     return _find_shortest(reference, source, destination)
 
 
-def _find_shortest(reference: Reference, source: Integers, destination: Integers) -> Ways:
+def _find_shortest(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
     graph = reference.adjacency(weighted=True)
     number: dict[tuple[int, int], int] = {}
     for each, (a, b) in enumerate(reference.link.tolist()):
@@ -78,10 +78,10 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
             passed.append(links[np.searchsorted(keys, key)])
             here = back
     if not pairs:
-        return Ways(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
+        return ReferencePaths(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
     of_pair, link = np.concatenate(pairs), np.concatenate(passed)
     # They were gone from the end on.
     by_pair = np.argsort(of_pair[::-1], kind="stable")
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])
-    return Ways(offset, link[::-1][by_pair])
+    return ReferencePaths(offset, link[::-1][by_pair])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.topology.reference.link_fit import find_slow_by_fit
-from ibprof_converter.topology.reference.reference_paths import Ways
+from ibprof_converter.topology.reference.reference_paths import ReferencePaths
 from ibprof_converter.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -51,7 +51,9 @@ class SlowLink:
     bytes_per_second: float = float("nan")
 
 
-def find_slow_links(reference: Reference, ways: Ways, delays: Floats, least: float = LEAST_DELAY) -> list[SlowLink]:
+def find_slow_links(
+    reference: Reference, ways: ReferencePaths, delays: Floats, least: float = LEAST_DELAY
+) -> list[SlowLink]:
     """Find links over which messages take longer than over ways of the same kind.
 
     Of some hundred links, where ways are certain, each has what it adds from a fit to all ways (`link_fit`). Then, what
@@ -88,7 +90,9 @@ def find_slow_links(reference: Reference, ways: Ways, delays: Floats, least: flo
     return slow + [each for each in _find_by_kinds(reference, ways, delays, least, told) if each.link not in fitted]
 
 
-def _find_by_kinds(reference: Reference, ways: Ways, delays: Floats, least: float, told: bool) -> list[SlowLink]:
+def _find_by_kinds(
+    reference: Reference, ways: ReferencePaths, delays: Floats, least: float, told: bool
+) -> list[SlowLink]:
     """Find slow links as the docstring above has it, or by the reference's own latencies."""
     there = np.isfinite(delays) & (delays > 0) & (ways.hops > 0)
     entry = there[ways.pair]
@@ -137,14 +141,14 @@ def _find_by_kinds(reference: Reference, ways: Ways, delays: Floats, least: floa
     return slow if told else [*slow, *_without_peers(ways, delays, there, set(found))]
 
 
-def _add_up(reference: Reference, ways: Ways, delays: Floats, there: npt.NDArray[np.bool_]) -> Floats:
+def _add_up(reference: Reference, ways: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_]) -> Floats:
     """Give what the reference's own latencies come to, and what a message costs beside them."""
     sums = np.bincount(ways.pair, reference.latency_seconds[ways.link], len(delays))
     usual: Floats = np.maximum(sums + max(float(np.median((delays - sums)[there])), 0.0), 1e-12)
     return usual
 
 
-def _tell_kinds(reference: Reference, ways: Ways) -> Integers:
+def _tell_kinds(reference: Reference, ways: ReferencePaths) -> Integers:
     """Number the kinds of ways: which links they have, by speed and by what these join."""
     ends = reference.is_end[reference.link].sum(axis=1)
     columns = np.stack([ends, np.nan_to_num(reference.gbps)], axis=1)
@@ -171,7 +175,9 @@ def _group_medians(group: Integers, values: Floats, groups: int) -> Floats:
     return medians
 
 
-def _without_peers(ways: Ways, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]) -> Iterator[SlowLink]:
+def _without_peers(
+    ways: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], known: set[int]
+) -> Iterator[SlowLink]:
     """Find links that have none like them, since all ways of that many hops have them, and no shorter way has.
 
     What they add by hop is held against what other hops cost; in those of the shortest ways, what a message costs once
@@ -199,7 +205,7 @@ def _without_peers(ways: Ways, delays: Floats, there: npt.NDArray[np.bool_], kno
 
 
 def find_slow_by_speed(
-    reference: Reference, ways: Ways, bytes_per_second: Floats, least: float = LEAST_SPEED
+    reference: Reference, ways: ReferencePaths, bytes_per_second: Floats, least: float = LEAST_SPEED
 ) -> list[SlowLink]:
     """Find links that no pair reaches the speed of.
 

@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.topology.reference.differences import Names, Rehung
-from ibprof_converter.topology.reference.link_times import join_processes
+from ibprof_converter.topology.reference.differences import Names, RecabledSwitch
+from ibprof_converter.topology.reference.link_times import average_processes
 from ibprof_converter.topology.reference.reference_topology import Reference
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +24,7 @@ _CLEAR = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class BetweenSwitches:
+class SwitchDistances:
     """Switches of a reference with hosts, and how far they are from one another.
 
     Attributes:
@@ -45,9 +45,9 @@ class BetweenSwitches:
     inside: Floats
 
 
-def look_between(
+def measure_switch_distances(
     reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
-) -> BetweenSwitches:
+) -> SwitchDistances:
     """Join the delays of hosts to those of their switches.
 
     Args:
@@ -58,16 +58,16 @@ def look_between(
         delays: float64 [host, host], seconds.
     """
     if not kept.any():
-        return BetweenSwitches(np.zeros(0, np.int64), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
+        return SwitchDistances(np.zeros(0, np.int64), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
     names, vertex = hosts
     switches = np.unique(leaf[kept])
     members = [np.flatnonzero(kept & (leaf == each)) for each in switches]
     hops = reference.count_hops(vertex[[own[0] for own in members]]).astype(np.float64)
-    delay = join_processes(delays, [own.tolist() for own in members])
+    delay = average_processes(delays, [own.tolist() for own in members])
     for each in (hops, delay):
         np.fill_diagonal(each, np.inf)
     delay = np.minimum(np.nan_to_num(delay, nan=np.inf), np.nan_to_num(delay.T, nan=np.inf))
-    return BetweenSwitches(
+    return SwitchDistances(
         vertex=switches,
         names=tuple(reference.names[each] for each in switches.tolist()),
         members=tuple(tuple(names[host] for host in own.tolist()) for own in members),
@@ -82,7 +82,7 @@ def _mean_inside(delays: Floats) -> float:
     return float(delays[there].mean()) if there.any() else np.nan
 
 
-def find_rehung(between: BetweenSwitches) -> tuple[Rehung, ...]:
+def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
     """Tell switches whose nearest ones are others than expected."""
     if len(between.names) < 3:
         return ()
@@ -90,7 +90,7 @@ def find_rehung(between: BetweenSwitches) -> tuple[Rehung, ...]:
     expected = hops <= hops.min(axis=1, keepdims=True)
     near = delay <= (1 + _AS_NEAR) * delay.min(axis=1, keepdims=True)
     return tuple(
-        Rehung(
+        RecabledSwitch(
             between.names[row],
             between.members[row],
             tuple(names[expected[row]].tolist()),
@@ -100,7 +100,7 @@ def find_rehung(between: BetweenSwitches) -> tuple[Rehung, ...]:
     )
 
 
-def find_other_links(between: BetweenSwitches, graph: nx.Graph) -> tuple[Links, Links] | None:
+def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
     """Tell links between switches that the delays lack, and those that they have beside the reference's.
 
     Neighbours are one link apart and all others two at least, which is a gap in the delays without the hosts' links. A

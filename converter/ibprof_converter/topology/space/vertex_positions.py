@@ -43,11 +43,11 @@ _TOO_FAR = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class VertexPositions:
     """Positions, and how good they are.
 
     Attributes:
-        place: float64 [vertex, 3], in units of the shortest edge, about 0.
+        position: float64 [vertex, 3], in units of the shortest edge, about 0.
         method: of `METHODS`.
         gamma: the weight of f2.
         f1, f2: the parts of the stress.
@@ -55,7 +55,7 @@ class Space:
         seconds: it took.
     """
 
-    place: Floats
+    position: Floats
     method: str
     gamma: float
     f1: float
@@ -78,7 +78,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EdgeLengths:
     """How long edges should be.
 
     Attributes:
@@ -115,7 +115,9 @@ class Wanted:
         return stress, gradient
 
 
-def place_vertices(topology: InferredTopology, method: str = "fast", gamma: float = GAMMA, seed: int = 0) -> Space:
+def position_vertices(
+    topology: InferredTopology, method: str = "fast", gamma: float = GAMMA, seed: int = 0
+) -> VertexPositions:
     """Give each vertex a position.
 
     Args:
@@ -127,7 +129,7 @@ def place_vertices(topology: InferredTopology, method: str = "fast", gamma: floa
     begun = time.monotonic()
     wanted = find_lengths(topology)
     if topology.vertices == 0:
-        return Space(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
+        return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
     place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
     place -= place.mean(axis=0)
     # Along its own axes: the longest one first, so that it is seen from its broad side.
@@ -135,10 +137,10 @@ def place_vertices(topology: InferredTopology, method: str = "fast", gamma: floa
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
     missed = float(np.sqrt(np.mean((drawn / wanted.length - 1) ** 2))) if len(drawn) else 0.0
-    return Space(place, method, gamma, float(f1), max(float(f2), 0.0), missed, time.monotonic() - begun)
+    return VertexPositions(place, method, gamma, float(f1), max(float(f2), 0.0), missed, time.monotonic() - begun)
 
 
-def find_lengths(topology: InferredTopology) -> Wanted:
+def find_lengths(topology: InferredTopology) -> EdgeLengths:
     """Join the two arcs of a pair, weighted by their probabilities, and make the shortest edge 1 long.
 
     Edges without any latency, which the fits of hierarchical models have, are taken for a twentieth of the usual one.
@@ -156,10 +158,10 @@ def find_lengths(topology: InferredTopology) -> Wanted:
         usual = float(np.median(latency)) or 1.0
         latency = np.maximum(latency, _SHORTEST * usual)
         latency /= latency.min()
-    return Wanted(topology.vertices, np.ascontiguousarray(pair.reshape(-1, 2), np.uint32), latency)
+    return EdgeLengths(topology.vertices, np.ascontiguousarray(pair.reshape(-1, 2), np.uint32), latency)
 
 
-def _place_fast(wanted: Wanted, gamma: float, draw: np.random.Generator) -> Floats:
+def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
     jitter = _JITTER * (float(np.median(wanted.length)) if len(wanted.edge) else 1.0)
     displaced = draw.normal(0, jitter, (wanted.vertices, 3))
     place = _keep_distances(wanted, displaced) if len(wanted.edge) else displaced
@@ -167,7 +169,7 @@ def _place_fast(wanted: Wanted, gamma: float, draw: np.random.Generator) -> Floa
     return _go_down(wanted, place, gamma, rounds)
 
 
-def _go_down(wanted: Wanted, place: Floats, gamma: float, rounds: int) -> Floats:
+def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
     """Go down the slope by Barzilai's and Borwein's steps, which need no search along a line; give the best place.
 
     f2 falls from gamma to 0 where a pair is 1 apart. What is judged here is without that edge, as the slope is.
@@ -195,7 +197,7 @@ def _go_down(wanted: Wanted, place: Floats, gamma: float, rounds: int) -> Floats
     return best[1]
 
 
-def _keep_distances(wanted: Wanted, displaced: Floats) -> Floats:
+def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
     """Give positions whose distances to pivots are about those over the graph: float64 [vertex, 3].
 
     Args:
@@ -219,7 +221,7 @@ def _keep_distances(wanted: Wanted, displaced: Floats) -> Floats:
     return place + 0.1 * displaced
 
 
-def _find_pivots(wanted: Wanted) -> tuple[npt.NDArray[np.intp], Floats]:
+def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
     """Choose pivots, each far from those before: their vertices, and the distances to them, float64 [vertex, pivot]."""
     a, b = wanted.edge.T
     count = wanted.vertices
@@ -249,7 +251,7 @@ def _scale_pivots(distance: Floats) -> Floats:
     return place * (float(distance.mean()) / 2 / spread) if spread > 0 else place
 
 
-def _place_as_published(wanted: Wanted, gamma: float, draw: np.random.Generator) -> Floats:
+def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
     """Go down from a line: a step that betters the stress makes the next one longer, another one is taken back.
 
     Where a pair comes to be 1 apart f steps up by gamma, and a descent may end there: then another one begins with
@@ -266,7 +268,7 @@ def _place_as_published(wanted: Wanted, gamma: float, draw: np.random.Generator)
     return best[1]
 
 
-def _descend(wanted: Wanted, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
+def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
     """Give the stress f1 + f2, where it is reached, and how many steps were tried."""
     (f1, f2, _), gradient = wanted.stress(place, gamma)
     best, step = f1 + f2, 1e-3

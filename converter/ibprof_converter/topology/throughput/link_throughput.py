@@ -12,16 +12,16 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from ibprof_converter.topology.model.host_attachment import NO_EDGE
-from ibprof_converter.topology.model.inferred_routes import Routes
-from ibprof_converter.topology.model.inferred_topology import Throughput
-from ibprof_converter.topology.throughput.pair_jobs import Job
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
+from ibprof_converter.topology.model.inferred_topology import LinkThroughput
+from ibprof_converter.topology.throughput.pair_jobs import PairJob
 
 SAME = 0.9
 """Of what other links allow: who carries as much may have been limited by them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class PairJobResult:
     """What came of a job.
 
     Attributes:
@@ -29,7 +29,7 @@ class Result:
         gbps: float64 [pair], of the direction in which the whole job carried less.
     """
 
-    job: Job
+    job: PairJob
     gbps: npt.NDArray[np.float64]
 
     @property
@@ -38,12 +38,14 @@ class Result:
         return float(self.gbps.sum())
 
 
-def is_wide_enough(first: Result, second: Result, third: Result) -> bool:
+def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
     """Whether a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 
-def find_throughput(routes: Routes, results: Sequence[Result], through: Mapping[int, Result]) -> Throughput:
+def find_throughput(
+    routes: InferredRoutes, results: Sequence[PairJobResult], through: Mapping[int, PairJobResult]
+) -> LinkThroughput:
     """Tell what links and switches carry.
 
     A link carries at least the most that was seen on it. It may carry more when the other links of those who sent
@@ -62,7 +64,7 @@ def find_throughput(routes: Routes, results: Sequence[Result], through: Mapping[
         for edge, load in _loads(result).items():
             if not gbps[edge] >= load:
                 gbps[edge], best[edge] = load, row
-    of_hosts = {int(edge) for edge in routes.places.host_edge if edge != NO_EDGE}
+    of_hosts = {int(edge) for edge in routes.attachment.host_edge if edge != NO_EDGE}
     at_least = np.zeros(edges, bool)
     for edge in np.flatnonzero(best >= 0).tolist():
         aside = of_hosts if edge in of_hosts else {edge}
@@ -73,10 +75,10 @@ def find_throughput(routes: Routes, results: Sequence[Result], through: Mapping[
         if switch < switches:
             switch_gbps[switch] = result.total
             switch_at_least[switch] = result.total >= SAME * _bound(result.job, None, gbps, set())
-    return Throughput(gbps, at_least, switch_gbps, switch_at_least)
+    return LinkThroughput(gbps, at_least, switch_gbps, switch_at_least)
 
 
-def _loads(result: Result) -> dict[int, float]:
+def _loads(result: PairJobResult) -> dict[int, float]:
     loads: dict[int, float] = {}
     for links, rate in zip(result.job.links, result.gbps.tolist(), strict=True):
         for edge in links:
@@ -84,7 +86,7 @@ def _loads(result: Result) -> dict[int, float]:
     return loads
 
 
-def _bound(job: Job, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
+def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
     """Give the most that a job could carry through an edge, or in all, if links were as fast as is known.
 
     Args:

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 
 Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PairJob:
     """Pairs of hosts that send at the same time.
 
     Attributes:
@@ -32,18 +32,18 @@ class Job:
         return frozenset().union(*self.links, hosts, self.alone)
 
 
-def make_job(routes: Routes, pairs: Iterable[Pair], alone: Iterable[str] = ()) -> Job:
+def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str] = ()) -> PairJob:
     """Make a job of pairs."""
     chosen = tuple(pairs)
-    return Job(chosen, tuple(routes.links(*pair) for pair in chosen), frozenset(alone))
+    return PairJob(chosen, tuple(routes.links(*pair) for pair in chosen), frozenset(alone))
 
 
-def put_into_rounds(jobs: Sequence[Job]) -> list[list[Job]]:
+def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
     """Put jobs into rounds, so that no two of a round share a link: the largest first, each into the first free one.
 
     Source: Bufe (see `bufe`), section 2.3.3, the greedy scheme.
     """
-    rounds: list[list[Job]] = []
+    rounds: list[list[PairJob]] = []
     taken: list[set[object]] = []
     for job in sorted(jobs, key=lambda each: -len(each.touched)):
         touched = job.touched

@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from ibprof_converter.topology.infer.model_choice import NORMAL, OUTLYING
 from ibprof_converter.topology.model.host_attachment import NO_EDGE
-from ibprof_converter.topology.model.inferred_routes import Routes
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.throughput.pair_jobs import Job, Pair, make_job, put_into_rounds
+from ibprof_converter.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
 
 _FLOOR = 0.02
 """Relative deviation below which a pair is not doubted."""
 
 
-def choose_representatives(routes: Routes, each: int = 1) -> list[Pair]:
+def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
     """Give pairs that tell the latency of every link.
 
     Args:
@@ -41,15 +41,15 @@ def choose_representatives(routes: Routes, each: int = 1) -> list[Pair]:
     return list(pairs)
 
 
-def _of_links(routes: Routes, turn: int) -> Iterator[Pair]:
-    for one, other in routes.places.cable.tolist():
+def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
+    for one, other in routes.attachment.cable.tolist():
         near, far = routes.behind(one, other), routes.behind(other, one)
         if near and far:
             a, b = (near[(2 * turn + place) % len(near)] for place in (0, 1))
             c, d = (far[(2 * turn + place) % len(far)] for place in (0, 1))
             yield from ((a, b), (c, d), (a, c), (b, d), (a, d), (b, c))
     for host in range(routes.hosts):
-        if routes.places.host_edge[host] != NO_EDGE:
+        if routes.attachment.host_edge[host] != NO_EDGE:
             others = _nearest(routes, host, 2 * turn + 2)
             if len(others) > 1:
                 b, c = others[-2:]
@@ -58,15 +58,15 @@ def _of_links(routes: Routes, turn: int) -> Iterator[Pair]:
                 yield host, others[0]
 
 
-def _nearest(routes: Routes, host: int, count: int) -> list[int]:
+def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
     """Give other hosts, the nearest first; of those on the same switch the ones that follow in its order."""
-    own = routes.places.host_switch
+    own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
     order = np.lexsort(((np.arange(routes.hosts) - host) % routes.hosts, distance))
     return [int(other) for other in order[: count + 1] if other != host][:count]
 
 
-def find_doubtful_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
+def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
     """Give the pairs whose delay the topology does not explain, the worst first.
 
     Args:
@@ -85,10 +85,10 @@ def find_doubtful_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floa
     return [(int(one), int(other)) for one, other in found[worst]]
 
 
-def schedule_pairs(routes: Routes, pairs: Sequence[Pair]) -> list[list[Pair]]:
+def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
     """Put pairs into rounds of which no two share a switch, and so no link: delays are easily disturbed."""
 
-    def job_of(pair: Pair) -> Job:
+    def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))
 
     return [[job.pairs[0] for job in jobs] for jobs in put_into_rounds([job_of(pair) for pair in pairs])]

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.latency.measure.concurrent_streams import Flows
-from ibprof_converter.topology.model.inferred_routes import Routes
-from ibprof_converter.topology.model.inferred_topology import InferredTopology, Throughput
-from ibprof_converter.topology.throughput.link_throughput import Result, find_throughput, is_wide_enough
-from ibprof_converter.topology.throughput.pair_jobs import Job, Pair, put_into_rounds
+from ibprof_converter.latency.measure.concurrent_streams import ConcurrentStreams
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
+from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
+from ibprof_converter.topology.throughput.link_throughput import PairJobResult, find_throughput, is_wide_enough
+from ibprof_converter.topology.throughput.pair_jobs import Pair, PairJob, put_into_rounds
 from ibprof_converter.topology.throughput.throughput_plan import (
     pair_across_link,
     pair_hosts_of_switches,
@@ -27,8 +27,8 @@ _GBPS = 8e-9
 """Bytes a second -> Gb/s."""
 
 
-class Measurement:
-    """All that is measured of a topology, planned on the first process; the others `follow`.
+class ThroughputMeasurement:
+    """All that is measured of a topology, planned on the first process; the others `follow_measurement`.
 
     Args:
         topology: undirected.
@@ -40,11 +40,11 @@ class Measurement:
     def __init__(
         self, topology: InferredTopology, ranks: Sequence[int], repetitions: int, most: int | None = None
     ) -> None:
-        self.routes = Routes(topology)
+        self.routes = InferredRoutes(topology)
         self.ranks, self.repetitions = ranks, repetitions
         self._probes = probe_switches(self.routes)
         self._neighbours = pair_neighbours(self.routes)
-        cables = self.routes.places.cable.tolist()
+        cables = self.routes.attachment.cable.tolist()
         across = [pair_across_link(self.routes, one, other, most) for one, other in cables]
         self._through = {
             switch: job
@@ -60,16 +60,16 @@ class Measurement:
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self.routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
 
-    def run(self, flows: Flows, advance: Callable[[], None]) -> Throughput:
+    def run(self, flows: ConcurrentStreams, advance: Callable[[], None]) -> LinkThroughput:
         """Measure it all, or as far as it goes until all are told to stop; what links carry.
 
         Args:
             flows: of the first process.
             advance: told after each round.
         """
-        found: dict[Job, Result] = {}
+        found: dict[PairJob, PairJobResult] = {}
 
-        def do(rounds: Sequence[Sequence[Job]]) -> None:
+        def do(rounds: Sequence[Sequence[PairJob]]) -> None:
             for jobs in rounds:
                 if flows.stopped:
                     break
@@ -89,7 +89,7 @@ class Measurement:
         through = {switch: found[job] for switch, job in self._through.items() if job in found}
         return find_throughput(self.routes, list(found.values()), through)
 
-    def _do_round(self, flows: Flows, jobs: Sequence[Job]) -> dict[Job, Result]:
+    def _do_round(self, flows: ConcurrentStreams, jobs: Sequence[PairJob]) -> dict[PairJob, PairJobResult]:
         """Do the jobs of a round at the same time, there and back."""
         pairs = [(self.ranks[one], self.ranks[other]) for job in jobs for one, other in job.pairs]
         directions = _send_both_ways(flows, flows.comm.bcast((pairs, self.repetitions)))
@@ -102,17 +102,17 @@ class Measurement:
                 rates = [attempt[own] for attempt in attempts if attempt is not None]
                 of_directions.append(max(rates, key=lambda each: float(each.sum())))
             slower = min(of_directions, key=lambda each: float(each.sum()))
-            results[job] = Result(job, np.asarray(slower) * _GBPS)
+            results[job] = PairJobResult(job, np.asarray(slower) * _GBPS)
         return results
 
 
-def follow(flows: Flows) -> None:
+def follow_measurement(flows: ConcurrentStreams) -> None:
     """Do a process's part of what the first one has planned and runs."""
     while (todo := flows.comm.bcast(None)) is not None:
         _send_both_ways(flows, todo)
 
 
-def _send_both_ways(flows: Flows, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
+def _send_both_ways(flows: ConcurrentStreams, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
     """Let pairs of ranks send, there and back, some times; the rates of each time, on the first process."""
     pairs, repetitions = todo
     there, back = [], []

@@ -14,8 +14,8 @@ import numpy as np
 
 from ibprof_converter.latency.measure.schedules import round_robin
 from ibprof_converter.topology.model.host_attachment import NO_EDGE
-from ibprof_converter.topology.model.inferred_routes import Routes
-from ibprof_converter.topology.throughput.pair_jobs import Job, Pair, make_job
+from ibprof_converter.topology.model.inferred_routes import InferredRoutes
+from ibprof_converter.topology.throughput.pair_jobs import Pair, PairJob, make_job
 
 _ALL_PAIRS = 8
 """Up to so many hosts on a switch all of their pairs are measured; of more, neighbours in the order of latencies."""
@@ -26,7 +26,7 @@ _TRIED = 32
 """Hosts near to a link that are tried for pairs which are sure to use it."""
 
 
-def pair_neighbours(routes: Routes) -> list[list[Job]]:
+def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair hosts that are linked with one another: rounds, by paths along the links (2.3.1, algorithms 4 and 5).
 
     A path begins at the host with most links left and goes on to the one with most, and so on; every second of its
@@ -34,11 +34,11 @@ def pair_neighbours(routes: Routes) -> list[list[Job]]:
     """
     host_of = {
         int(switch): host
-        for host, switch in enumerate(routes.places.host_switch)
-        if routes.places.host_edge[host] == NO_EDGE
+        for host, switch in enumerate(routes.attachment.host_switch)
+        if routes.attachment.host_edge[host] == NO_EDGE
     }
     left: dict[int, set[int]] = {host: set() for host in host_of.values()}
-    for one, other in routes.places.cable.tolist():
+    for one, other in routes.attachment.cable.tolist():
         if one in host_of and other in host_of:
             left[host_of[one]].add(host_of[other])
             left[host_of[other]].add(host_of[one])
@@ -69,7 +69,7 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
     return pairs
 
 
-def probe_switches(routes: Routes) -> dict[int, tuple[Job, Job, Job]]:
+def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
     """Give for each switch of four hosts or more what tells whether its hosts can be measured at the same time.
 
     All of its pairs but one, that one, and all: when the third carries as much as the first two, they can (2.3.2).
@@ -84,7 +84,7 @@ def probe_switches(routes: Routes) -> dict[int, tuple[Job, Job, Job]]:
     return probes
 
 
-def pair_hosts_of_switches(routes: Routes, narrow: Iterable[int] = ()) -> list[Job]:
+def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -> list[PairJob]:
     """Pair the hosts on each switch (2.3.2); one that is alone on its switch is paired with the nearest other.
 
     Args:
@@ -101,13 +101,13 @@ def pair_hosts_of_switches(routes: Routes, narrow: Iterable[int] = ()) -> list[J
     return jobs
 
 
-def _hosts_by_switch(routes: Routes) -> dict[int, list[int]]:
+def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
     """Give the hosts on each switch, the nearest first."""
     found: dict[int, list[int]] = {}
-    edge = routes.places.host_edge
+    edge = routes.attachment.host_edge
     for host in sorted(range(routes.hosts), key=lambda host: routes.topology.latency_seconds[edge[host]]):
         if edge[host] != NO_EDGE:
-            found.setdefault(int(routes.places.host_switch[host]), []).append(host)
+            found.setdefault(int(routes.attachment.host_switch[host]), []).append(host)
     return found
 
 
@@ -122,7 +122,7 @@ def _pair_on_switch(hosts: list[int]) -> list[Pair]:
     return list(pairwise(hosts))
 
 
-def pair_across_link(routes: Routes, one: int, other: int, most: int | None = None) -> Job | None:
+def pair_across_link(routes: InferredRoutes, one: int, other: int, most: int | None = None) -> PairJob | None:
     """Pair as many hosts as can be, such that all messages use the link between two switches (2.3.3).
 
     Args:
@@ -138,7 +138,7 @@ def pair_across_link(routes: Routes, one: int, other: int, most: int | None = No
     return _pair_up(routes, near, far, lambda pair: edge in routes.links(*pair), most)
 
 
-def pair_through_switch(routes: Routes, switch: int, most: int | None = None) -> Job | None:
+def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:
     """Pair hosts of two groups, about as large, whose messages all go through a switch (2.3.4).
 
     The groups are of the parts that the network falls into without the switch: the partition problem.
@@ -146,7 +146,7 @@ def pair_through_switch(routes: Routes, switch: int, most: int | None = None) ->
     Returns:
         None where no pair is sure to go through it.
     """
-    hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.places.host_switch]))
+    hosts = np.flatnonzero(np.isfinite(routes.distance[switch, routes.attachment.host_switch]))
     _, part, sizes = np.unique(routes.branch_of(switch, hosts), return_inverse=True, return_counts=True)
     group = np.array(split_evenly(sizes.tolist()), np.int64)[part.ravel()]
     near, far = (routes.spread(switch, hosts[group == side]) for side in (0, 1))
@@ -172,8 +172,8 @@ def split_evenly(sizes: list[int]) -> list[int]:
 
 
 def _pair_up(
-    routes: Routes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
-) -> Job | None:
+    routes: InferredRoutes, near: list[int], far: list[int], fits: Callable[[Pair], bool], most: int | None
+) -> PairJob | None:
     """Pair hosts of two sides in their order, each with the first of the other side that is sure to fit."""
     limit = min(len(near), len(far)) if most is None else most
     free = dict.fromkeys(far)

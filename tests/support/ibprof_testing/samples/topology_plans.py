@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.topology.infer.inference import Effort, infer
-from ibprof_converter.topology.infer.pair_delays import take_values
-from ibprof_converter.topology.reference.reference_comparison import Beside, put_beside
+from ibprof_converter.topology.infer.inference import InferenceEffort, infer
+from ibprof_converter.topology.infer.pair_delays import take_pair_delays
+from ibprof_converter.topology.reference.reference_comparison import ReferenceComparison, compare_with_reference
 from ibprof_converter.topology.reference.reference_topology import Reference
 from ibprof_testing.samples.topologies import Made, disturb
 
@@ -30,10 +30,10 @@ def as_delays(made: Made, noise: float = 0.03, seed: int = 1) -> Delays:
     return Delays(tuple(name(host) for host in range(made.hosts)), np.array([8]), matrix[None])
 
 
-def compare_made(made: Made, reference: Reference, noise: float = 0.03, seed: int = 1) -> Beside:
+def compare_made(made: Made, reference: Reference, noise: float = 0.03, seed: int = 1) -> ReferenceComparison:
     delays = as_delays(made, noise, seed)
-    found = infer(take_values(delays), Effort(replicates=0)).topology
-    return put_beside(found, reference, delays, 8)
+    found = infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology
+    return compare_with_reference(found, reference, delays, 8)
 
 
 def switch_of(made: Made, host: int) -> str:
@@ -41,7 +41,7 @@ def switch_of(made: Made, host: int) -> str:
     return str(switch)
 
 
-def name_slow(beside: Beside) -> set[frozenset[str]]:
+def name_slow(beside: ReferenceComparison) -> set[frozenset[str]]:
     """The ends of the links that are called slow."""
     reference = beside.reference
     return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in beside.slow}
