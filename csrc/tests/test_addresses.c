@@ -3,9 +3,9 @@
  *
  * Peers by address: one number each, the record that it is of, and whose it is.
  */
-#include "addresses.h"
 #include "check.h"
-#include "recording.h"
+#include "counting/addresses.h"
+#include "recording/recording.h"
 #include "recording_parts.h"
 
 #include "ibprof_recording.h"

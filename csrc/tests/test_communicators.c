@@ -5,8 +5,8 @@
  * negative ones are inter-communicators to ranks of another job.
  */
 #include "check.h"
-#include "communicators.h"
-#include "operations.h"
+#include "libmpi/communicators.h"
+#include "recording/operations.h"
 
 #include "ibprof_recording.h"
 

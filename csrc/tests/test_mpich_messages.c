@@ -4,17 +4,19 @@
  * What MPICH's messages tell of themselves by context and tag, without an MPI: under which operation they are counted, and that
  * a source which sees something else than what was asked for takes itself back.
  */
-#include "addresses.h"
 #include "check.h"
-#include "counters.h"
-#include "current.h"
-#include "lifecycle.h"
-#include "mpich_messages.h"
-#include "operations.h"
-#include "recording.h"
+#include "counting/addresses.h"
+#include "counting/current_call.h"
+#include "counting/process.h"
+#include "counting/requests.h"
+#include "libmpi/handles.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
 #include "recording_parts.h"
-#include "requests.h"
-#include "source.h"
+#include "sources/mpich/messages.h"
+#include "sources/source.h"
+
+#include "ibprof_recording.h"
 
 #include <string.h>
 #include <sys/wait.h>
@@ -22,7 +24,6 @@
 
 enum { WORLD = 0x44000000, OTHER = 0x84000001, POINT_TO_POINT = 0x10, COLLECTIVE = 0x11, OF_OTHER = 0x21 };
 
-static const bool active = true;
 static uint32_t peer;
 static bool detached;
 
@@ -56,12 +57,12 @@ static void start(void)
     ibp_mpi.abi = IBP_ABI_MPICH;
     ibp_mpi.world = WORLD;
     ibp_mpi.type_size = type_size;
-    CHECK(ibp_record_process());
+    CHECK(ibp_process_open());
     parts_open(output);
     ibp_addresses_record();
     peer = ibp_address_of_peer(&address, sizeof address);
     ibp_source = &source;
-    ibp_active = &active;
+    ibp_process_state->active = true;
     ibp_labels_sends = true;
 }
 
@@ -170,7 +171,7 @@ static void send_call(uint64_t items, uint32_t tag, uint64_t seen_bytes, uint32_
 {
     enter(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
     if (ibp_source_unproved) ibp_mpich_expect(items, 0x4c00010d, 1, (int)tag);
-    if (ibp_active && *ibp_active) send_message(POINT_TO_POINT, seen_tag, seen_bytes);
+    if (ibp_is_active()) send_message(POINT_TO_POINT, seen_tag, seen_bytes);
     ibp_leave();
 }
 

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "check.h"
-#include "operations.h"
+#include "recording/operations.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * With a folder that looks like /sys/class/infiniband of a host with an InfiniBand and an Ethernet port.
  */
 #include "check.h"
-#include "ports.h"
-#include "recording.h"
+#include "recording/ports.h"
+#include "recording/recording.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,10 +4,13 @@
  * Recordings are written by the library's own code and read back here from the file.
  */
 #include "check.h"
-#include "counters.h"
-#include "operations.h"
-#include "recording.h"
-#include "timeline.h"
+#include "counting/context.h"
+#include "counting/counters.h"
+#include "counting/timeline.h"
+#include "platform/clock.h"
+#include "platform/memory.h"
+#include "recording/operations.h"
+#include "recording/recording.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * their calls alone are redirected, to where they were meant afterwards, and taken back.
  */
 #include "check.h"
-#include "redirect.h"
+#include "libmpi/got.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

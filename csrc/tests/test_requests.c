@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "check.h"
-#include "requests.h"
+#include "counting/requests.h"
 
 static char address[100000];
 

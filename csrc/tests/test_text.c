@@ -2,7 +2,8 @@
  * Copyright The ibprof developers
  */
 #include "check.h"
-#include "text.h"
+#include "platform/log.h"
+#include "platform/text.h"
 
 #include <signal.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
  *
  * What we know of libibverbs' binary interface against its real headers, when this is compiled.
  */
-#include "verbs_abi.h"
+#include "sources/verbs/abi.h"
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>

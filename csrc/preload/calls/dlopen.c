@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Programs that open an MPI library or libibverbs with dlopen and look its functions up with dlsym get ours in place of those
+ * that ours would call: ctypes and Julia do so with MPI, NCCL with verbs.
+ */
+#include "platform/system.h"
+#include "calls/large_calls.h"
+#include "libmpi/got.h"
+#include "libmpi/library.h"
+#include "platform/loader.h"
+#include "sources/verbs/libraries.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+
+typedef void *lookup_function(void *, const char *);
+typedef void *versioned_lookup_function(void *, const char *, const char *);
+
+static struct {
+    lookup_function *lookup;
+    versioned_lookup_function *versioned_lookup;
+} real;
+
+static void fill(void *into, void *function)
+{
+    memcpy(into, &function, sizeof function);
+}
+
+/* -- which function a name leads to --------------------------------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+static bool is_mpi_call(const char *name)
+{
+    return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
+}
+
+/* Cheap, because it is asked of all names that anybody looks up. */
+static bool is_watched(const char *name)
+{
+    switch (name[0]) {
+    case 'i':
+        return begins(name, "ibv_");
+    case 'm':
+        return begins(name, "mlx5dv_");
+    default:
+        return is_mpi_call(name);
+    }
+}
+
+static void *our_function(const char *name)
+{
+    static void *ours;
+    Dl_info self;
+    void *found;
+
+    if (!ours && dladdr((void *)our_function, &self)) ours = ibp_loaded_library(self.dli_fname);
+    found = ours ? dlsym(ours, name) : NULL;
+    return found ? found : ibp_large_call(name);
+}
+
+/* Ours in place of what was found, if that is what ours calls: another tool's function of that name, or another version of it,
+ * stays what it is. */
+static void *put_ours(const char *name, void *found)
+{
+    void *ours = found ? our_function(name) : NULL;
+
+    if (!ours || ours == found) return found;
+    return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? ours : found;
+}
+
+static void *look_up(void *library, const char *name)
+{
+    return put_ours(name, real.lookup(library, name));
+}
+
+static void *look_up_version(void *library, const char *name, const char *version)
+{
+    return put_ours(name, real.versioned_lookup(library, name, version));
+}
+
+/* Where a jump leads. With these two handles the answer depends on who asks, so he must be seen to; he finds ours without
+ * us. */
+static bool is_ours_to_answer(void *library, const char *name)
+{
+    return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
+}
+
+__attribute__((used)) static lookup_function *choose_lookup(void *library, const char *name)
+{
+    return is_ours_to_answer(library, name) ? look_up : real.lookup;
+}
+
+__attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(void *library, const char *name)
+{
+    return is_ours_to_answer(library, name) ? look_up_version : real.versioned_lookup;
+}
+
+/* -- stepping aside --------------------------------------------------------------------------------------------------------- */
+
+/* A function that calls `choose` with its own arguments and goes on to the function which that returns by a jump: that sees the
+ * same caller, on whom depends where libraries and symbols are looked for. A compiler promises no such jump. */
+#define STEP_ASIDE(name, choose)                                                                                       \
+    __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
+            ".cfi_startproc\n"                                                                                         \
+            "push %rdi\n.cfi_adjust_cfa_offset 8\n"                                                                    \
+            "push %rsi\n.cfi_adjust_cfa_offset 8\n"                                                                    \
+            "push %rdx\n.cfi_adjust_cfa_offset 8\n"                                                                    \
+            "call " #choose "\n"                                                                                       \
+            "pop %rdx\n.cfi_adjust_cfa_offset -8\n"                                                                    \
+            "pop %rsi\n.cfi_adjust_cfa_offset -8\n"                                                                    \
+            "pop %rdi\n.cfi_adjust_cfa_offset -8\n"                                                                    \
+            "jmp *%rax\n"                                                                                              \
+            ".cfi_endproc\n.size " #name ",.-" #name "\n")
+
+STEP_ASIDE(ibp_step_aside_of_dlsym, choose_lookup);
+STEP_ASIDE(ibp_step_aside_of_dlvsym, choose_versioned_lookup);
+extern IBP_INTERNAL void ibp_step_aside_of_dlsym(void), ibp_step_aside_of_dlvsym(void);
+
+/* -- when somebody opens such a library --------------------------------------------------------------------------------------- */
+
+static void redirect_lookups(void)
+{
+    static char lock;
+
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) sched_yield();
+    if (!real.lookup) {
+        fill(&real.lookup, dlsym(RTLD_DEFAULT, "dlsym"));
+        fill(&real.versioned_lookup, dlsym(RTLD_DEFAULT, "dlvsym"));
+    }
+    if (real.lookup) ibp_redirect_everybody("dlsym", (void *)real.lookup, (void *)ibp_step_aside_of_dlsym);
+    if (real.versioned_lookup)
+        ibp_redirect_everybody("dlvsym", (void *)real.versioned_lookup, (void *)ibp_step_aside_of_dlvsym);
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+}
+
+static bool is_watched_library(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    return begins(name, "libibverbs.so") || begins(name, "libmlx5.so") || ibp_is_mpi_library(path);
+}
+
+static void *open_nothing(const char *path, int flags)
+{
+    (void)path, (void)flags;
+    return NULL;
+}
+
+/* Whoever opens such a library looks for its functions next. All callers are redirected, since the one who opens need not be the
+ * one who looks. */
+__attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
+{
+    ibp_open_function *open = ibp_loader_open();
+
+    (void)flags;
+    if (path && is_watched_library(path)) redirect_lookups();
+    return open ? open : open_nothing;
+}
+
+STEP_ASIDE(dlopen, choose_open);
+__asm__(".globl dlopen");
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/large_calls.h"
+#include "calls/onesided.h"
+#include "calls/trampolines.h"
+
+#include <string.h>
+
+static const struct ibp_replacements *const wrappers[] = {&ibp_large_trampolines, &ibp_large_one_sided};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+void ibp_wrap_large_calls(void)
+{
+    for (size_t i = 0; i < COUNT(wrappers); i++) ibp_redirect_users(wrappers[i]->of, wrappers[i]->count);
+}
+
+void *ibp_large_call(const char *name)
+{
+    for (size_t i = 0; i < COUNT(wrappers); i++)
+        for (size_t j = 0; j < wrappers[i]->count; j++)
+            if (!strcmp(wrappers[i]->of[j].name, name)) return wrappers[i]->of[j].function;
+    return NULL;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/lifecycle.h"
+#include "calls/large_calls.h"
+#include "calls/non_local_exits.h"
+#include "calls/source_choice.h"
+#include "counting/activity.h"
+#include "counting/addresses.h"
+#include "counting/counters.h"
+#include "counting/process.h"
+#include "counting/timeline.h"
+#include "libmpi/job_line.h"
+#include "libmpi/library.h"
+#include "libmpi/lock.h"
+#include "platform/log.h"
+#include "platform/text.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+#include "recording/recording.h"
+#include "sources/source.h"
+#include "sources/verbs/devices.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct ibp_lifecycle ibp_lifecycle;
+
+static bool started;
+static IBP_THREAD_LOCAL bool is_thread_of_mpi;
+
+bool ibp_is_started(void)
+{
+    return started;
+}
+
+bool ibp_may_change_regions(void)
+{
+    return ibp_is_recorded() && (is_thread_of_mpi || !started || ibp_mpi.thread_level >= 2);
+}
+
+/* -- starting --------------------------------------------------------------------------------------------------------- */
+
+void ibp_prepare(void)
+{
+    static bool prepared;
+
+    if (prepared) return;
+    prepared = true;
+    ibp_verbosity = (int)ibp_text_number(ibp_environment("IBPROF_VERBOSE"));
+    if (ibp_mpi_find()) return;
+    ibp_sources_prepare();
+    ibp_wrap_large_calls();
+    ibp_left_calls_open();
+}
+
+/* Whether a limit on memory leaves so little that the program could come to miss what we, and MPI on our behalf, take. */
+static bool is_memory_scarce(void)
+{
+    const uint64_t spare = UINT64_C(32) << 20;
+    struct rlimit limit;
+    char pages[64];
+
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return false;
+    if (ibp_text_read_file("/proc/self/statm", pages, sizeof pages) <= 0) return true;
+    return ibp_text_number(pages) * (uint64_t)sysconf(_SC_PAGESIZE) + spare > limit.rlim_cur;
+}
+
+static void say_unknown_operations(const char *unknown)
+{
+    char known[3072], said[4096];
+
+    if (!*unknown) return;
+    ibp_operations_list(known, sizeof known);
+    snprintf(said, sizeof said, "%s%s; known are %s", unknown,
+             ibp_operations_filtered ? "" : ", and no other, so all are recorded", known);
+    ibp_say_once_a_job("IBPROF names unknown operations", said);
+}
+
+static void say_unknown_source(void)
+{
+    char unknown[256];
+
+    ibp_sources_describe_unknown(unknown, sizeof unknown);
+    if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
+}
+
+/* Finds the MPI library and what of it can be seen. Returns whether there is anything to record. */
+static bool choose_source(void)
+{
+    if (ibp_mpi_open()) {
+        ibp_log(1, "nothing is recorded: the MPI library's functions cannot be found");
+        return false;
+    }
+    if (is_memory_scarce()) {
+        ibp_say_once_a_job("nothing is recorded", "ulimit -v leaves the program hardly more memory than it has now");
+        return false;
+    }
+    ibp_threads_multiple = ibp_mpi.thread_level >= 3;
+    ibp_timeline_select();
+    ibp_source = ibp_sources_choose(ibp_source_why_not, sizeof ibp_source_why_not);
+    if (ibp_source) ibp_source_why_not[0] = '\0';
+    if (ibp_source || ibp_verbs_attached()) return true;
+    ibp_say_once_a_job("nothing is recorded", ibp_source_why_not);
+    return false;
+}
+
+/* Opens the recording, unless a work request did. Returns whether there is one. */
+static bool open_recording(void)
+{
+    if (ibp_process_open()) return true;
+    if (ibp_source) ibp_source->detach();
+    ibp_say_once_a_job("nothing is recorded", ibp_process_why_not_recorded());
+    return false;
+}
+
+void ibp_start(void)
+{
+    char unknown[256];
+
+    if (started) {
+        ibp_process_note_missing(
+            "MPI was initialised again when it had ended: what was sent from then on is missing\n");
+        return;
+    }
+    started = true;
+    is_thread_of_mpi = true;
+    ibp_operations_select(ibp_environment("IBPROF"), unknown, sizeof unknown);
+    if (!choose_source() || !open_recording()) return;
+    say_unknown_operations(unknown);
+    say_unknown_source();
+    ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
+    ibp_source_note_gaps();
+    (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
+    if (!ibp_source) return;
+    ibp_addresses_record();
+    ibp_timeline_begin(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
+    ibp_activity_begin(ibp_source->source, ibp_source->labels_sends);
+}
+
+/* -- stopping --------------------------------------------------------------------------------------------------------- */
+
+void ibp_stop(void)
+{
+    if (!ibp_is_recorded()) return;
+    if (ibp_recording_is_full()) ibp_counters_note_full();
+    ibp_process_finish();
+    ibp_activity_end();
+    if (!ibp_source || *ibp_source_why_not) return;
+    ibp_source_note_gaps();
+    ibp_source->detach();
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/non_local_exits.h"
+#include "counting/current_call.h"
+#include "libmpi/got.h"
+#include "platform/log.h"
+#include "platform/stack.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Which word of a jmp_buf has the stack's end, in glibc and in musl. glibc hides it: exclusive or with a secret, then rotated. */
+#if defined(__x86_64__)
+enum { PLACE = 6, ROTATED = 17 };
+#elif defined(__aarch64__)
+enum { PLACE = 13, ROTATED = 0 };
+#else
+enum { PLACE = 0, ROTATED = 0 };
+#endif
+
+static uintptr_t secret;
+static unsigned rotation;
+
+static uintptr_t stack_end_in(const void *buffer)
+{
+    uintptr_t word;
+
+    memcpy(&word, (const uintptr_t *)buffer + PLACE, sizeof word);
+    return (word >> rotation | word << (8 * sizeof word - 1 - rotation) << 1) ^ secret;
+}
+
+static __attribute__((noinline)) void find_secret(unsigned by)
+{
+    jmp_buf here;
+
+    rotation = by;
+    secret = 0;
+    if (setjmp(here)) return;
+    secret = stack_end_in(here) ^ ibp_stack_end;
+}
+
+/* Whether that is how the C library does it. */
+static __attribute__((noinline)) bool is_secret_right(void)
+{
+    volatile char room[512] = ""; /* so that the stack ends elsewhere */
+    jmp_buf here;
+
+    return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
+}
+
+/* A jump within what the call itself called, such as a reduction's own, does not leave it. A signal handler's stack may lie
+ * above: it is left for somewhere below, and for the frame of the call or what lies above that. */
+static void note_jump(const void *buffer)
+{
+    const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), frame = ibp_current.frame;
+
+    if (ibp_current.operation && to > frame && (from < frame || to < from)) ibp_leave();
+}
+
+/* Each has its own next one; they differ in what they check. */
+#define JUMP(function)                                                                                                 \
+    static void (*next_##function)(void *, int);                                                                       \
+    static void hook_##function(void *buffer, int value)                                                               \
+    {                                                                                                                  \
+        note_jump(buffer);                                                                                             \
+        next_##function(buffer, value);                                                                                \
+    }
+JUMP(longjmp)
+JUMP(_longjmp)
+JUMP(siglongjmp)
+JUMP(__longjmp_chk)
+
+static void put_before(const char *name, void *hook, void (**next)(void *, int))
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+
+    if (!found) return;
+    memcpy(next, &found, sizeof found);
+    ibp_redirect_everybody(name, found, hook);
+}
+
+void ibp_left_calls_open(void)
+{
+    find_secret(ROTATED);
+    if (PLACE && !is_secret_right()) find_secret(0);
+    if (!PLACE || !is_secret_right()) {
+        ibp_log(2, "calls that are left by longjmp are not noticed: this C library keeps its buffers otherwise");
+        return;
+    }
+    put_before("longjmp", (void *)hook_longjmp, &next_longjmp);
+    put_before("_longjmp", (void *)hook__longjmp, &next__longjmp);
+    put_before("siglongjmp", (void *)hook_siglongjmp, &next_siglongjmp);
+    put_before("__longjmp_chk", (void *)hook___longjmp_chk, &next___longjmp_chk);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * One-sided calls may go past every layer where messages can be seen. What they move is counted from
+ * their arguments: bytes put are sent, bytes got are fetched, since the target takes no part. What MPI sends to bring them
+ * about is counted as control messages where it shows.
+ */
+#include "platform/system.h"
+#include "calls/onesided.h"
+#include "calls/wrapper.h"
+#include "counting/counters.h"
+#include "counting/current_call.h"
+#include "libmpi/communicators.h"
+#include "libmpi/handles.h"
+#include "libmpi/lock.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* MPI_NO_OP sends nothing of the origin's. Its handle is an object's address in Open MPI. */
+static bool is_no_op(ibp_handle operation)
+{
+    static ibp_handle no_op;
+
+    if (!no_op && ibp_mpi.abi == IBP_ABI_MPICH) no_op = 0x5800000e;
+    if (!no_op && ibp_mpi.abi == IBP_ABI_STANDARD) no_op = 0x3d;
+    if (!no_op) no_op = (ibp_handle)ibp_mpi_symbol("ompi_mpi_op_no_op");
+    return no_op && IBP_HANDLE(operation) == no_op;
+}
+
+/* MPI_PROC_NULL moves nothing; nor does what is wrong, of which MPICH told the program's error handler. */
+static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
+                  ibp_handle type)
+{
+    const struct ibp_communicator *group;
+    bool is_member;
+    uint32_t peer;
+
+    if (target < 0 || items < 0 || ibp_mpi_is_null(IBP_HANDLE(type)) || ibp_mpi_is_null(IBP_HANDLE(window))) return;
+    if (!ibp_counting || !ibp_operation_wanted[operation]) return;
+    ibp_lock();
+    group = ibp_window_find(IBP_HANDLE(window));
+    peer = ibp_communicator_peer(group, target);
+    is_member = !group || !group->size || target < group->size;
+    ibp_unlock();
+    if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
+}
+
+/* One wrapper: `counting` says what the arguments move. */
+#define WRAPPER(define, function, name, parameters, arguments, counting)                                               \
+    define(function, UNPACK parameters)                                                                                \
+    {                                                                                                                  \
+        static int (*next)(UNPACK parameters);                                                                         \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #function);                                                                                \
+        if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
+        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});                 \
+        result = next arguments;                                                                                       \
+        if (!result) {                                                                                                 \
+            counting;                                                                                                  \
+        }                                                                                                              \
+        ibp_leave();                                                                                                   \
+        return result;                                                                                                 \
+    }
+#define UNPACK(...) __VA_ARGS__
+
+#define SENT(items, type) count(ibp_current.operation, IBP_DIRECTION_SENT, window, target, items, type)
+#define FETCHED(items, type) count(ibp_current.operation, IBP_DIRECTION_FETCHED, window, target, items, type)
+#define EXCHANGED                                                                                                      \
+    do {                                                                                                               \
+        if (!is_no_op(operation)) SENT(items, type);                                                                   \
+        FETCHED(target_items, target_type);                                                                            \
+    } while (0)
+
+#define ITEMS int
+#define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
+    WRAPPER(IBP_DEFINE, MPI_##name, name, parameters, arguments, counting)                                             \
+    WRAPPER(IBP_DEFINE, PMPI_##name, name, parameters, arguments, counting)
+#define IBP_ONE_SIDED_ITEM IBP_ONE_SIDED
+#include "calls/onesided.def"
+#undef ITEMS
+#undef IBP_ONE_SIDED
+#undef IBP_ONE_SIDED_ITEM
+
+#define ITEMS int64_t
+#define IBP_ONE_SIDED(name, parameters, arguments, counting)                                                           \
+    WRAPPER(IBP_DEFINE_LARGE, MPI_##name##_c, name, parameters, arguments, counting)
+#define IBP_ONE_SIDED_ITEM(...)
+#include "calls/onesided.def"
+#undef IBP_ONE_SIDED
+
+#define IBP_ONE_SIDED(name, parameters, arguments, counting) {"MPI_" #name "_c", (void *)IBP_LARGE(MPI_##name##_c)},
+static const struct ibp_replacement large_calls[] = {
+#include "calls/onesided.def"
+};
+
+const struct ibp_replacements ibp_large_one_sided = {large_calls, sizeof large_calls / sizeof *large_calls};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Wrappers of the calls by which MPI-4's programs begin and end without MPI_Init. Recording ends with the last session of a
+ * program that began with one.
+ */
+#include "platform/system.h"
+#include "calls/lifecycle.h"
+#include "calls/wrapper.h"
+#include "counting/current_call.h"
+#include "counting/process.h"
+#include "libmpi/library.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+
+static void begin(const void *session)
+{
+    if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
+    if (ibp_is_started()) {
+        ibp_start(); /* says so, when recording has ended */
+        return;
+    }
+    ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
+}
+
+/* Not before the first communicator, which may never come: then the program begins by MPI_Init, if at all. MPICH opens the
+ * network for the first one of more than one process. */
+static void begin_recording(void)
+{
+    if (ibp_mpi.session && !ibp_is_started()) ibp_start();
+}
+
+/* Returns whether this is the end: a program may have called MPI_Init meanwhile, and goes on by that. */
+static bool end(void)
+{
+    if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
+    if (!ibp_is_started()) {
+        ibp_mpi.session = 0;
+        return false;
+    }
+    if (ibp_lifecycle.has_world) {
+        ibp_mpi_close();
+        return false;
+    }
+    ibp_stop();
+    ibp_mpi_close();
+    return true;
+}
+
+#define SESSION_INIT(exported)                                                                                         \
+    IBP_DEFINE(exported, ibp_handle info, ibp_handle handler, void *session)                                           \
+    {                                                                                                                  \
+        static int (*next)(ibp_handle, ibp_handle, void *);                                                            \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        ibp_prepare();                                                                                                 \
+        result = next(info, handler, session);                                                                         \
+        if (!result) begin(session);                                                                                   \
+        return result;                                                                                                 \
+    }
+SESSION_INIT(MPI_Session_init)
+SESSION_INIT(PMPI_Session_init)
+
+/* The calls that make the first communicator of a program without MPI_COMM_WORLD. */
+#define CREATE(exported, name, parameters, arguments)                                                                  \
+    IBP_DEFINE(exported, UNPACK parameters)                                                                            \
+    {                                                                                                                  \
+        static int (*next)(UNPACK parameters);                                                                         \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        if (ibp_mpi.abi == IBP_ABI_OPENMPI) begin_recording();                                                         \
+        if (ibp_is_active() && !ibp_is_within_call()) {                                                                \
+            ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});             \
+            result = next arguments;                                                                                   \
+            ibp_leave();                                                                                               \
+            return result;                                                                                             \
+        }                                                                                                              \
+        result = next arguments;                                                                                       \
+        if (!result) begin_recording();                                                                                \
+        return result;                                                                                                 \
+    }
+#define UNPACK(...) __VA_ARGS__
+#define BOTH(name, parameters, arguments)                                                                              \
+    CREATE(MPI_##name, name, parameters, arguments)                                                                    \
+    CREATE(PMPI_##name, name, parameters, arguments)
+
+BOTH(Comm_create_from_group, (ibp_handle group, const char *tag, ibp_handle info, ibp_handle handler, void *made),
+     (group, tag, info, handler, made))
+BOTH(Intercomm_create_from_groups,
+     (ibp_handle group, int leader, ibp_handle remote_group, int remote_leader, const char *tag, ibp_handle info,
+      ibp_handle handler, void *made),
+     (group, leader, remote_group, remote_leader, tag, info, handler, made))
+
+#define SESSION_FINALIZE(exported)                                                                                     \
+    IBP_DEFINE(exported, void *session)                                                                                \
+    {                                                                                                                  \
+        static int (*next)(void *);                                                                                    \
+        bool last;                                                                                                     \
+        int result;                                                                                                    \
+                                                                                                                       \
+        IBP_FIND_NEXT(next, #exported);                                                                                \
+        last = end();                                                                                                  \
+        result = next(session);                                                                                        \
+        if (last) ibp_process_hand_over();                                                                             \
+        return result;                                                                                                 \
+    }
+SESSION_FINALIZE(MPI_Session_finalize)
+SESSION_FINALIZE(PMPI_Session_finalize)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/source_choice.h"
+#include "libmpi/got.h"
+#include "libmpi/library.h"
+#include "platform/log.h"
+#include "platform/text.h"
+#include "sources/mpich/libfabric.h"
+#include "sources/mpich/ucx.h"
+#include "sources/openmpi/openmpi.h"
+
+#include <stdio.h>
+#include <strings.h>
+
+/* Those that an MPI can have, the likelier one first. One of Open MPI's components may use UCX or libfabric too, below the
+ * place where we see its messages. */
+static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
+static const struct ibp_source_operations *const sources_of_others[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
+
+static const struct ibp_source_operations *const *list_sources(void)
+{
+    return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_others;
+}
+
+/* What IBPROF_SOURCE may say: the first two leave the choice to us, and the last one wants work requests alone. */
+static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
+enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
+
+static const char *asked(void)
+{
+    return *ibp_environment("IBPROF_SOURCE") ? ibp_environment("IBPROF_SOURCE") : "auto";
+}
+
+static int number_asked_for(void)
+{
+    for (int i = 0; i < KNOWN; i++)
+        if (!strcasecmp(asked(), known[i])) return i;
+    return -1;
+}
+
+/* Whether IBPROF_SOURCE names a source, or leaves the choice to us. */
+static bool is_asked_for(const struct ibp_source_operations *source)
+{
+    return number_asked_for() < FIRST_NAME || !strcasecmp(asked(), source->name);
+}
+
+void ibp_sources_describe_unknown(char *unknown, size_t bytes)
+{
+    *unknown = '\0';
+    if (number_asked_for() < 0)
+        snprintf(unknown, bytes, "%.64s, so one is chosen; known are auto, exact, openmpi, ucx, libfabric, verbs",
+                 asked());
+}
+
+void ibp_sources_prepare(void)
+{
+    const struct ibp_source_operations *const *source = list_sources();
+
+    for (; *source; source++)
+        if ((*source)->prepare && is_asked_for(*source)) (*source)->prepare();
+}
+
+const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_bytes)
+{
+    const struct ibp_source_operations *const *source = list_sources();
+
+    if (!strcasecmp(asked(), "verbs"))
+        snprintf(why, why_bytes, "IBPROF_SOURCE=verbs asks for work requests alone");
+    else
+        snprintf(why, why_bytes, "this MPI (%s) has no source %s", ibp_mpi.version, asked());
+    for (; *source; source++) {
+        if (!is_asked_for(*source)) continue;
+        if (!(*source)->attach(why, why_bytes)) return *source;
+        ibp_log(2, "not by %s: %s", (*source)->name, why);
+    }
+    ibp_redirect_undo();
+    return NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What every hand-written wrapper does first: find the next function of its own name.
+ */
+#ifndef IBPROF_CALLS_WRAPPER_H
+#define IBPROF_CALLS_WRAPPER_H
+
+#include "libmpi/library.h"
+#include "platform/system.h"
+
+#include <string.h>
+
+/* What a call returns that the MPI library does not have, and that is found nonetheless because we define it. No MPI has such
+ * an error code, so a program takes it for a failure; mpi4py takes it for what it is, since it is the code of its own stubs. */
+#define IBP_MISSING_CALL (-1431655766)
+
+/* Fills the function pointer `next`, once, or makes the wrapper return IBP_MISSING_CALL. */
+#define IBP_FIND_NEXT(next, exported)                                                                                  \
+    do {                                                                                                               \
+        if (IBP_UNLIKELY(!(next))) {                                                                                   \
+            void *found_ = ibp_mpi_next(exported);                                                                     \
+                                                                                                                       \
+            if (!found_) return IBP_MISSING_CALL;                                                                      \
+            memcpy(&(next), &found_, sizeof(next));                                                                    \
+        }                                                                                                              \
+    } while (0)
+
+/* Declares and begins an exported function: in C an external one wants a prototype first. */
+#define IBP_DEFINE(exported, ...)                                                                                      \
+    IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
+    IBP_EXPORT int exported(__VA_ARGS__)
+
+/* The same for one of MPI-4's calls for large counts, which is not exported (large_calls.h). */
+#define IBP_LARGE(function) ibp_large_##function
+#define IBP_DEFINE_LARGE(function, ...) static int IBP_LARGE(function)(__VA_ARGS__)
+
+#endif

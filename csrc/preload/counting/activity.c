@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/activity.h"
+#include "counting/context.h"
+#include "counting/counters.h"
+#include "counting/current_call.h"
+#include "counting/periodic.h"
+#include "counting/regions.h"
+#include "libmpi/library.h"
+#include "libmpi/lock.h"
+#include "recording/process_state.h"
+
+static void set_contexts(void)
+{
+    /* While there is periodic work no call goes the short way; where sends are such calls, they look at nothing but this. */
+    const bool is_detour = ibp_periodic && ibp_labels_sends;
+
+    if (ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour)
+        ibp_contexts_open(ibp_mpi.world);
+    else
+        ibp_contexts_close();
+}
+
+void ibp_activity_begin(enum ibp_source source, bool labels_sends)
+{
+    ibp_counters.source = source;
+    ibp_process_state->active = true;
+    ibp_labels_sends = labels_sends;
+    set_contexts();
+}
+
+void ibp_activity_end(void)
+{
+    ibp_process_state->active = false;
+    ibp_labels_sends = false;
+    set_contexts();
+}
+
+void ibp_set_counting(bool on)
+{
+    if (on == ibp_counting) return;
+    ibp_lock();
+    ibp_counting = on;
+    set_contexts();
+    ibp_regions_switch(on);
+    ibp_unlock();
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/current_call.h"
+
+IBP_THREAD_LOCAL struct ibp_current ibp_current;
+bool ibp_labels_sends;
+
+/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Frames are taken off in the second phase; the first one only looks for
+ * who catches. The thread's end by pthread_exit and pthread_cancel has that phase alone. */
+#define PHASE_OF_CLEANUP 2
+#define CONTINUE_UNWINDING 8
+
+__attribute__((used)) int ibp_unwound(int version, int actions, uint64_t language, void *exception, void *context)
+{
+    (void)version, (void)language, (void)exception, (void)context;
+    if (actions & PHASE_OF_CLEANUP) ibp_leave();
+    return CONTINUE_UNWINDING;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/process.h"
+#include "counting/counters.h"
+#include "counting/flush.h"
+#include "counting/periodic.h"
+#include "counting/regions.h"
+#include "counting/timeline.h"
+#include "counting/transfers.h"
+#include "counting/verbs_lock.h"
+#include "libmpi/job_line.h"
+#include "libmpi/library.h"
+#include "platform/clock.h"
+#include "platform/text.h"
+#include "recording/launch.h"
+#include "recording/operations.h"
+#include "recording/ports.h"
+#include "recording/process_state.h"
+#include "recording/recording.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct ibp_process *process;
+static char why_not_recorded[1024];
+
+struct ibp_process *ibp_process_record(void)
+{
+    return process;
+}
+
+const char *ibp_process_why_not_recorded(void)
+{
+    return why_not_recorded;
+}
+
+/* -- opening ---------------------------------------------------------------------------------------------------------- */
+
+/* argv as the kernel keeps it, with blanks between. */
+static void describe_command(char *command, size_t bytes)
+{
+    const long length = ibp_text_read_file("/proc/self/cmdline", command, bytes);
+
+    for (long i = 0; i + 1 < length; i++)
+        if (!command[i]) command[i] = ' ';
+}
+
+static void describe_process(void)
+{
+    process->pid = (uint32_t)getpid();
+    describe_command(process->command, sizeof process->command);
+    process->start_ns = ibp_clock_ns();
+}
+
+/* Returns 0, or -1 with the reason in `why`. */
+static int open_recording(char *why, size_t why_bytes)
+{
+    const char *output = *ibp_environment("IBPROF_OUTPUT") ? ibp_environment("IBPROF_OUTPUT") : "profile.ibprof";
+
+    process = ibp_recording_open(output, why, why_bytes);
+    if (!process || ibp_counters_open(process, IBP_SOURCE_NONE) || ibp_regions_open()) {
+        if (!*why) snprintf(why, why_bytes, "there is no memory or no space for counters");
+        return -1;
+    }
+    describe_process();
+    ibp_transfers_open(process);
+    if (ibp_recording_is_first()) {
+        ibp_ports_record();
+        ibp_launch_record();
+    }
+    ibp_flush_open();
+    return 0;
+}
+
+bool ibp_process_open(void)
+{
+    static bool tried;
+
+    if (ibp_process_state_open()) return false;
+    ibp_verbs_lock();
+    if (!tried) {
+        tried = true;
+        if (!open_recording(why_not_recorded, sizeof why_not_recorded))
+            __atomic_store_n(&ibp_process_state->recorded, true, __ATOMIC_RELEASE);
+    }
+    ibp_verbs_unlock();
+    return __atomic_load_n(&ibp_process_state->recorded, __ATOMIC_ACQUIRE);
+}
+
+void ibp_process_describe_rank(enum ibp_source source)
+{
+    process->world_rank = (uint32_t)ibp_mpi.rank;
+    process->world_size = (uint32_t)ibp_mpi.size;
+    process->thread_level = (uint32_t)ibp_mpi.thread_level;
+    process->source = source;
+    process->flags = ibp_operations_filtered ? IBP_PROCESS_FILTERED : 0;
+    ibp_text_copy(process->mpi, sizeof process->mpi, ibp_mpi.version);
+    if (ibp_operations_filtered)
+        ibp_text_copy(process->operations, sizeof process->operations, ibp_environment("IBPROF"));
+}
+
+/* -- ending ----------------------------------------------------------------------------------------------------------- */
+
+void ibp_process_note_missing(const char *note)
+{
+    if (!process || !(process->flags & IBP_PROCESS_FINALIZED) || strstr(process->notes, note)) return;
+    ibp_text_append(process->notes, sizeof process->notes, note);
+    (void)ibp_recording_copy();
+}
+
+void ibp_process_finish(void)
+{
+    ibp_regions_close();
+    ibp_timeline_end();
+    ibp_periodic_end();
+    process->stop_ns = ibp_clock_ns();
+    process->flags |= IBP_PROCESS_FINALIZED;
+}
+
+void ibp_process_hand_over(void)
+{
+    int error;
+
+    if (!ibp_is_recorded()) return;
+    __atomic_store_n(&ibp_process_state->recorded, false, __ATOMIC_RELAXED);
+    if (ibp_recording_is_first()) ibp_ports_read_again();
+    error = ibp_recording_copy();
+    if (!error)
+        ibp_recording_leave();
+    else /* it stays on the node, where readers find it */
+        ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
+}
+
+/* A process without MPI has no other end. */
+static __attribute__((destructor)) void end_process(void)
+{
+    if (!ibp_is_recorded() || process->world_size) return;
+    ibp_process_finish();
+    ibp_process_hand_over();
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/timeline.h"
+#include "counting/counters.h"
+#include "counting/periodic.h"
+#include "platform/clock.h"
+#include "platform/text.h"
+#include "recording/recording.h"
+
+#include "ibprof_recording.h"
+
+#include <string.h>
+
+#define KEPT_MAX 512
+#define SHORTEST_MS 10 /* the clock that messages look at is a few milliseconds coarse */
+#define LONGEST_MS 1000000000
+#define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
+
+static struct {
+    struct ibp_snapshot *record[KEPT_MAX]; /* in the order of time, and behind them those that were dropped */
+    uint32_t kept, made;
+    uint32_t group_ranks;
+    uint64_t period_ns;
+    uint64_t next_ns; /* never, before there are any */
+    uint64_t asked_ns; /* when a message asked last */
+    uint64_t last_ns;  /* of the newest record, in Unix time */
+} timeline = {.next_ns = UINT64_MAX};
+
+void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns)
+{
+    if (asked_ms < SHORTEST_MS) asked_ms = SHORTEST_MS;
+    if (asked_ms > LONGEST_MS) asked_ms = LONGEST_MS;
+    timeline.period_ns = asked_ms * 1000000;
+    timeline.next_ns = now_ns + timeline.period_ns;
+    timeline.asked_ns = now_ns;
+    timeline.group_ranks = (world_size + RANK_GROUPS - 1) / RANK_GROUPS;
+}
+
+/* Keeps every other one, the last one among them, and takes them half as often from now on. */
+static void drop_half(void)
+{
+    struct ibp_snapshot *dropped[KEPT_MAX / 2];
+    const uint32_t half = timeline.kept / 2;
+
+    for (uint32_t i = 0; i < half; i++) {
+        dropped[i] = timeline.record[2 * i];
+        timeline.record[i] = timeline.record[2 * i + 1];
+        __atomic_store_n(&dropped[i]->time_ns, 0, __ATOMIC_RELEASE);
+    }
+    if (timeline.kept % 2) timeline.record[half] = timeline.record[timeline.kept - 1];
+    timeline.kept -= half;
+    memcpy(timeline.record + timeline.kept, dropped, half * sizeof *dropped);
+    timeline.period_ns *= 2;
+}
+
+/* A record that is nobody's; NULL when there is no room for two of them even. */
+static struct ibp_snapshot *next_record(void)
+{
+    struct ibp_snapshot *record;
+
+    if (timeline.kept == KEPT_MAX) drop_half();
+    if (timeline.kept < timeline.made) return timeline.record[timeline.kept];
+    record = ibp_recording_reserve(IBP_SEGMENT_SNAPSHOTS);
+    if (record) {
+        ibp_recording_publish(IBP_SEGMENT_SNAPSHOTS);
+        timeline.record[timeline.made++] = record;
+    } else if (timeline.kept > 1) {
+        drop_half();
+        record = timeline.record[timeline.kept];
+    }
+    return record;
+}
+
+/* Notes the totals as those of a moment; never of one before the last, which a clock that was set, or a thread that had to
+ * wait between looking at two clocks, would make it. */
+static void take(uint64_t unix_ns)
+{
+    struct ibp_snapshot *record = next_record();
+
+    if (!record) return;
+    if (unix_ns <= timeline.last_ns) unix_ns = timeline.last_ns + 1;
+    timeline.last_ns = unix_ns;
+    memset(record, 0, sizeof *record);
+    record->group_ranks = timeline.group_ranks;
+    ibp_counters_by_group(timeline.group_ranks, record->bytes, record->messages);
+    __atomic_store_n(&record->time_ns, unix_ns, __ATOMIC_RELEASE);
+    timeline.kept++;
+}
+
+bool ibp_timeline_is_due(uint64_t now_ns)
+{
+    /* Threads ask without the lock; which of two that ask at once is noted does not matter. */
+    const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
+
+    if (!due) __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
+    return due;
+}
+
+void ibp_timeline_take(uint64_t now_ns)
+{
+    const uint64_t asked_ns = __atomic_load_n(&timeline.asked_ns, __ATOMIC_RELAXED);
+    const uint64_t silent_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
+    const uint64_t unix_ns = ibp_clock_ns();
+
+    /* What was sent before a long silence is not to be spread over it. */
+    if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns);
+    take(unix_ns);
+    __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&timeline.next_ns, now_ns + timeline.period_ns, __ATOMIC_RELAXED);
+}
+
+static uint64_t interval_ms;
+
+void ibp_timeline_select(void)
+{
+    interval_ms = ibp_text_number(ibp_environment("IBPROF_INTERVAL"));
+    ibp_periodic_in_messages = interval_ms > 0;
+}
+
+void ibp_timeline_begin(uint32_t world_size)
+{
+    static struct ibp_periodic_task task = {.is_due = ibp_timeline_is_due, .run = ibp_timeline_take};
+
+    if (!interval_ms) return;
+    ibp_timeline_open(interval_ms, world_size, ibp_clock_coarse_ns());
+    ibp_periodic_add(&task);
+}
+
+void ibp_timeline_end(void)
+{
+    if (ibp_periodic_in_messages) ibp_timeline_take(ibp_clock_coarse_ns());
+}

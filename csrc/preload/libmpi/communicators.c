@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "libmpi/communicators.h"
+#include "libmpi/handles.h"
+#include "platform/memory.h"
+#include "recording/operations.h"
+
+#include "ibprof_recording.h"
+
+#define FIRST_PLACES 64
+#define FREED ((ibp_handle) - 1)
+
+static struct {
+    struct ibp_communicator *place; /* a power of two of them, by hash of the handle; 0 is free, FREED was used */
+    uint64_t mask, used;            /* used counts FREED ones too */
+} table;
+
+static uint64_t hash(ibp_handle handle)
+{
+    return ((uint64_t)handle * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+}
+
+static size_t map_bytes(int size)
+{
+    return (size_t)(size ? size : 1) * sizeof(uint32_t);
+}
+
+static int take_world_group(ibp_handle *group)
+{
+    *group = ibp_mpi.world_group;
+    return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
+}
+
+/* World ranks of a group's members; NULL when they are the numbers 0, 1, ... themselves, with 0 returned. */
+static int translate(ibp_handle group, struct ibp_communicator *into)
+{
+    ibp_handle world_group = 0;
+    bool same = true;
+    int *own, *world, failed;
+
+    if (ibp_mpi.group_size(group, &into->size) || take_world_group(&world_group)) return -1;
+    own = ibp_memory_map(map_bytes(into->size));
+    world = ibp_memory_map(map_bytes(into->size));
+    for (int i = 0; own && i < into->size; i++) own[i] = i;
+    failed = !own || !world || ibp_mpi.group_translate_ranks(group, into->size, own, world_group, world);
+    if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
+    ibp_memory_unmap(own, map_bytes(into->size));
+    for (int i = 0; !failed && i < into->size; i++) {
+        if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* of another job */
+        same = same && world[i] == i;
+    }
+    if (failed || same)
+        ibp_memory_unmap(world, map_bytes(into->size));
+    else
+        into->world_rank = (uint32_t *)world;
+    return failed ? -1 : 0;
+}
+
+static int describe_communicator(ibp_handle handle, struct ibp_communicator *into)
+{
+    ibp_handle group = 0;
+    int between = 0, failed;
+
+    if (ibp_mpi_is_null(handle) || ibp_mpi.comm_test_inter(handle, &between)) return -1;
+    failed = between ? ibp_mpi.comm_remote_group(handle, &group) : ibp_mpi.comm_group(handle, &group);
+    if (!failed) {
+        failed = translate(group, into);
+        ibp_mpi.group_free(&group);
+    }
+    return failed;
+}
+
+static int describe_window(ibp_handle handle, struct ibp_communicator *into)
+{
+    ibp_handle group = 0;
+    int failed = ibp_mpi_is_null(handle) || ibp_mpi.win_get_group(handle, &group);
+
+    if (!failed) {
+        failed = translate(group, into);
+        ibp_mpi.group_free(&group);
+    }
+    return failed;
+}
+
+static bool make_room(void)
+{
+    const uint64_t places = table.place ? table.mask + 1 : 0;
+    uint64_t larger = FIRST_PLACES;
+    struct ibp_communicator *moved;
+
+    if (places && table.used * 2 < places) return true;
+    for (uint64_t i = 0, live = 0; i < places; i++)
+        if (table.place[i].handle && table.place[i].handle != FREED && ++live * 4 > larger) larger *= 2;
+    moved = ibp_memory_map(larger * sizeof *moved);
+    if (!moved) return false;
+    table.used = 0;
+    for (uint64_t i = 0; i < places; i++) {
+        const ibp_handle handle = table.place[i].handle;
+        uint64_t place = hash(handle) & (larger - 1);
+
+        if (!handle || handle == FREED) continue;
+        while (moved[place].handle) place = (place + 1) & (larger - 1);
+        moved[place] = table.place[i];
+        table.used++;
+    }
+    ibp_memory_unmap(table.place, places * sizeof *moved);
+    table.place = moved;
+    table.mask = larger - 1;
+    return true;
+}
+
+static struct ibp_communicator *find_known(ibp_handle handle)
+{
+    uint64_t place = hash(handle) & table.mask;
+
+    if (IBP_UNLIKELY(!table.place)) return NULL;
+    for (; table.place[place].handle; place = (place + 1) & table.mask)
+        if (table.place[place].handle == handle) return &table.place[place];
+    return NULL;
+}
+
+/* The entry of a handle, made if it is new; NULL when there is no memory. */
+static struct ibp_communicator *enter(ibp_handle handle)
+{
+    struct ibp_communicator *known = find_known(handle);
+    uint64_t place;
+
+    if (IBP_LIKELY(known != NULL)) return known;
+    if (!make_room()) return NULL;
+    for (place = hash(handle) & table.mask; table.place[place].handle;) place = (place + 1) & table.mask;
+    table.place[place] = (struct ibp_communicator){.handle = handle};
+    table.used++;
+    return &table.place[place];
+}
+
+struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator)
+{
+    return enter(communicator);
+}
+
+const struct ibp_communicator *ibp_communicator_at(size_t *place)
+{
+    for (; table.place && *place <= table.mask; ++*place)
+        if (table.place[*place].handle && table.place[*place].handle != FREED) return &table.place[*place];
+    return NULL;
+}
+
+static struct ibp_communicator *find(ibp_handle handle, int (*describe)(ibp_handle, struct ibp_communicator *))
+{
+    struct ibp_communicator *entry = enter(handle);
+
+    if (entry && IBP_UNLIKELY(!entry->described)) {
+        if (describe(handle, entry)) entry->size = 0; /* every peer is unknown */
+        entry->described = true;
+    }
+    return entry;
+}
+
+struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
+{
+    return find(communicator, describe_communicator);
+}
+
+struct ibp_communicator *ibp_window_find(ibp_handle window)
+{
+    return find(window, describe_window);
+}
+
+const struct ibp_communicator *ibp_communicator_known(ibp_handle communicator)
+{
+    const struct ibp_communicator *entry = find_known(communicator);
+
+    return entry && entry->described ? entry : NULL;
+}
+
+void ibp_communicator_forget(ibp_handle handle)
+{
+    struct ibp_communicator *gone = find_known(handle);
+
+    if (!gone) return;
+    ibp_memory_unmap(gone->world_rank, map_bytes(gone->size));
+    ibp_memory_unmap(gone->tags, sizeof *gone->tags);
+    *gone = (struct ibp_communicator){.handle = FREED};
+}
+
+uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int rank)
+{
+    if (!communicator || rank < 0 || rank >= communicator->size) return IBP_PEER_UNKNOWN;
+    return communicator->world_rank ? communicator->world_rank[rank] : (uint32_t)rank;
+}
+
+void ibp_communicator_note_carrier(ibp_handle communicator)
+{
+    struct ibp_communicator *entry = enter(communicator);
+
+    if (entry) entry->carries_windows = true;
+}
+
+unsigned ibp_tag_operation(const struct ibp_communicator *communicator, int tag)
+{
+    const struct ibp_tag_memory *tags = communicator->tags;
+    const unsigned place = (unsigned)-tag % IBP_TAGS_REMEMBERED;
+
+    return tags && tags->place[place].tag == tag ? tags->place[place].operation : IBP_OPERATION_NONE;
+}
+
+void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned operation)
+{
+    const unsigned place = (unsigned)-tag % IBP_TAGS_REMEMBERED;
+
+    if (!communicator->tags) communicator->tags = ibp_memory_map(sizeof *communicator->tags);
+    if (!communicator->tags) return;
+    communicator->tags->place[place].tag = tag;
+    communicator->tags->place[place].operation = (uint16_t)operation;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "libmpi/got.h"
+#include "libmpi/library.h"
+#include "platform/loader.h"
+#include "platform/log.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
+#elif defined(__aarch64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT)
+#elif defined(__powerpc64__)
+#define IS_ADDRESS_SLOT(type) ((type) == R_PPC64_JMP_SLOT || (type) == R_PPC64_GLOB_DAT)
+#else
+#define IS_ADDRESS_SLOT(type) ((void)(type), false)
+#endif
+
+#define CHANGES_MAX 1024
+
+static struct {
+    void **slot;
+    void *before;
+    bool read_only; /* made so by the dynamic linker when it was done */
+} changes[CHANGES_MAX];
+static unsigned changed;
+
+struct tables {
+    const char *names;
+    const ElfW(Sym) * symbols;
+    const ElfW(Rela) * relocations[2];
+    size_t count[2];
+};
+
+struct search {
+    const struct ibp_replacement *replacements; /* one, or several whose names begin alike */
+    size_t count;
+    bool in_mpi;    /* in the MPI libraries, or in all that is not one */
+    void *original;
+    int found;
+};
+
+static void set_slot(void **slot, void *value, bool read_only)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    void *begin = (void *)((uintptr_t)slot & ~(page - 1));
+
+    if (read_only && mprotect(begin, page, PROT_READ | PROT_WRITE)) return;
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    if (read_only) (void)mprotect(begin, page, PROT_READ);
+}
+
+static bool is_in(const struct dl_phdr_info *info, uint32_t type, uint32_t flags, const void *address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+        if (part->p_type == type && (part->p_flags & flags) == flags &&
+            (uintptr_t)address - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static const ElfW(Dyn) * find_dynamic(const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    return NULL;
+}
+
+static struct tables find_tables(const struct dl_phdr_info *info)
+{
+    struct tables tables = {0};
+    bool with_addends = true;
+
+    for (const ElfW(Dyn) *entry = find_dynamic(info); entry && entry->d_tag != DT_NULL; entry++) {
+        /* glibc adds the library's address to these, musl does not. */
+        const uintptr_t value = entry->d_un.d_ptr;
+        const uintptr_t address = value < info->dlpi_addr ? value + info->dlpi_addr : value;
+
+        if (entry->d_tag == DT_STRTAB) tables.names = (const char *)address;
+        if (entry->d_tag == DT_SYMTAB) tables.symbols = (const ElfW(Sym) *)address;
+        if (entry->d_tag == DT_JMPREL) tables.relocations[0] = (const ElfW(Rela) *)address;
+        if (entry->d_tag == DT_PLTRELSZ) tables.count[0] = value / sizeof(ElfW(Rela));
+        if (entry->d_tag == DT_RELA) tables.relocations[1] = (const ElfW(Rela) *)address;
+        if (entry->d_tag == DT_RELASZ) tables.count[1] = value / sizeof(ElfW(Rela));
+        if (entry->d_tag == DT_PLTREL) with_addends = value == DT_RELA;
+    }
+    return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
+}
+
+/* What a slot leads to. Before the first call it leads back into its library, to the dynamic linker. */
+static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
+{
+    void *library;
+
+    if (*slot && !is_in(info, PT_LOAD, PF_X, *slot)) return *slot;
+    library = ibp_loaded_library(info->dlpi_name);
+    return library ? dlsym(library, name) : NULL;
+}
+
+static bool is_large_call(const char *name)
+{
+    const size_t length = strlen(name);
+
+    return (name[0] == 'M' || name[0] == 'P') && length > 6 && !strcmp(name + length - 2, "_c");
+}
+
+static void change(const struct dl_phdr_info *info, void **slot, const struct ibp_replacement *replacement,
+                   struct search *search)
+{
+    void *before = resolve(info, slot, replacement->name);
+
+    if (!before || before == replacement->function || changed == CHANGES_MAX) return;
+    changes[changed].slot = slot;
+    changes[changed].before = before;
+    changes[changed].read_only = is_in(info, PT_GNU_RELRO, 0, slot);
+    set_slot(slot, replacement->function, changes[changed].read_only);
+    if (*slot != replacement->function) return;
+    changed++;
+    search->original = before;
+    search->found++;
+}
+
+static const struct ibp_replacement *find_replacement(const struct search *search, const char *name)
+{
+    if (search->count > 1 && !is_large_call(name)) return NULL;
+    for (size_t i = 0; i < search->count; i++)
+        if (!strcmp(search->replacements[i].name, name)) return &search->replacements[i];
+    return NULL;
+}
+
+static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    struct search *search = into;
+    struct tables tables;
+
+    (void)bytes;
+    if (!info->dlpi_name || ibp_is_mpi_library(info->dlpi_name) != search->in_mpi) return 0;
+    tables = find_tables(info);
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
+            const ElfW(Rela) *relocation = &tables.relocations[table][i];
+            const struct ibp_replacement *replacement;
+
+            if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info))) continue;
+            replacement =
+                find_replacement(search, tables.names + tables.symbols[ELF64_R_SYM(relocation->r_info)].st_name);
+            if (replacement) change(info, (void **)(info->dlpi_addr + relocation->r_offset), replacement, search);
+        }
+    return 0;
+}
+
+int ibp_redirect(const char *name, void *replacement, void *original)
+{
+    const struct ibp_replacement one = {name, replacement};
+    struct search search = {.replacements = &one, .count = 1, .in_mpi = true};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+    if (search.found) memcpy(original, &search.original, sizeof search.original);
+    ibp_log(3, "%s: %d of the MPI library's calls are redirected", name, search.found);
+    return search.found;
+}
+
+void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count)
+{
+    struct search search = {.replacements = replacements, .count = count, .in_mpi = false};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_library, &search);
+}
+
+struct everybody {
+    struct ibp_replacement replacement;
+    void *function;
+    int found;
+};
+
+/* Neither opens nor asks for anything: other threads may be loading libraries. */
+static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    struct everybody *search = into;
+    const struct tables tables = find_tables(info);
+
+    (void)bytes;
+    if (is_in(info, PT_LOAD, 0, &changed)) return 0; /* ours */
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
+            const ElfW(Rela) *relocation = &tables.relocations[table][i];
+            const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
+            void **slot = (void **)(info->dlpi_addr + relocation->r_offset);
+
+            if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
+            if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
+            /* Before the first call it leads to the dynamic linker. */
+            if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
+            set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
+            search->found++;
+        }
+    return 0;
+}
+
+void ibp_redirect_everybody(const char *name, void *function, void *replacement)
+{
+    struct everybody search = {.replacement = {name, replacement}, .function = function};
+
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_caller, &search);
+    ibp_log(3, "%s: %d calls of everybody's are redirected", name, search.found);
+}
+
+void ibp_redirect_undo(void)
+{
+    while (changed) {
+        changed--;
+        set_slot(changes[changed].slot, changes[changed].before, changes[changed].read_only);
+    }
+}

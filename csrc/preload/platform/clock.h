@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Clocks, from the exact one to the cheapest one.
+ */
+#ifndef IBPROF_PLATFORM_CLOCK_H
+#define IBPROF_PLATFORM_CLOCK_H
+
+#include <stdint.h>
+
+/* Nanoseconds of the Unix clock. */
+uint64_t ibp_clock_ns(void);
+
+/* Nanoseconds since some moment: a few milliseconds coarse, and read in as many nanoseconds. */
+uint64_t ibp_clock_coarse_ns(void);
+
+/* The processor's own counter; 0 where it has none that a program may read. */
+static inline uint64_t ibp_clock_cycles(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t cycles;
+
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(cycles));
+    return cycles;
+#else
+    return 0;
+#endif
+}
+
+/* By how much that counter grows in roughly a tenth of a millisecond; 0 where it must not be read. */
+uint64_t ibp_clock_cycles_step(void);
+
+#endif

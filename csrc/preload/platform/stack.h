@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Where this thread's stack ends now: the frames of all callers lie above.
+ */
+#ifndef IBPROF_PLATFORM_STACK_H
+#define IBPROF_PLATFORM_STACK_H
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+register uintptr_t ibp_stack_end __asm__("rsp");
+#elif defined(__aarch64__)
+register uintptr_t ibp_stack_end __asm__("sp");
+#else
+#define ibp_stack_end ((uintptr_t)__builtin_frame_address(0))
+#endif
+
+#endif

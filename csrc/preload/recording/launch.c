@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "recording/launch.h"
+#include "platform/text.h"
+#include "recording/recording.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_MAX (256 * 1024) /* of one list; that of 10,000 hosts is half of it */
+#define ANCESTORS_MAX 8
+
+/* The launcher's own list, put there by `ibprof run`, then what batch systems set. */
+static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
+                                             "LSB_MCPU_HOSTS", "LSB_HOSTS"};
+static const char *const file_variables[] = {"PBS_NODEFILE", "PE_HOSTFILE", "OAR_NODEFILE", "LSB_DJOB_HOSTFILE"};
+
+/* A long text takes several records of one name. */
+static bool record(const char *name, const char *text, size_t length)
+{
+    do {
+        struct ibp_launch *launch = ibp_recording_reserve(IBP_SEGMENT_LAUNCH);
+        const size_t part = length < sizeof launch->text ? length : sizeof launch->text;
+
+        if (!launch) return false;
+        memset(launch, 0, sizeof *launch);
+        ibp_text_copy(launch->name, sizeof launch->name, name);
+        memcpy(launch->text, text, part);
+        ibp_recording_publish(IBP_SEGMENT_LAUNCH);
+        text += part;
+        length -= part;
+    } while (length);
+    return true;
+}
+
+static void record_file(const char *name, const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char text[4096];
+    size_t all = 0;
+    ssize_t length;
+
+    if (file < 0) return;
+    while (all < TEXT_MAX && (length = read(file, text, sizeof text)) > 0) {
+        /* Arguments of a command line end with NUL. */
+        for (ssize_t i = 0; i < length; i++)
+            if (!text[i]) text[i] = '\x1f';
+        if (!record(name, text, (size_t)length)) break;
+        all += (size_t)length;
+    }
+    close(file);
+}
+
+static bool is_launcher(const char *command)
+{
+    static const char *const beginnings[] = {"mpirun", "mpiexec", "orterun", "prterun", "srun"};
+    const char *slash = strrchr(command, '/');
+
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (!strncmp(slash ? slash + 1 : command, beginnings[i], strlen(beginnings[i]))) return true;
+    return false;
+}
+
+static long parent_of(long process)
+{
+    char path[64], text[512];
+    const char *end;
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    if (ibp_text_read_file(path, text, sizeof text) <= 0) return 0;
+    end = strrchr(text, ')'); /* the command's name may hold anything; then its state, and its parent */
+    return end && strlen(end) > 4 ? (long)ibp_text_number(end + 4) : 0;
+}
+
+static void record_launcher(void)
+{
+    long process = (long)getppid();
+
+    for (unsigned i = 0; i < ANCESTORS_MAX && process > 1; i++, process = parent_of(process)) {
+        char path[64], command[4096];
+
+        snprintf(path, sizeof path, "/proc/%ld/cmdline", process);
+        if (ibp_text_read_file(path, command, sizeof command) > 0 && is_launcher(command)) {
+            record_file("command line", path);
+            return;
+        }
+    }
+}
+
+void ibp_launch_record(void)
+{
+    for (size_t i = 0; i < sizeof list_variables / sizeof *list_variables; i++) {
+        const char *list = getenv(list_variables[i]);
+
+        if (list && *list && strlen(list) < TEXT_MAX) (void)record(list_variables[i], list, strlen(list));
+    }
+    for (size_t i = 0; i < sizeof file_variables / sizeof *file_variables; i++) {
+        const char *path = getenv(file_variables[i]);
+
+        if (path && *path) record_file(file_variables[i], path);
+    }
+    record_launcher();
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "recording/output.h"
+#include "platform/clock.h"
+#include "platform/text.h"
+#include "recording/hydra.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The launcher's name of this job: the same in all processes of one MPI_COMM_WORLD, and no other's. */
+static void describe_job(char *job, size_t bytes)
+{
+    job[0] = '\0';
+    if (*ibp_environment("PMIX_NAMESPACE")) {
+        ibp_text_copy(job, bytes, ibp_environment("PMIX_NAMESPACE"));
+        /* Open MPI 4 makes its name from a process number, which comes round again; this is drawn at random. */
+        ibp_text_append(job, bytes, "/");
+        ibp_text_append(job, bytes, ibp_environment("OMPI_MCA_orte_precondition_transports"));
+    } else if (*ibp_environment("SLURM_STEP_ID")) {
+        ibp_text_copy(job, bytes, ibp_environment("SLURM_JOB_ID"));
+        ibp_text_append(job, bytes, ".");
+        ibp_text_append(job, bytes, ibp_environment("SLURM_STEP_ID"));
+    }
+}
+
+/* What tells this launch on this host from any other: the address of its daemon here, or this process itself. */
+static void describe_launch(char *launch, size_t bytes, const char *job)
+{
+    static const char *const daemon_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
+                                                   "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"};
+
+    for (size_t i = 0; i < sizeof daemon_addresses / sizeof *daemon_addresses; i++)
+        if (*ibp_environment(daemon_addresses[i])) {
+            ibp_text_copy(launch, bytes, ibp_environment(daemon_addresses[i]));
+            return;
+        }
+    if (*job)
+        ibp_text_copy(launch, bytes, job);
+    else
+        snprintf(launch, bytes, "process %ld %llu", (long)getpid(), (unsigned long long)ibp_clock_ns());
+}
+
+/* Letters, digits and a few signs of a name; what else it holds becomes '_'. */
+static void make_file_name(char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+    for (; *name; name++)
+        if (!strchr(allowed, *name)) *name = '_';
+}
+
+/* Fills in %j and %h. */
+static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
+{
+    char letter[2] = "";
+    char name[256];
+
+    into[0] = '\0';
+    for (; *output; output++) {
+        if (output[0] == '%' && output[1] == 'h') {
+            ibp_text_copy(name, sizeof name, host);
+            make_file_name(name);
+            ibp_text_append(into, bytes, name);
+            output++;
+        } else if (output[0] == '%' && output[1] == 'j') {
+            ibp_text_copy(name, sizeof name,
+                          *ibp_environment("SLURM_JOB_ID") ? ibp_environment("SLURM_JOB_ID")
+                          : *ibp_environment("PBS_JOBID")  ? ibp_environment("PBS_JOBID")
+                          : *job                           ? job
+                                                           : "nojob");
+            make_file_name(name);
+            ibp_text_append(into, bytes, name);
+            output++;
+        } else {
+            letter[0] = *output;
+            ibp_text_append(into, bytes, letter);
+        }
+    }
+}
+
+/* Makes a folder and those above it. Returns 0 or an errno. */
+static int make_folder(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0777);
+        *slash = '/';
+    }
+    if (!mkdir(path, 0777) || errno == EEXIST) return 0;
+    return errno;
+}
+
+void ibp_output_identify(struct ibp_file_header *identity)
+{
+    memset(identity, 0, sizeof *identity);
+    if (gethostname(identity->host, sizeof identity->host - 1))
+        ibp_text_copy(identity->host, sizeof identity->host, "unknown");
+    describe_job(identity->job, sizeof identity->job);
+    if (*identity->job ||
+        !ibp_hydra_describe(identity->job, sizeof identity->job, identity->launch, sizeof identity->launch))
+        describe_launch(identity->launch, sizeof identity->launch, identity->job);
+    ibp_text_copy(identity->run, sizeof identity->run, ibp_environment("IBPROF_RUN"));
+    ibp_text_copy(identity->library_version, sizeof identity->library_version, IBP_VERSION);
+}
+
+int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes)
+{
+    char expanded[PATH_MAX];
+
+    expand_output(output, identity->host, identity->job, expanded, sizeof expanded);
+    folder[0] = '\0';
+    if (expanded[0] != '/') {
+        if (!getcwd(folder, bytes)) folder[0] = '\0';
+        ibp_text_append(folder, bytes, "/");
+    }
+    ibp_text_append(folder, bytes, expanded);
+    return make_folder(folder);
+}
+
+void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes)
+{
+    uint64_t hash = ibp_text_hash(IBP_HASH_START, identity->job);
+    char host[64];
+
+    ibp_text_copy(host, sizeof host, identity->host);
+    make_file_name(host);
+    hash = ibp_text_hash(hash, identity->launch);
+    hash = ibp_text_hash(hash, identity->run);
+    snprintf(stem, bytes, "%s-%016llx", host, (unsigned long long)hash);
+}

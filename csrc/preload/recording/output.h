@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Which run a process belongs to, and what its recording is called.
+ */
+#ifndef IBPROF_RECORDING_OUTPUT_H
+#define IBPROF_RECORDING_OUTPUT_H
+
+#include "ibprof_recording.h"
+
+#include <stddef.h>
+
+/* Fills in host, job, launch, run and library; everything else is 0. */
+void ibp_output_identify(struct ibp_file_header *identity);
+
+/* Makes the folder that IBPROF_OUTPUT names (%j job, %h host), and gives its whole path. Returns 0 or an errno. */
+int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
+
+/* What the file's name begins with: the same in all processes of a launch on a host, and in no other. */
+void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#ifndef IBPROF_RECORDING_PORTS_H
+#define IBPROF_RECORDING_PORTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Enters the ports of this host's InfiniBand and RoCE devices in the recording, as the kernel shows them under
+ * /sys/class/infiniband. Needs no privilege and no library; does nothing where there are none. */
+void ibp_ports_record(void);
+
+/* Reads the ports' hardware counters once more: what they grew by since ibp_ports_record is what the ports carried. */
+void ibp_ports_read_again(void);
+
+/* What a port is now. The GID is all zeros, the LID 0, where the kernel shows none. */
+bool ibp_port_is_ethernet(const char *device, unsigned port);
+uint32_t ibp_port_lid(const char *device, unsigned port);
+void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid[16]);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "recording/process_state.h"
+#include "platform/memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* What pthread_atfork is made of in glibc; where it is another C library, kernels are newer. */
+int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
+#pragma weak __register_atfork
+
+/* Nobody writes to it. */
+static struct ibp_process_state nothing;
+struct ibp_process_state *ibp_process_state = &nothing;
+
+bool ibp_counting = true;
+
+static void wipe(void)
+{
+    memset(ibp_process_state, 0, sizeof *ibp_process_state);
+}
+
+/* Kernels before 4.14 do not wipe; there the C library's fork does. */
+static void wipe_on_fork(struct ibp_process_state *page, size_t bytes)
+{
+    if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork) (void)__register_atfork(NULL, NULL, wipe, NULL);
+}
+
+int ibp_process_state_open(void)
+{
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    struct ibp_process_state *expected = &nothing, *page;
+
+    if (__atomic_load_n(&ibp_process_state, __ATOMIC_ACQUIRE) != &nothing) return 0;
+    page = ibp_memory_map(bytes);
+    if (!page) return -ENOMEM;
+    if (!__atomic_compare_exchange_n(&ibp_process_state, &expected, page, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+        ibp_memory_unmap(page, bytes); /* another thread was first */
+    else
+        wipe_on_fork(page, bytes);
+    return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * libfabric's objects, as far as they are needed: each has a table of functions whose first word is the table's size.
+ * Source: fabric.h, fi_domain.h, fi_endpoint.h, fi_tagged.h and fi_rma.h of libfabric, whose binary interface has kept these
+ * places since 1.0. Pointers that are only passed on are `void *`.
+ */
+#ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H
+#define IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct ibp_fi_object {
+    size_t class;
+    void *context;
+    void *table;
+};
+
+struct ibp_fi_fabric {
+    struct ibp_fi_object object;
+    struct ibp_fi_fabric_table *table;
+};
+
+struct ibp_fi_domain {
+    struct ibp_fi_object object;
+    struct ibp_fi_domain_table *table;
+};
+
+struct ibp_fi_av { /* a table of addresses */
+    struct ibp_fi_object object;
+    struct ibp_fi_av_table *table;
+};
+
+struct ibp_fi_endpoint {
+    struct ibp_fi_object object;
+    struct ibp_fi_endpoint_table *table;
+    struct ibp_fi_connection_table *connection;
+    struct ibp_fi_message_table *messages;
+    struct ibp_fi_memory_table *memory;
+    struct ibp_fi_tagged_table *tagged;
+};
+
+struct ibp_fi_fabric_table {
+    size_t bytes;
+    int (*domain)(struct ibp_fi_fabric *, void *, struct ibp_fi_domain **, void *);
+};
+
+typedef int ibp_fi_open_endpoint(struct ibp_fi_domain *, void *, struct ibp_fi_endpoint **, void *);
+struct ibp_fi_domain_table {
+    size_t bytes;
+    int (*av_open)(struct ibp_fi_domain *, void *, struct ibp_fi_av **, void *);
+    void *cq_open;
+    ibp_fi_open_endpoint *endpoint, *scalable_endpoint;
+};
+
+struct ibp_fi_av_table {
+    size_t bytes;
+    void *insert, *insert_service, *insert_symmetric;
+    int (*remove)(struct ibp_fi_av *, uint64_t *, size_t, uint64_t);
+    int (*lookup)(struct ibp_fi_av *, uint64_t, void *, size_t *);
+};
+
+struct ibp_fi_endpoint_table {
+    size_t bytes;
+    void *cancel, *get_option, *set_option;
+    int (*transmit_context)(struct ibp_fi_endpoint *, int, void *, struct ibp_fi_endpoint **, void *);
+};
+
+struct ibp_fi_connection_table {
+    size_t bytes;
+    void *set_name;
+    int (*get_name)(struct ibp_fi_object *, void *, size_t *);
+};
+
+struct ibp_fi_message {
+    const struct iovec *parts;
+    void **descriptors;
+    size_t count;
+    uint64_t peer;
+};
+
+struct ibp_fi_tagged_message {
+    const struct iovec *parts;
+    void **descriptors;
+    size_t count;
+    uint64_t peer, tag;
+};
+
+struct ibp_fi_message_table {
+    size_t bytes;
+    void *receive, *receive_parts, *receive_message;
+    ssize_t (*send)(struct ibp_fi_endpoint *, const void *, size_t, void *, uint64_t, void *);
+    ssize_t (*send_parts)(struct ibp_fi_endpoint *, const struct iovec *, void **, size_t, uint64_t, void *);
+    ssize_t (*send_message)(struct ibp_fi_endpoint *, const struct ibp_fi_message *, uint64_t);
+    ssize_t (*inject)(struct ibp_fi_endpoint *, const void *, size_t, uint64_t);
+    ssize_t (*send_data)(struct ibp_fi_endpoint *, const void *, size_t, void *, uint64_t, uint64_t, void *);
+    ssize_t (*inject_data)(struct ibp_fi_endpoint *, const void *, size_t, uint64_t, uint64_t);
+};
+
+struct ibp_fi_tagged_table {
+    size_t bytes;
+    void *receive, *receive_parts, *receive_message;
+    ssize_t (*send)(struct ibp_fi_endpoint *, const void *, size_t, void *, uint64_t, uint64_t, void *);
+    ssize_t (*send_parts)(struct ibp_fi_endpoint *, const struct iovec *, void **, size_t, uint64_t, uint64_t, void *);
+    ssize_t (*send_message)(struct ibp_fi_endpoint *, const struct ibp_fi_tagged_message *, uint64_t);
+    ssize_t (*inject)(struct ibp_fi_endpoint *, const void *, size_t, uint64_t, uint64_t);
+    ssize_t (*send_data)(struct ibp_fi_endpoint *, const void *, size_t, void *, uint64_t, uint64_t, uint64_t, void *);
+    ssize_t (*inject_data)(struct ibp_fi_endpoint *, const void *, size_t, uint64_t, uint64_t, uint64_t);
+};
+
+struct ibp_fi_memory_table {
+    size_t bytes;
+    ssize_t (*read)(struct ibp_fi_endpoint *, void *, size_t, void *, uint64_t, uint64_t, uint64_t, void *);
+    ssize_t (*read_parts)(struct ibp_fi_endpoint *, const struct iovec *, void **, size_t, uint64_t, uint64_t, uint64_t,
+                          void *);
+    ssize_t (*read_message)(struct ibp_fi_endpoint *, const struct ibp_fi_message *, uint64_t);
+};
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/mpich/proof.h"
+#include "counting/addresses.h"
+#include "libmpi/handles.h"
+#include "platform/log.h"
+#include "platform/text.h"
+#include "sources/source.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* -- a message to itself ------------------------------------------------------------------------------------------------ */
+
+#define PROBE_BYTES 7
+#define PROBE_TAG 23063
+
+static struct {
+    bool expected;
+    unsigned messages;
+    uint64_t bytes;
+    bool to_other;
+} probe;
+static bool is_lone; /* nobody to send to: neither that message nor another one was a proof */
+
+void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
+{
+    if (!probe.expected || tag != PROBE_TAG) return;
+    probe.messages++;
+    probe.bytes += bytes;
+    probe.to_other |= !ibp_address_is_own(peer);
+}
+
+int ibp_mpich_probe(char *why, size_t why_bytes)
+{
+    char sent[PROBE_BYTES] = "ibprof", received[PROBE_BYTES] = "";
+    const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
+    const ibp_handle communicator = ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world;
+    const int me = ibp_mpi.session ? 0 : ibp_mpi.rank;
+    long status[32]; /* larger than MPI_Status of any MPI */
+    void *request = NULL;
+
+    probe.expected = true;
+    if (!ibp_mpi.irecv(received, sizeof received, byte, me, PROBE_TAG, communicator, &request) &&
+        !ibp_mpi.send(sent, sizeof sent, byte, me, PROBE_TAG, communicator))
+        ibp_mpi.wait(&request, status);
+    probe.expected = false;
+    ibp_log(2, "a message to itself was seen %u times", probe.messages);
+    /* A lone rank has nobody to send a message to that would prove it, and would look for one at each that it sends itself. */
+    ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
+    is_lone = !probe.messages && ibp_mpi.size == 1;
+    if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
+    snprintf(why, why_bytes, "a message of %d bytes to itself was seen %u times with %llu bytes%s in this MPI (%s)",
+             PROBE_BYTES, probe.messages, (unsigned long long)probe.bytes, probe.to_other ? ", to another address" : "",
+             ibp_mpi.version);
+    return -1;
+}
+
+/* -- the first messages to others ------------------------------------------------------------------------------------------- */
+
+/* Larger ones may be sent in parts. */
+#define LARGEST 4096
+/* A message may leave later than its call, and others' within it. */
+#define FAILURES_MAX 4
+
+static IBP_THREAD_LOCAL struct {
+    bool wanted, seen;
+    uint32_t tag;
+    uint64_t bytes;
+} expected;
+static unsigned failures;
+/* A tag of 0 is found in many a wrong place too: it takes several. */
+#define MATCHES_OF_NOTHING 4
+static unsigned matches;
+
+static void take_back(uint32_t tag, uint64_t bytes)
+{
+    char why[400];
+
+    ibp_source_unproved = false;
+    snprintf(
+        why, sizeof why,
+        "%d messages were seen otherwise than they were sent, the last one of %llu bytes with tag %u, in this MPI (%s)",
+        FAILURES_MAX, (unsigned long long)bytes, tag, ibp_mpi.version);
+    ibp_source_take_back(why);
+}
+
+void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
+{
+    /* Within the shared memory of a host nothing is seen, and that is right. */
+    if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
+        take_back(expected.tag, expected.bytes);
+        return;
+    }
+    expected.bytes = ibp_mpi_bytes(count, datatype);
+    expected.tag = (uint32_t)tag;
+    expected.wanted = peer >= 0 && expected.bytes <= LARGEST;
+    expected.seen = false;
+}
+
+void ibp_mpich_compare(uint32_t tag, uint64_t bytes)
+{
+    expected.seen = true;
+    if (!expected.wanted || tag != expected.tag || bytes != expected.bytes) return;
+    expected.wanted = false;
+    if (!tag && __atomic_add_fetch(&matches, 1, __ATOMIC_RELAXED) < MATCHES_OF_NOTHING) return;
+    ibp_source_unproved = false;
+    ibp_log(2, "a message of %llu bytes with tag %u was seen as it was sent", (unsigned long long)bytes, tag);
+}
+
+void ibp_mpich_describe_proof(char *notes, size_t bytes)
+{
+    if (ibp_source_unproved)
+        ibp_text_append(notes, bytes,
+                        "no call sent a short message over the network, by which what is seen could be held against "
+                        "what was asked for\n");
+    if (is_lone)
+        ibp_text_append(
+            notes, bytes,
+            "a lone rank: messages to itself do not reach the network in this MPI, so what is seen of others, to "
+            "jobs that it spawns, could not be held against what was asked for\n");
+}

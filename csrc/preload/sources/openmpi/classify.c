@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/openmpi/classify.h"
+#include "counting/current_call.h"
+#include "libmpi/communicators.h"
+#include "libmpi/lock.h"
+#include "sources/openmpi/tags.h"
+
+/* The operation of a message that has no tag of its own; `otherwise` outside of any wrapped call. */
+static unsigned untagged_operation(int tag, unsigned otherwise)
+{
+    const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
+
+    return ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation
+                                          : by_user             ? otherwise
+                                                                : IBP_OPERATION_UNATTRIBUTED);
+}
+
+/* Open MPI 5 sets partitioned messages up with messages of its own, on communicators that none but its component of that name
+ * keeps: not before its first such message, so one is looked for there when it is met. */
+static bool is_of_partitions(ibp_handle communicator)
+{
+    enum { SEARCHED = 26 }; /* words: of 5.0 */
+    const ibp_handle *component = ibp_mpi_symbol("ompi_part_persist");
+
+    for (unsigned i = 0; component && i < SEARCHED; i++)
+        if (component[i] == communicator) return true;
+    return false;
+}
+
+/* Both ends say how many parts there are, and where, when the request is made. */
+static bool sets_partitions_up(void)
+{
+    return (ibp_current.operation == IBP_OPERATION_Psend_init || ibp_current.operation == IBP_OPERATION_Precv_init) &&
+           !ibp_current.starts_request;
+}
+
+static void examine(struct ibp_communicator *communicator)
+{
+    communicator->is_examined = true;
+    communicator->carries_partitions = is_of_partitions(communicator->handle);
+}
+
+static uint32_t world_rank(ibp_handle communicator, int rank)
+{
+    uint32_t peer = (uint32_t)rank;
+
+    if (communicator == ibp_mpi.world) return peer;
+    ibp_lock();
+    peer = ibp_communicator_peer(ibp_communicator_find(communicator), rank);
+    ibp_unlock();
+    return peer;
+}
+
+struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int tag, unsigned otherwise)
+{
+    const bool counted = ibp_openmpi_tag_is_counted(tag);
+    struct ibp_openmpi_message message = {.kind = IBP_KIND_USER, .peer = (uint32_t)rank};
+    struct ibp_communicator *communicator;
+
+    if (sets_partitions_up()) {
+        message.kind = IBP_KIND_CONTROL;
+        message.peer = world_rank(handle, rank);
+        message.operation = ibp_openmpi_starting_operation(ibp_current.operation);
+        return message;
+    }
+    if (handle == ibp_mpi.world && !counted) {
+        message.operation = untagged_operation(tag, otherwise);
+        return message;
+    }
+    ibp_lock();
+    communicator = ibp_communicator_find(handle);
+    message.peer = ibp_communicator_peer(communicator, rank);
+    if (communicator && !communicator->is_examined) examine(communicator);
+    if (communicator && communicator->carries_partitions) {
+        ibp_unlock();
+        message.kind = IBP_KIND_CONTROL;
+        message.operation = ibp_openmpi_starting_operation(IBP_OPERATION_Psend_init);
+        return message;
+    }
+    if (communicator && communicator->carries_windows) {
+        message.kind = IBP_KIND_CONTROL;
+        otherwise = IBP_OPERATION_UNATTRIBUTED;
+    }
+    message.operation =
+        communicator && counted ? ibp_openmpi_tagged_operation(communicator, tag) : untagged_operation(tag, otherwise);
+    ibp_unlock();
+    return message;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/openmpi/openmpi.h"
+#include "counting/current_call.h"
+#include "counting/periodic.h"
+#include "libmpi/communicators.h"
+#include "libmpi/lock.h"
+#include "platform/text.h"
+#include "sources/openmpi/completion.h"
+#include "sources/openmpi/completion_probe.h"
+#include "sources/openmpi/persistent.h"
+#include "sources/openmpi/receives.h"
+#include "sources/openmpi/sends.h"
+#include "sources/openmpi/table.h"
+#include "sources/openmpi/tags.h"
+
+#include <stdio.h>
+
+/* Whether the hooks of receives are in, and whether tags of nonblocking collectives are known. */
+static bool receives_seen, tags_known;
+
+/* -- communicators ---------------------------------------------------------------------------------------------------- */
+
+static int hook_add_comm(ibp_handle communicator)
+{
+    ibp_lock();
+    ibp_communicator_forget(communicator);
+    if (ibp_current.operation && ibp_current.kind == IBP_CALL_WINDOW) ibp_communicator_note_carrier(communicator);
+    ibp_unlock();
+    return ibp_openmpi_next.add_comm(communicator);
+}
+
+static int hook_del_comm(ibp_handle communicator)
+{
+    ibp_lock();
+    ibp_communicator_forget(communicator);
+    ibp_unlock();
+    return ibp_openmpi_next.del_comm(communicator);
+}
+
+/* -- hooks ------------------------------------------------------------------------------------------------------------ */
+
+#define HOOK(slot, function) {#slot, (void *)(function), &ibp_openmpi_next.slot}
+
+static const struct ibp_openmpi_hook hooks[] = {
+    HOOK(isend_init, ibp_openmpi_hook_isend_init),
+    HOOK(start, ibp_openmpi_hook_start),
+    HOOK(add_comm, hook_add_comm),
+    HOOK(del_comm, hook_del_comm),
+};
+
+/* One or the other: so the way of a message need not ask whether it is to look at the clock. */
+static const struct ibp_openmpi_hook send_hooks[] = {
+    HOOK(send, ibp_openmpi_hook_send),
+    HOOK(isend, ibp_openmpi_hook_isend),
+};
+static const struct ibp_openmpi_hook periodic_send_hooks[] = {
+    HOOK(send, ibp_openmpi_hook_send_periodic),
+    HOOK(isend, ibp_openmpi_hook_isend_periodic),
+};
+
+/* These need the layout of requests. */
+static const struct ibp_openmpi_hook receive_hooks[] = {
+    HOOK(recv, ibp_openmpi_hook_recv),     HOOK(irecv_init, ibp_openmpi_hook_irecv_init),
+    HOOK(mprobe, ibp_openmpi_hook_mprobe), HOOK(improbe, ibp_openmpi_hook_improbe),
+    HOOK(mrecv, ibp_openmpi_hook_mrecv),   HOOK(imrecv, ibp_openmpi_hook_imrecv),
+    HOOK(irecv, ibp_openmpi_hook_irecv),
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void detach(void)
+{
+    ibp_openmpi_table_unhook(hooks, COUNT(hooks));
+    ibp_openmpi_table_unhook(send_hooks, COUNT(send_hooks));
+    ibp_openmpi_table_unhook(periodic_send_hooks, COUNT(periodic_send_hooks));
+    ibp_openmpi_table_unhook(receive_hooks, COUNT(receive_hooks));
+}
+
+static int attach(char *why, size_t why_bytes)
+{
+    if (ibp_openmpi_table_find(why, why_bytes)) return -1;
+    ibp_openmpi_table_hook(hooks, COUNT(hooks));
+    ibp_openmpi_table_hook(ibp_periodic_in_messages ? periodic_send_hooks : send_hooks, COUNT(send_hooks));
+    ibp_openmpi_probes_seen = 0;
+    receives_seen = ibp_openmpi_completion_probe();
+    if (ibp_openmpi_probes_seen != IBP_PROBE_MESSAGES) {
+        detach();
+        snprintf(why, why_bytes, "a message to itself was seen %d times, not %d, in this Open MPI (%s)",
+                 ibp_openmpi_probes_seen, IBP_PROBE_MESSAGES, ibp_mpi.version);
+        return -1;
+    }
+    if (receives_seen) ibp_openmpi_table_hook(receive_hooks, COUNT(receive_hooks));
+    tags_known = ibp_openmpi_tags_probe();
+    return 0;
+}
+
+static void describe_gaps(char *notes, size_t bytes)
+{
+    const uint64_t missed = ibp_openmpi_requests_missed();
+    char note[128];
+
+    if (!receives_seen) ibp_text_append(notes, bytes, "received bytes cannot be seen in this build of Open MPI\n");
+    if (!tags_known)
+        ibp_text_append(notes, bytes,
+                        "operations of nonblocking collectives cannot be told in this build of Open MPI\n");
+    if (missed) {
+        snprintf(note, sizeof note, "%llu receives were not seen to end\n", (unsigned long long)missed);
+        ibp_text_append(notes, bytes, note);
+    }
+}
+
+const struct ibp_source_operations ibp_source_openmpi = {
+    .source = IBP_SOURCE_OPENMPI,
+    .name = "openmpi",
+    .attach = attach,
+    .detach = detach,
+    .describe_gaps = describe_gaps,
+    .before_tag = ibp_openmpi_before_tag,
+    .after_tag = ibp_openmpi_after_tag,
+    .before_start = ibp_openmpi_before_start,
+    .after_start = ibp_openmpi_after_start,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The source of bytes in Open MPI: hooks in its table of point-to-point calls (table.h).
+ */
+#ifndef IBPROF_SOURCES_OPENMPI_OPENMPI_H
+#define IBPROF_SOURCES_OPENMPI_OPENMPI_H
+
+#include "sources/source.h"
+
+extern const struct ibp_source_operations ibp_source_openmpi;
+
+#endif

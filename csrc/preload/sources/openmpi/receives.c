@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Hooks of the calls that receive. How much came, and from whom, is known when a receive completes: completion.h.
+ */
+#include "platform/system.h"
+#include "sources/openmpi/receives.h"
+#include "counting/context.h"
+#include "counting/requests.h"
+#include "libmpi/lock.h"
+#include "recording/process_state.h"
+#include "sources/openmpi/classify.h"
+#include "sources/openmpi/completion.h"
+
+#define UNWATCHED 0
+
+/* The watch of a receive that is about to be posted; UNWATCHED when it does not count. */
+static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, int tag)
+{
+    struct ibp_openmpi_message message;
+
+    if (!ibp_is_active()) return UNWATCHED;
+    message = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv);
+    if (!ibp_operation_wanted[message.operation]) return UNWATCHED;
+    return IBP_WATCH_OF(communicator, message.operation, message.kind);
+}
+
+/* -- hooks ------------------------------------------------------------------------------------------------------------ */
+
+static inline bool is_here(const struct ibp_context *here, int tag, ibp_handle communicator)
+{
+    return IBP_LIKELY(communicator == here->received_on) && IBP_LIKELY(tag >= here->lowest_tag);
+}
+
+static __attribute__((noinline)) int recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                ibp_handle communicator, struct ibp_openmpi_status *status)
+{
+    const uint64_t watch = find_watch(communicator, tag);
+    const int result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
+
+    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
+    return result;
+}
+
+int ibp_openmpi_hook_recv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                          struct ibp_openmpi_status *status)
+{
+    struct ibp_openmpi_status own = {0};
+    int result;
+
+    if (!status) status = &own;
+    if (!is_here(ibp_get_here(), tag, communicator))
+        return recv_other(buffer, count, datatype, peer, tag, communicator, status);
+    result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
+    if (IBP_LIKELY(!result)) ibp_openmpi_count_received(status, ibp_get_here());
+    return result;
+}
+
+static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                 ibp_handle communicator, void **request)
+{
+    const uint64_t watch = find_watch(communicator, tag);
+    const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
+
+    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    return result;
+}
+
+int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                           void **request)
+{
+    int result;
+
+    if (!is_here(ibp_get_here(), tag, communicator))
+        return irecv_other(buffer, count, datatype, peer, tag, communicator, request);
+    result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
+    IBP_IN_MEMORY(request);
+    if (IBP_UNLIKELY(result)) return result;
+    return ibp_openmpi_request_expect(*request, ibp_get_here());
+}
+
+/* A matched message keeps its communicator to itself, so it is remembered from the probe that matched it. */
+static void remember_message(void *message, ibp_handle communicator)
+{
+    if (!ibp_is_active()) return;
+    ibp_lock();
+    ibp_request_remember(&(struct ibp_request){
+        .address = message,
+        .role = IBP_REQUEST_MESSAGE,
+        .communicator = communicator,
+    });
+    ibp_unlock();
+}
+
+int ibp_openmpi_hook_mprobe(int peer, int tag, ibp_handle communicator, void **message,
+                            struct ibp_openmpi_status *status)
+{
+    const int result = ibp_openmpi_next.mprobe(peer, tag, communicator, message, status);
+
+    if (!result) remember_message(*message, communicator);
+    return result;
+}
+
+int ibp_openmpi_hook_improbe(int peer, int tag, ibp_handle communicator, int *matched, void **message,
+                             struct ibp_openmpi_status *status)
+{
+    const int result = ibp_openmpi_next.improbe(peer, tag, communicator, matched, message, status);
+
+    if (!result && *matched) remember_message(*message, communicator);
+    return result;
+}
+
+/* The communicator of a matched message that is about to be received; 0 when it is not known. */
+static ibp_handle take_message(void *message)
+{
+    const struct ibp_request *matched;
+    ibp_handle communicator = 0;
+
+    if (!ibp_is_active()) return 0;
+    ibp_lock();
+    matched = ibp_request_find(message);
+    if (matched && matched->role == IBP_REQUEST_MESSAGE) communicator = matched->communicator;
+    ibp_request_forget(message);
+    ibp_unlock();
+    return communicator;
+}
+
+static uint64_t take_watch(void *message)
+{
+    const ibp_handle communicator = take_message(message);
+
+    return communicator ? find_watch(communicator, 0) : UNWATCHED;
+}
+
+int ibp_openmpi_hook_mrecv(void *buffer, size_t count, ibp_handle datatype, void **message,
+                           struct ibp_openmpi_status *status)
+{
+    const uint64_t watch = take_watch(*message);
+    struct ibp_openmpi_status own = {0};
+    int result;
+
+    if (!status) status = &own;
+    result = ibp_openmpi_next.mrecv(buffer, count, datatype, message, status);
+    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
+    return result;
+}
+
+int ibp_openmpi_hook_imrecv(void *buffer, size_t count, ibp_handle datatype, void **message, void **request)
+{
+    const uint64_t watch = take_watch(*message);
+    const int result = ibp_openmpi_next.imrecv(buffer, count, datatype, message, request);
+
+    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    return result;
+}

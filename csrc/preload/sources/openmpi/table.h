@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Open MPI's table of point-to-point calls, `mca_pml`: an exported struct of function pointers, through which all that its
+ * collectives send goes too. Its layout differs between versions 4 and 5 by one entry; which one this is, the names of the
+ * functions in it tell.
+ */
+#ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
+#define IBPROF_SOURCES_OPENMPI_TABLE_H
+
+#include "libmpi/library.h"
+#include "platform/system.h"
+
+#include <stddef.h>
+
+/* MPI_Status of Open MPI 4 and 5. */
+struct ibp_openmpi_status {
+    int source;
+    int tag;
+    int error;
+    int cancelled;
+    size_t bytes;
+};
+
+/* Functions in the table: buffer, count, datatype, peer, tag, (mode,) communicator, ... */
+typedef int ibp_openmpi_send_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle);
+typedef int ibp_openmpi_isend_function(const void *, size_t, ibp_handle, int, int, int, ibp_handle, void **);
+typedef int ibp_openmpi_recv_function(void *, size_t, ibp_handle, int, int, ibp_handle, struct ibp_openmpi_status *);
+typedef int ibp_openmpi_irecv_function(void *, size_t, ibp_handle, int, int, ibp_handle, void **);
+typedef int ibp_openmpi_start_function(size_t, void **);
+typedef int ibp_openmpi_comm_function(ibp_handle);
+typedef int ibp_openmpi_mprobe_function(int, int, ibp_handle, void **, struct ibp_openmpi_status *);
+typedef int ibp_openmpi_improbe_function(int, int, ibp_handle, int *, void **, struct ibp_openmpi_status *);
+typedef int ibp_openmpi_mrecv_function(void *, size_t, ibp_handle, void **, struct ibp_openmpi_status *);
+typedef int ibp_openmpi_imrecv_function(void *, size_t, ibp_handle, void **, void **);
+
+/* What the table held: the functions that the hooks call. */
+struct ibp_openmpi_functions {
+    ibp_openmpi_send_function *send;
+    ibp_openmpi_isend_function *isend, *isend_init;
+    ibp_openmpi_recv_function *recv;
+    ibp_openmpi_irecv_function *irecv, *irecv_init;
+    ibp_openmpi_start_function *start;
+    ibp_openmpi_comm_function *add_comm, *del_comm;
+    ibp_openmpi_mprobe_function *mprobe;
+    ibp_openmpi_improbe_function *improbe;
+    ibp_openmpi_mrecv_function *mrecv;
+    ibp_openmpi_imrecv_function *imrecv;
+};
+extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
+
+/* What is put in the place of one of them. */
+struct ibp_openmpi_hook {
+    const char *slot; /* the function's name in the table */
+    void *function;
+    void *next; /* where in ibp_openmpi_next the former one is kept */
+};
+
+/* Finds the table and its layout. Returns 0, or -1 with the reason in `why`. */
+int ibp_openmpi_table_find(char *why, size_t why_bytes);
+
+void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
+
+/* Takes back those of the hooks that are in. */
+void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
+
+#endif

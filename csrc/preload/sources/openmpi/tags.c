@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/openmpi/tags.h"
+#include "counting/context.h"
+#include "counting/current_call.h"
+#include "libmpi/lock.h"
+#include "platform/log.h"
+
+/* Tags of Open MPI's own are negative. Blocking collectives have fixed ones; what sends on after its call returns takes the
+ * next one of its communicator, which counts down from the first counted one; neighbourhood collectives have fixed ones
+ * again, below half of the range (coll_tags.h of 4.1 and 5.0). */
+#define FIRST_COUNTED_TAG_OF_4 (-27)
+int ibp_openmpi_first_counted_tag;
+
+/* Where a communicator keeps the next tag that will be taken (c_nbc_tag); 0 when that was not found. */
+static size_t next_tag_offset;
+
+static int next_tag(ibp_handle communicator)
+{
+    return *(volatile int *)((char *)communicator + next_tag_offset);
+}
+
+/* The next tag is the call's, if it takes one: known before its first message, of which some are sent within it. */
+void ibp_openmpi_before_tag(void)
+{
+    struct ibp_communicator *communicator;
+
+    if (!next_tag_offset || !ibp_current_communicator()) return;
+    ibp_lock();
+    communicator = ibp_communicator_find(ibp_current_communicator());
+    if (communicator) {
+        ibp_current.tag = next_tag(ibp_current_communicator());
+        if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+        ibp_tag_remember(communicator, ibp_current.tag, ibp_openmpi_starting_operation(ibp_current.operation));
+    }
+    ibp_unlock();
+}
+
+/* Takes the tag back when the call took none, and remembers others that it took. */
+void ibp_openmpi_after_tag(bool succeeded)
+{
+    struct ibp_communicator *communicator;
+    int after;
+
+    if (!ibp_current.tag) return;
+    ibp_lock();
+    communicator = ibp_communicator_find(ibp_current_communicator());
+    after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current.tag;
+    if (communicator && after == ibp_current.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
+    for (int tag = ibp_current.tag - 1; communicator && tag > after; tag--)
+        ibp_tag_remember(communicator, tag, ibp_openmpi_starting_operation(ibp_current.operation));
+    ibp_unlock();
+}
+
+unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int tag)
+{
+    unsigned operation = ibp_tag_operation(communicator, tag);
+
+    if (operation != IBP_OPERATION_NONE) return operation;
+    /* Taken by no call of the application's. A persistent collective that was made very long ago is started again, or a
+     * communicator is duplicated; or a call is made of nonblocking collectives, on its own communicator or on others; but a
+     * blocking collective has fixed tags on its own, so there it is not it. */
+    if (ibp_current.starts_request && ibp_current.operation)
+        operation = ibp_current.operation;
+    else if (communicator->is_duplicated)
+        operation = IBP_OPERATION_Comm_idup;
+    else if (ibp_current.operation &&
+             !(ibp_current.kind == IBP_CALL_COLLECTIVE && ibp_current_communicator() == communicator->handle))
+        operation = ibp_current.operation;
+    else
+        operation = IBP_OPERATION_UNATTRIBUTED;
+    operation = ibp_openmpi_starting_operation(operation);
+    ibp_tag_remember(communicator, tag, operation);
+    return operation;
+}
+
+/* Finds where a communicator keeps its next tag: the one number in MPI_COMM_SELF that each of two nonblocking barriers, which
+ * are messages to nobody, lowers by one. */
+bool ibp_openmpi_tags_probe(void)
+{
+    enum { SEARCHED = 128, BARRIERS = 2 };
+    const volatile int *self = (const volatile int *)ibp_mpi.self;
+    int seen[BARRIERS + 1][SEARCHED], found = 0;
+
+    ibp_openmpi_first_counted_tag = FIRST_COUNTED_TAG_OF_4;
+    next_tag_offset = 0;
+    for (int round = 0; round <= BARRIERS; round++) {
+        void *request = NULL;
+
+        for (int i = 0; i < SEARCHED; i++) seen[round][i] = self[i];
+        if (round < BARRIERS && (ibp_mpi.ibarrier(ibp_mpi.self, &request) || ibp_mpi.wait(&request, NULL)))
+            return false;
+    }
+    for (int i = 0; i < SEARCHED; i++)
+        if (seen[0][i] <= FIRST_COUNTED_TAG_OF_4 && seen[0][i] > IBP_OPENMPI_LOWEST_COUNTED_TAG &&
+            seen[1][i] == seen[0][i] - 1 && seen[2][i] == seen[0][i] - 2) {
+            next_tag_offset = (size_t)i * sizeof(int);
+            ibp_openmpi_first_counted_tag = seen[0][i];
+            found++;
+        }
+    if (found != 1) {
+        next_tag_offset = 0;
+        ibp_openmpi_first_counted_tag = FIRST_COUNTED_TAG_OF_4;
+    }
+    ibp_lowest_tag_within = ibp_openmpi_first_counted_tag + 1;
+    ibp_log(2, "nonblocking collectives: first tag %d, kept at %zu of a communicator", ibp_openmpi_first_counted_tag,
+            next_tag_offset);
+    return next_tag_offset != 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/source.h"
+#include "counting/activity.h"
+#include "counting/counters.h"
+#include "counting/process.h"
+#include "libmpi/job_line.h"
+#include "platform/text.h"
+
+const struct ibp_source_operations *ibp_source;
+bool ibp_source_unproved;
+char ibp_source_why_not[1024];
+
+void ibp_source_note_gaps(void)
+{
+    struct ibp_process *process = ibp_process_record();
+
+    process->notes[0] = '\0';
+    if (ibp_source && !*ibp_source_why_not) ibp_source->describe_gaps(process->notes, sizeof process->notes);
+    if (*ibp_source_why_not) {
+        ibp_text_append(process->notes, sizeof process->notes, "messages between ranks were not seen: ");
+        ibp_text_append(process->notes, sizeof process->notes, ibp_source_why_not);
+        ibp_text_append(process->notes, sizeof process->notes, "\n");
+    }
+}
+
+void ibp_source_take_back(const char *why)
+{
+    ibp_activity_end();
+    ibp_counters_clear();
+    ibp_source->detach();
+    ibp_process_record()->source = IBP_SOURCE_NONE;
+    ibp_text_copy(ibp_source_why_not, sizeof ibp_source_why_not, why);
+    ibp_source_note_gaps();
+    ibp_say_once_a_job("messages between ranks are not recorded", why);
+}

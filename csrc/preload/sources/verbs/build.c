@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Posting requests that are built piece by piece: the wr_ functions of a struct ibv_qp_ex, four calls for a request as a rule.
+ * What is built is added up in one place a thread and counted when the provider has accepted it. The hooks end in jumps to the
+ * provider's functions, which they pass their own arguments.
+ */
+#include "platform/system.h"
+#include "sources/verbs/build.h"
+#include "counting/process.h"
+#include "counting/verbs_lock.h"
+#include "sources/verbs/devices.h"
+#include "sources/verbs/routes.h"
+#include "sources/verbs/tally.h"
+
+#include <string.h>
+
+#define NOTHING IBP_OPCODE_NOTHING
+#define QP struct ibp_verbs_qp_ex *qp
+
+/* What is built between wr_start and wr_complete: the tally, and then a run of requests that go the same way by the same
+ * opcode. */
+struct ibp_verbs_build {
+    const struct ibp_verbs_qp_ex *qp; /* NULL: none */
+    const struct ibp_verbs_builders *original;
+    struct ibp_route *queue_pair, *way;
+    uint64_t bytes;
+    uint32_t opcode; /* NOTHING: there is no run */
+    uint32_t messages;
+    struct ibp_tally tally;
+};
+
+/* By this thread: the provider has the queue pair locked meanwhile, or the program has it. */
+static IBP_THREAD_LOCAL struct ibp_verbs_build building;
+
+/* -- runs --------------------------------------------------------------------------------------------------------------- */
+
+static void end_run(void)
+{
+    if (building.opcode != NOTHING)
+        ibp_tally_add(&building.tally, building.way, building.opcode, building.bytes, building.messages);
+    building.opcode = NOTHING;
+    building.way = building.queue_pair;
+    building.bytes = 0;
+}
+
+static __attribute__((noinline)) void begin_run(unsigned opcode)
+{
+    end_run();
+    building.opcode = opcode;
+    building.messages = 1;
+}
+
+static inline void begin_request(unsigned opcode)
+{
+    if (IBP_LIKELY(building.opcode == NOTHING)) {
+        building.opcode = opcode;
+        building.messages = 1;
+    } else if (building.opcode == opcode && !building.queue_pair->datagram) {
+        building.messages++;
+    } else {
+        begin_run(opcode);
+    }
+}
+
+static void empty(void)
+{
+    ibp_tally_free(&building.tally);
+    building.tally.count = 0;
+}
+
+static __attribute__((noinline)) void complete_several(int result)
+{
+    end_run();
+    if (!result) ibp_tally_count(&building.tally);
+    empty();
+}
+
+/* -- which queue pair ----------------------------------------------------------------------------------------------------- */
+
+static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build *from)
+{
+    *to = *from;
+    if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
+}
+
+/* Lays what this thread builds aside with its queue pair, if that is still there. Without memory it is counted, as if it were
+ * accepted. */
+static void park(void)
+{
+    struct ibp_route *route = building.queue_pair;
+
+    if (ibp_route_find(&ibp_queue_pairs, building.qp) != route) return empty();
+    ibp_verbs_lock();
+    if (!route->parked) route->parked = ibp_pool_take(sizeof *route->parked);
+    ibp_verbs_unlock();
+    if (!route->parked) return complete_several(0);
+    copy_build(route->parked, &building);
+    building.tally.capacity = 0;
+    building.tally.count = 0;
+}
+
+static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_route *route)
+{
+    building.qp = qp;
+    building.original = &route->provider->builders;
+    building.queue_pair = route;
+    building.way = route;
+    building.bytes = 0;
+    building.opcode = NOTHING;
+}
+
+/* What was begun was never completed, or is of another queue pair. */
+static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
+{
+    if (building.qp == qp)
+        empty();
+    else if (building.qp)
+        park();
+    if (route->parked) route->parked->qp = NULL;
+    ibp_tally_start(&building.tally);
+    start_build(qp, route);
+    building.original->start(qp);
+}
+
+static __attribute__((noinline)) void resume(const struct ibp_verbs_qp_ex *qp)
+{
+    struct ibp_route *route = ibp_route_find(&ibp_queue_pairs, qp);
+
+    if (building.qp) park();
+    if (route->parked && route->parked->qp == qp) {
+        copy_build(&building, route->parked);
+        route->parked->qp = NULL;
+    } else {
+        ibp_tally_start(&building.tally);
+        start_build(qp, route);
+    }
+}
+
+#define RESUME(qp)                                                                                                     \
+    if (IBP_UNLIKELY(building.qp != (qp))) resume(qp)
+
+static void hook_start(QP)
+{
+    struct ibp_route *route = ibp_route_find(&ibp_queue_pairs, qp);
+
+    if (IBP_UNLIKELY(building.qp || route->parked || !building.tally.capacity)) {
+        start_again(qp, route);
+        return;
+    }
+    start_build(qp, route);
+    building.original->start(qp);
+}
+
+/* Opens the recording, so that the hardware's counters are read before anything is posted. */
+static void hook_first_start(QP)
+{
+    (void)ibp_process_open();
+    qp->builders.start = hook_start;
+    hook_start(qp);
+}
+
+static int hook_complete(QP)
+{
+    int result;
+
+    RESUME(qp);
+    result = building.original->complete(qp);
+    building.qp = NULL;
+    if (IBP_UNLIKELY(building.tally.count))
+        complete_several(result);
+    else if (IBP_LIKELY(!result && building.opcode != NOTHING))
+        ibp_route_count(building.way, building.opcode, building.bytes, building.messages);
+    return result;
+}
+
+static void hook_abort(QP)
+{
+    RESUME(qp);
+    building.qp = NULL;
+    empty();
+    building.original->abort(qp);
+}
+
+/* -- what begins a request -------------------------------------------------------------------------------------------------- */
+
+#define BEGIN(name, request, parameters, ...)                                                                          \
+    static void hook_##name parameters                                                                                 \
+    {                                                                                                                  \
+        RESUME(qp);                                                                                                    \
+        begin_request(request);                                                                                        \
+        building.original->name(__VA_ARGS__);                                                                          \
+    }
+BEGIN(atomic_cmp_swp, IBP_OPCODE_ATOMIC, (QP, uint32_t key, uint64_t address, uint64_t compare, uint64_t swap), qp, key,
+      address, compare, swap)
+BEGIN(atomic_fetch_add, IBP_OPCODE_ATOMIC, (QP, uint32_t key, uint64_t address, uint64_t add), qp, key, address, add)
+BEGIN(bind_mw, NOTHING, (QP, void *window, uint32_t key, const void *information), qp, window, key, information)
+BEGIN(local_inv, NOTHING, (QP, uint32_t key), qp, key)
+BEGIN(rdma_read, IBP_OPCODE_READ, (QP, uint32_t key, uint64_t address), qp, key, address)
+BEGIN(rdma_write, IBP_OPCODE_WRITE, (QP, uint32_t key, uint64_t address), qp, key, address)
+BEGIN(rdma_write_imm, IBP_OPCODE_WRITE, (QP, uint32_t key, uint64_t address, uint32_t immediate), qp, key, address,
+      immediate)
+BEGIN(send, IBP_OPCODE_SEND, (QP), qp)
+BEGIN(send_imm, IBP_OPCODE_SEND, (QP, uint32_t immediate), qp, immediate)
+BEGIN(send_inv, IBP_OPCODE_SEND, (QP, uint32_t key), qp, key)
+BEGIN(send_tso, IBP_OPCODE_SEND, (QP, void *header, uint16_t bytes, uint16_t segment), qp, header, bytes, segment)
+
+static void hook_atomic_write(QP, uint32_t key, uint64_t address, const void *value)
+{
+    RESUME(qp);
+    begin_request(IBP_OPCODE_WRITE);
+    building.bytes += sizeof(uint64_t);
+    building.queue_pair->provider->atomic_write(qp, key, address, value);
+}
+
+/* -- what the request that was begun last consists of ------------------------------------------------------------------------- */
+
+static inline void set_way(const void *address_handle)
+{
+    struct ibp_route *named = ibp_route_find(&ibp_address_handles, address_handle);
+
+    if (IBP_LIKELY(named)) building.way = named;
+}
+
+static void hook_set_ud_addr(QP, void *address_handle, uint32_t number, uint32_t key)
+{
+    RESUME(qp);
+    set_way(address_handle);
+    building.original->set_ud_addr(qp, address_handle, number, key);
+}
+
+static void hook_set_inline_data(QP, void *data, size_t bytes)
+{
+    RESUME(qp);
+    building.bytes += bytes;
+    building.original->set_inline_data(qp, data, bytes);
+}
+
+static void hook_set_inline_data_list(QP, size_t count, const struct ibp_verbs_buffer *buffers)
+{
+    RESUME(qp);
+    for (size_t i = 0; i < count; i++) building.bytes += buffers[i].length;
+    building.original->set_inline_data_list(qp, count, buffers);
+}
+
+static void hook_set_sge(QP, uint32_t key, uint64_t address, uint32_t bytes)
+{
+    RESUME(qp);
+    building.bytes += bytes;
+    building.original->set_sge(qp, key, address, bytes);
+}
+
+static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *pieces)
+{
+    RESUME(qp);
+    for (size_t i = 0; i < count; i++) building.bytes += pieces[i].length;
+    building.original->set_sge_list(qp, count, pieces);
+}
+
+/* mlx5's dynamic connections: an address handle for each request, as for datagrams. These functions do not say for which queue
+ * pair they are called; it is the one whose request was begun last. */
+static struct ibp_mlx5_builders mlx5;
+
+static void set_dc_way(const void *address_handle)
+{
+    if (IBP_UNLIKELY(!building.qp)) return;
+    if (IBP_UNLIKELY(building.queue_pair->direct)) ibp_route_note_seen(building.queue_pair);
+    set_way(address_handle);
+}
+
+static void hook_set_dc_addr(struct ibp_mlx5_qp_ex *qp, void *address_handle, uint32_t number, uint64_t key)
+{
+    set_dc_way(address_handle);
+    mlx5.set_dc_addr(qp, address_handle, number, key);
+}
+
+static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_handle, uint32_t number, uint64_t key,
+                                    uint16_t stream)
+{
+    set_dc_way(address_handle);
+    mlx5.set_dc_addr_stream(qp, address_handle, number, key, stream);
+}
+
+/* -- hooking in --------------------------------------------------------------------------------------------------------------- */
+
+void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
+{
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* begins with it */
+    struct ibp_verbs_builders *builders = &extended->builders;
+    struct ibp_route *route = ibp_verbs_route(qp);
+    struct ibp_verbs_provider functions;
+    const struct ibp_verbs_provider *provider;
+
+    if (!route || !builders->start || !builders->complete || !builders->abort || builders->start == hook_start ||
+        builders->start == hook_first_start)
+        return;
+    functions = *route->provider;
+    functions.builders = *builders;
+    if (operations & IBP_VERBS_WITH_ATOMIC_WRITE) functions.atomic_write = extended->atomic_write;
+    ibp_verbs_lock();
+    provider = ibp_verbs_provider_share(&functions);
+    ibp_verbs_unlock();
+    if (!provider) return;
+    route->provider = provider;
+#define HOOK(name)                                                                                                     \
+    if (builders->name) builders->name = hook_##name
+    HOOK(atomic_cmp_swp);
+    HOOK(atomic_fetch_add);
+    HOOK(bind_mw);
+    HOOK(local_inv);
+    HOOK(rdma_read);
+    HOOK(rdma_write);
+    HOOK(rdma_write_imm);
+    HOOK(send);
+    HOOK(send_imm);
+    HOOK(send_inv);
+    HOOK(send_tso);
+    HOOK(set_ud_addr);
+    HOOK(set_inline_data);
+    HOOK(set_inline_data_list);
+    HOOK(set_sge);
+    HOOK(set_sge_list);
+    HOOK(complete);
+    HOOK(abort);
+    builders->start = hook_first_start;
+    if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
+}
+
+/* The driver has one such function for all queue pairs; one that is another is left alone. */
+#define HOOK_MLX5(name)                                                                                                \
+    do {                                                                                                               \
+        if (!mlx5.name) mlx5.name = builders->name;                                                                    \
+        if (builders->name && builders->name == mlx5.name) builders->name = hook_##name;                               \
+    } while (0)
+
+void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *qp)
+{
+    struct ibp_mlx5_builders *builders = &qp->builders;
+
+    if (builders->set_dc_addr == hook_set_dc_addr) return;
+    ibp_verbs_lock();
+    HOOK_MLX5(set_dc_addr);
+    HOOK_MLX5(set_dc_addr_stream);
+    ibp_verbs_unlock();
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Check that each room of csrc includes only what stands to its left, without cycles; status 1 when one does not."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+CSRC = Path(__file__).resolve().parent.parent / "csrc"
+FOLDERS = (CSRC / "include", CSRC / "preload", CSRC / "tests")
+# The order of the rooms. A file's room is the one that its path begins with; rooms between bars do not see each other.
+RECORDER = """include < preload/mpi.def < preload/platform < preload/recording < preload/libmpi < preload/counting
+    < preload/sources/source < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
+    < preload/calls < tests"""
+KERNELS = "include < kernels < tests"
+ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
+
+Include = tuple[Path, int, Path]
+
+
+def includes() -> Iterator[Include]:
+    """Yield each include of one of csrc's own files as (file, line, included file)."""
+    for file in sorted(path for path in CSRC.rglob("*") if path.suffix in (".c", ".h", ".def")):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            if found := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
+                candidates = [folder / found[1] for folder in (file.parent, *FOLDERS) if (folder / found[1]).is_file()]
+                yield file, number, candidates[0] if candidates else CSRC / found[1]
+
+
+def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
+    """Return the position of a file's room and its name; position -1 where it has none."""
+    name = file.relative_to(CSRC).as_posix()
+    found = [(i, room) for i, rooms in enumerate(order) for room in rooms if name.startswith(room)]
+    return found[0] if found else (-1, "")
+
+
+def points_right(file: Path, included: Path) -> bool:
+    """Return whether no order has the included file's room to the left of the file's, or as the same one."""
+    for order in ORDERS:
+        (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
+        if 0 <= other < own or (room and room == other_room):
+            return False
+    return True
+
+
+def find_cycles(found: list[Include]) -> Iterator[Include]:
+    """Yield each include that closes a cycle of modules: a module is a header and the source of its name."""
+    edges: dict[Path, list[Include]] = {}
+    for include in found:
+        edges.setdefault(include[0].with_suffix(""), []).append(include)
+    entered: list[Path] = []
+    done: set[Path] = set()
+
+    def visit(module: Path) -> Iterator[Include]:
+        entered.append(module)
+        for include in edges.get(module, []):
+            next_module = include[2].with_suffix("")
+            if next_module in entered and next_module != module:
+                yield include
+            elif next_module not in done and next_module != module:
+                yield from visit(next_module)
+        done.add(entered.pop())
+
+    for module in edges:
+        if module not in done:
+            yield from visit(module)
+
+
+def main() -> int:
+    found = list(includes())
+    problems = [(include, "stands to the right") for include in found if points_right(include[0], include[2])]
+    problems += [(include, "closes a cycle") for include in find_cycles(found)]
+    for (file, line, included), problem in problems:
+        print(f"{file.relative_to(CSRC.parent)}:{line}: {included.relative_to(CSRC)} {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
