@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
- *
- * Processes: when they send, what they wait for, and how long it took.
  */
+#include "simulation/clients.h"
 #include "support/random.h"
-#include "simulation/simulation.h"
-
-static void put_in_outbox(struct ibp_sim *sim, uint32_t host, uint32_t number, uint64_t bytes)
-{
-    struct ibp_sim_outbox *outbox = &sim->outbox[host];
-    struct ibp_sim_process *process = &sim->process[number];
-
-    process->to_inject = process->to_arrive = bytes ? bytes : 1; /* an empty message is a packet too */
-    if (outbox->last == IBP_SIM_NOTHING) {
-        process->next_at_host = number;
-    } else {
-        process->next_at_host = sim->process[outbox->last].next_at_host;
-        sim->process[outbox->last].next_at_host = number;
-    }
-    outbox->last = number;
-    ibp_sim_inject(sim, host);
-}
 
 static uint64_t round_of(const struct ibp_sim_process *process)
 {
     return process->done / process->client.steps;
 }
 
-/* A number at random; for clients that vary alike the same for each of them in a round. */
-static uint64_t draw(struct ibp_sim *sim, const struct ibp_sim_process *process)
+/* Return a random number; in jobs whose clients vary alike, the same for all of them in a round. */
+static uint64_t sample_number(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const uint32_t job = process->client.job;
 
@@ -36,19 +18,19 @@ static uint64_t draw(struct ibp_sim *sim, const struct ibp_sim_process *process)
     return ibp_mix(ibp_mix(sim->seed) + (round_of(process) * sim->jobs + job) * IBP_RANDOM_STEP);
 }
 
-/* A time that varies evenly about its mean. */
+/* Return a time sampled uniformly about its mean. */
 static uint64_t vary(struct ibp_sim *sim, const struct ibp_sim_process *process, uint64_t ticks)
 {
     const uint64_t width = (uint64_t)((double)ticks * sim->job[process->client.job].jitter / 65536);
 
-    return width ? ticks - width + draw(sim, process) % (2 * width + 1) : ticks;
+    return width ? ticks - width + sample_number(sim, process) % (2 * width + 1) : ticks;
 }
 
 static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_sim_step *step)
 {
     const struct ibp_sim_process *process = &sim->process[number];
 
-    if (sim->samples == sim->sample_room) return; /* the run ends before there can be more */
+    if (sim->samples == sim->sample_capacity) return; /* the run ends before there can be more */
     sim->sample[sim->samples++] = (struct ibp_sim_sample){
         .client = number,
         .host = step->host,
@@ -60,12 +42,12 @@ static void write_sample(struct ibp_sim *sim, uint32_t number, const struct ibp_
 
 static bool has_what_it_awaits(const struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
-    const uint32_t of_this = process->between_rounds ? 0 : ibp_sim_step_of(sim, process)->awaits;
+    const uint32_t this_round = process->between_rounds ? 0 : ibp_sim_step_of(sim, process)->awaits;
 
-    return process->arrived >= round_of(process) * process->client.arrivals + of_this;
+    return process->arrived >= round_of(process) * process->client.arrivals + this_round;
 }
 
-/* When a process may go on after its last step, if it is not for messages. */
+/* Return the tick at which a process may go on after its last step, messages apart. */
 static uint64_t next_start(struct ibp_sim *sim, const struct ibp_sim_process *process)
 {
     const struct ibp_sim_step *step = ibp_sim_step_of(sim, process);
@@ -82,10 +64,10 @@ static void notify(struct ibp_sim *sim, uint32_t number, uint32_t slot)
 {
     struct ibp_sim_process *process = &sim->process[number];
     const uint32_t slots = process->client.arrivals;
-    const uint32_t *came = &sim->came[process->first_slot];
+    uint32_t *received = &sim->received[process->first_slot];
 
-    sim->came[process->first_slot + slot]++;
-    while (came[process->arrived % slots] > process->arrived / slots) process->arrived++;
+    received[slot]++;
+    while (received[process->arrived % slots] > process->arrived / slots) process->arrived++;
     if (!process->waits_for_messages || !has_what_it_awaits(sim, process)) return;
     process->waits_for_messages = false;
     ibp_sim_schedule_process(sim, process->between_rounds ? next_start(sim, process) : sim->state.now + 1, number);
@@ -136,7 +118,7 @@ void ibp_sim_act(struct ibp_sim *sim, uint32_t number)
     if (step->host == process->client.host)
         ibp_sim_schedule_process(sim, sim->state.now + 1, number);
     else
-        put_in_outbox(sim, process->client.host, number, job->reads ? job->reads : step->bytes);
+        ibp_sim_send(sim, process->client.host, number, job->reads ? job->reads : step->bytes);
 }
 
 void ibp_sim_deliver(struct ibp_sim *sim, uint32_t number, uint32_t host, uint32_t bytes)
@@ -148,7 +130,7 @@ void ibp_sim_deliver(struct ibp_sim *sim, uint32_t number, uint32_t host, uint32
     if (process->to_arrive) return;
     if (sim->job[process->client.job].reads && !process->answering) {
         process->answering = true;
-        put_in_outbox(sim, host, number, ibp_sim_step_of(sim, process)->bytes);
+        ibp_sim_send(sim, host, number, ibp_sim_step_of(sim, process)->bytes);
         return;
     }
     complete(sim, number);

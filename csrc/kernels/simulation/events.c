@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "simulation/events.h"
+
+/* -- arrival ---------------------------------------------------------------------------------------------------------- */
+
+static void stop_unrouted(struct ibp_sim *sim, uint32_t at, uint32_t host)
+{
+    sim->state.stopped = IBP_SIM_UNROUTED;
+    sim->state.switch_without_route = at;
+    sim->state.host_without_route = host;
+}
+
+static void arrive_at_host(struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_packet *packet = &sim->packet[number];
+    const uint32_t host = packet->node, behind = packet->queue, bytes = packet->bytes, process = packet->client;
+
+    if (host != packet->host) {
+        stop_unrouted(sim, sim->network.host_leaf[host], packet->host);
+        return;
+    }
+    sim->state.bytes_arrived += bytes;
+    ibp_sim_free_packet(sim, number);
+    ibp_sim_free_buffer(sim, behind, bytes);
+    ibp_sim_deliver(sim, process, host, bytes);
+}
+
+static void arrive_at_switch(struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_packet *packet = &sim->packet[number];
+    const uint32_t at = packet->node - sim->network.hosts, behind = packet->queue, bytes = packet->bytes;
+    const uint32_t ahead = ibp_sim_next_queue(sim, at, packet);
+
+    if (ahead == IBP_SIM_NOTHING) {
+        stop_unrouted(sim, at, packet->host);
+        return;
+    }
+    const struct ibp_sim_queue *queue = &sim->queue[ahead];
+    if (queue->first != IBP_SIM_NOTHING ||
+        !ibp_sim_has_buffer(queue, ibp_sim_shared(sim, ahead, packet->lane), bytes)) {
+        ibp_sim_wait(sim, ahead, number);
+        return;
+    }
+    ibp_sim_admit(sim, ahead, number);
+    ibp_sim_free_buffer(sim, behind, bytes);
+}
+
+static void arrive(struct ibp_sim *sim, uint32_t number)
+{
+    sim->state.packet_hops++;
+    if (sim->packet[number].node < sim->network.hosts)
+        arrive_at_host(sim, number);
+    else
+        arrive_at_switch(sim, number);
+}
+
+/* -- prefetching ------------------------------------------------------------------------------------------------------ */
+
+/* Fetch the queues between which a packet will move. */
+static void prefetch_queues(const struct ibp_sim *sim, uint32_t number)
+{
+    const struct ibp_sim_packet *packet = &sim->packet[number];
+
+    __builtin_prefetch(&sim->queue[packet->queue], 1);
+    if (packet->ahead != IBP_SIM_NOTHING) __builtin_prefetch(&sim->queue[packet->ahead], 1);
+    if (packet->node < sim->network.hosts) __builtin_prefetch(&sim->process[packet->client], 1);
+}
+
+/* Fetch the packet that takes its buffer; the queues are there already. */
+static void prefetch_waiting(const struct ibp_sim *sim, uint32_t number)
+{
+    const uint32_t first = sim->queue[sim->packet[number].queue].first;
+
+    if (first != IBP_SIM_NOTHING) __builtin_prefetch(&sim->packet[first], 1);
+}
+
+/* Most of a hop is waiting for memory. The prefetcher goes some packets ahead and fetches what they will need. It
+ * misses packets that are scheduled behind it, which costs time alone. */
+static void look_ahead(struct ibp_sim *sim)
+{
+    struct ibp_sim_prefetcher *ahead = &sim->prefetcher;
+
+    if (ahead->tick <= sim->state.now) {
+        ahead->tick = sim->state.now;
+        ahead->packet = IBP_SIM_NOTHING;
+        ahead->lead = 0;
+    }
+    for (unsigned steps = 0; steps < 2 && ahead->lead < IBP_SIM_LEAD; steps++) {
+        uint32_t next = ahead->packet == IBP_SIM_NOTHING ? IBP_SIM_NOTHING : sim->packet[ahead->packet].next;
+
+        if (next == IBP_SIM_NOTHING) next = ibp_sim_first_after(sim, &ahead->tick);
+        if (next == IBP_SIM_NOTHING) return;
+        __builtin_prefetch(&sim->packet[next], 1);
+        ahead->packet = ahead->seen[ahead->count++ % IBP_SIM_LEAD] = next;
+        ahead->lead++;
+        if (ahead->count < IBP_SIM_LEAD) continue;
+        prefetch_queues(sim, ahead->seen[(ahead->count - IBP_SIM_LEAD / 4) % IBP_SIM_LEAD]);
+        prefetch_waiting(sim, ahead->seen[(ahead->count - IBP_SIM_LEAD / 2) % IBP_SIM_LEAD]);
+    }
+    ahead->lead--;
+}
+
+/* -- a tick ----------------------------------------------------------------------------------------------------------- */
+
+static void process_heap(struct ibp_sim *sim)
+{
+    while (ibp_sim_has_event(sim)) {
+        const struct ibp_sim_event event = ibp_sim_pop_event(sim);
+
+        if (event.is_packet)
+            arrive(sim, event.subject);
+        else
+            ibp_sim_act(sim, event.subject);
+    }
+}
+
+static void process_bucket(struct ibp_sim *sim)
+{
+    uint32_t packet = ibp_sim_take_bucket(sim);
+
+    while (packet != IBP_SIM_NOTHING) {
+        const uint32_t next = sim->packet[packet].next;
+
+        if (sim->is_large)
+            look_ahead(sim);
+        else if (next != IBP_SIM_NOTHING)
+            __builtin_prefetch(&sim->packet[next]);
+        sim->in_wheel--;
+        arrive(sim, packet);
+        packet = next;
+    }
+}
+
+void ibp_sim_process_tick(struct ibp_sim *sim)
+{
+    process_heap(sim);
+    process_bucket(sim);
+}

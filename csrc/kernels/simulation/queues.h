@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Queues: admission, waiting, and credits. Inline, because every hop of every packet calls them.
+ */
+#ifndef IBP_SIMULATION_QUEUES_H
+#define IBP_SIMULATION_QUEUES_H
+
+#include "simulation/agenda.h"
+#include "simulation/routing.h"
+
+/* Make space for more queues in the list of those that released buffer. Returns false when memory is short. */
+bool ibp_sim_grow_freed(struct ibp_sim *sim);
+
+static inline bool ibp_sim_belongs_to_host(const struct ibp_sim *sim, uint32_t queue)
+{
+    return queue >= sim->first_of_hosts;
+}
+
+static inline bool ibp_sim_has_buffer(const struct ibp_sim_queue *queue, const struct ibp_sim_queue *shared,
+                                      uint32_t bytes)
+{
+    return queue->taken + bytes <= shared->capacity;
+}
+
+static inline void ibp_sim_note_most(struct ibp_sim_queue *queue)
+{
+    if (queue->taken + queue->waiting > queue->most) queue->most = queue->taken + queue->waiting;
+}
+
+/* Take buffer in a queue and a turn on its link; schedule the packet's arrival. */
+static inline void ibp_sim_admit(struct ibp_sim *sim, uint32_t into, uint32_t number)
+{
+    struct ibp_sim_packet *packet = &sim->packet[number];
+    struct ibp_sim_queue *queue = &sim->queue[into], *shared = ibp_sim_shared(sim, into, packet->lane);
+    struct ibp_sim_carried *carried = &sim->carried[(uint64_t)shared->port * sim->jobs + packet->job];
+    const uint64_t ticks = (packet->bytes * shared->byte_ticks + UINT32_MAX) >> 32;
+
+    queue->taken += packet->bytes;
+    assert(queue->taken <= shared->capacity);
+    ibp_sim_note_most(queue);
+    if (shared->free_at < sim->state.now) shared->free_at = sim->state.now;
+    shared->free_at += ticks;
+    carried->bytes += packet->bytes;
+    carried->ticks += ticks;
+    packet->queue = into;
+    packet->node = shared->to;
+    packet->ahead = ibp_sim_look_up(sim, shared->to, packet);
+    ibp_sim_schedule_packet(sim, shared->free_at + shared->delay, number);
+}
+
+/* Append a packet to those that wait for a queue's buffer. */
+static inline void ibp_sim_wait(struct ibp_sim *sim, uint32_t wanted, uint32_t number)
+{
+    struct ibp_sim_packet *packet = &sim->packet[number];
+    struct ibp_sim_queue *queue = &sim->queue[wanted];
+
+    packet->next = IBP_SIM_NOTHING;
+    if (queue->first == IBP_SIM_NOTHING)
+        queue->first = number;
+    else
+        sim->packet[queue->last].next = number;
+    queue->last = number;
+    queue->waiting += packet->bytes;
+    ibp_sim_note_most(queue);
+}
+
+/* Release buffer, and list the queue where a packet may wait for it, or a host with more to send. */
+static inline void ibp_sim_release(struct ibp_sim *sim, uint32_t number, uint32_t bytes)
+{
+    struct ibp_sim_queue *queue = &sim->queue[number];
+
+    assert(queue->taken >= bytes);
+    queue->taken -= bytes;
+    if (queue->first == IBP_SIM_NOTHING && !ibp_sim_belongs_to_host(sim, number)) return;
+    if (sim->freed_count < sim->freed_capacity || ibp_sim_grow_freed(sim)) sim->freed[sim->freed_count++] = number;
+}
+
+#endif
