@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import pytest
 from hypothesis import settings
 
 if not importlib.util.find_spec("ibprof_testing"):
-    pytest.exit("the tests' helpers are not installed: touch tests/support/pyproject.toml && make .venv-dev/ready", 4)
+    install = f"{sys.executable} -m pip install --no-deps --no-build-isolation --editable tests/support"
+    pytest.exit(f"the tests' helpers are not installed: try again after\n    {install}", 4)
 
 # Asserts in helpers show values, as those in tests do.
 pytest.register_assert_rewrite("ibprof_testing")

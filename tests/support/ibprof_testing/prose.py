@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The English in source files: docstrings, comments, and string literals that users read."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCSTRING, COMMENT, STRING = "docstring", "comment", "string"
+
+SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh")
+
+_MARKUP = re.compile(r"SPDX|^!|noqa|type: ignore|fmt: |pragma|clang-format|@ts-|biome-|-\*-")
+"""Comments for tools."""
+
+_C_TOKEN = re.compile(
+    r"""(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)""",
+    re.DOTALL,
+)
+_PLACEHOLDER = re.compile(r"\$\{[^}]*\}|%[\w.*]+")
+_NEW_SENTENCE = re.compile(r"(?<=[.!?])[)\"']*\s+(?=[A-Z0-9`\"'(<*])")
+_NEW_ITEM = re.compile(r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s*$")
+_WORD = re.compile(r"`[^`]*`|[^\s]*\w[^\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A docstring, a block of comments or a string literal.
+
+    Attributes:
+        kind: `DOCSTRING`, `COMMENT` or `STRING`.
+        line: of the file, from 1, where the text begins.
+        text: without comment signs.
+    """
+
+    kind: str
+    line: int
+    text: str
+
+
+def read_passages(path: Path) -> Iterator[Passage]:
+    """Read the passages of a source file, by its suffix."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        yield from _python(text)
+    elif path.suffix == ".sh":
+        yield from _hash_comments(text)
+    else:
+        yield from _c_like(text)
+
+
+def sentences(passage: Passage) -> Iterator[str]:
+    """Split a passage into sentences; list items and entries such as `name: meaning` begin one."""
+    for item in _items(passage.text):
+        for sentence in _NEW_SENTENCE.split(item):
+            if stripped := sentence.strip():
+                yield stripped
+
+
+def count_words(sentence: str) -> int:
+    """Count words; code in backticks is one."""
+    return len(_WORD.findall(sentence))
+
+
+def _items(text: str) -> Iterator[str]:
+    """Join the lines of each list item, entry and paragraph."""
+    item: list[str] = []
+    for line in text.split("\n"):
+        if _NEW_ITEM.match(line):
+            yield " ".join(item)
+            item = []
+        item.append(line.strip())
+    yield " ".join(item)
+
+
+def _python(text: str) -> Iterator[Passage]:
+    yield from _python_comments(text)
+    tree = ast.parse(text)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings: set[int] = set()
+    for node in ast.walk(tree):
+        for statement in getattr(node, "body", []) if isinstance(node, documented) else []:
+            # Strings as statements document what stands before them, wherever they are.
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                docstrings.add(id(value))
+                yield Passage(DOCSTRING, value.lineno, _clean(value.value))
+    yield from _python_strings(tree, docstrings)
+
+
+def _python_strings(tree: ast.AST, left_out: set[int]) -> Iterator[Passage]:
+    parts: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(id(part) for part in node.values)
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+            yield Passage(STRING, node.lineno, text)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out | parts:
+            yield Passage(STRING, node.lineno, node.value)
+
+
+def _python_comments(text: str) -> Iterator[Passage]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = (token for token in tokens if token.type == tokenize.COMMENT)
+    yield from _blocks(
+        (token.start[0], bool(token.line[: token.start[1]].strip()), token.string.lstrip("#")) for token in comments
+    )
+
+
+def _hash_comments(text: str) -> Iterator[Passage]:
+    found = ((number, re.match(r"(.*?)(?:^|\s)#(.*)", line)) for number, line in enumerate(text.split("\n"), 1))
+    yield from _blocks((number, bool(match[1].strip()), match[2]) for number, match in found if match)
+
+
+def _c_like(text: str) -> Iterator[Passage]:
+    slashes: list[tuple[int, bool, str]] = []
+    for match in _C_TOKEN.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        if match["string"]:
+            yield Passage(
+                STRING, line, re.sub(r"\$\{[^}]*\}|%[\w.*]+", "X", match["string"][1:-1]).replace("\\n", "\n")
+            )
+        elif match["comment"].startswith("//"):
+            slashes.append((line, bool(before), match["comment"].lstrip("/")))
+        else:
+            inner = re.sub(r"^[ \t]*\*", "", match["comment"][2:-2].lstrip("*"), flags=re.MULTILINE)
+            if not _MARKUP.search(inner):
+                yield Passage(COMMENT, line, _clean(inner))
+    yield from _blocks(iter(slashes))
+
+
+def _blocks(lines: Iterator[tuple[int, bool, str]]) -> Iterator[Passage]:
+    """Join comments on lines that follow each other; one that stands after code is on its own."""
+    block: list[str] = []
+    begin = last = 0
+    for number, after_code, text in lines:
+        if block and (after_code or number != last + 1):
+            yield Passage(COMMENT, begin, _clean("\n".join(["", *block])).removeprefix("\n"))
+            block = []
+        if _MARKUP.search(text.strip()):
+            continue
+        if not block:
+            begin = number
+        block.append(text.removeprefix(" "))
+        last = 0 if after_code else number
+    if block:
+        yield Passage(COMMENT, begin, _clean("\n".join(["", *block])).removeprefix("\n"))
+
+
+def _clean(text: str) -> str:
+    """Take off the indentation, and empty the lines of code: indented by four more, after an empty line."""
+    first, _, rest = text.partition("\n")
+    lines = rest.split("\n")
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    cleaned = [first.strip()]
+    is_code = False
+    for line in (line[indent:] for line in lines):
+        if line.strip():
+            is_code = line.startswith("    ") and (is_code or not cleaned[-1])
+        cleaned.append("" if is_code else line)
+    return "\n".join(cleaned)
