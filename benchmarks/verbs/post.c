@@ -50,7 +50,7 @@ static void post_built(struct ibv_qp **qps, int count)
 
 int main(int count, char **arguments)
 {
-    static struct ibv_device device = {.name = "made_up0"};
+    static struct ibv_device device = {.name = "mock0"};
     struct ibv_context *context = ibv_open_device(&device);
     struct ibv_qp_init_attr_ex wanted = {.qp_type = IBV_QPT_RC,
                                          .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "counting/addresses.h"
 #include "recording/recording.h"
-#include "recording_parts.h"
+#include "recording_reader.h"
 
 #include "ibprof_recording.h"
 
@@ -34,7 +34,7 @@ static void test_numbers_by_key(void)
 static const struct ibp_address *record_of(uint32_t number)
 {
     CHECK(number != IBP_PEER_UNKNOWN && number & IBP_PEER_ADDRESS);
-    return parts_record(IBP_SEGMENT_ADDRESSES, (int)(number & ~IBP_PEER_ADDRESS));
+    return reader_record(IBP_SEGMENT_ADDRESSES, (int)(number & ~IBP_PEER_ADDRESS));
 }
 
 static void test_own_and_others(void)
@@ -49,8 +49,8 @@ static void test_own_and_others(void)
     CHECK(ibp_address_of_peer(&peer, sizeof peer) == IBP_PEER_UNKNOWN); /* nothing is recorded yet */
     CHECK(ibp_recording_open(folder, why, sizeof why));
     ibp_addresses_record();
-    parts_open(folder);
-    CHECK(parts_count(IBP_SEGMENT_ADDRESSES) == 1 && record_of(number)->own);
+    reader_open(folder);
+    CHECK(reader_count(IBP_SEGMENT_ADDRESSES) == 1 && record_of(number)->own);
     CHECK(!memcmp(record_of(number)->address, &own, sizeof own));
     CHECK(ibp_address_of_peer(&own, sizeof own) == number); /* a message to itself */
 
@@ -68,7 +68,7 @@ static void test_own_and_others(void)
     CHECK(one != other && ibp_address_of_peer(first, sizeof first) == one);
     CHECK(record_of(one)->bytes == sizeof first);
     CHECK(memcmp(record_of(one)->address, record_of(other)->address, sizeof record_of(one)->address));
-    CHECK(parts_count(IBP_SEGMENT_ADDRESSES) == 4);
+    CHECK(reader_count(IBP_SEGMENT_ADDRESSES) == 4);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include "libmpi/handles.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
-#include "recording_parts.h"
+#include "recording_reader.h"
 #include "sources/mpich/messages.h"
 #include "sources/source.h"
 
@@ -58,7 +58,7 @@ static void start(void)
     ibp_mpi.world = WORLD;
     ibp_mpi.type_size = type_size;
     CHECK(ibp_process_open());
-    parts_open(output);
+    reader_open(output);
     ibp_addresses_record();
     peer = ibp_address_of_peer(&address, sizeof address);
     ibp_source = &source;
@@ -68,8 +68,8 @@ static void start(void)
 
 static void enter(unsigned operation, enum ibp_call_kind kind, ibp_handle communicator)
 {
-    ibp_enter(
-        (struct ibp_current){.operation = (uint16_t)operation, .kind = (uint8_t)kind, .communicator = communicator});
+    ibp_enter((struct ibp_current_call){
+        .operation = (uint16_t)operation, .kind = (uint8_t)kind, .communicator = communicator});
 }
 
 static void send_message(uint32_t context, uint32_t tag, uint64_t bytes)
@@ -81,8 +81,8 @@ static uint64_t bytes_of(unsigned operation, enum ibp_kind kind)
 {
     uint64_t bytes = 0;
 
-    for (int i = 0; i < parts_count(IBP_SEGMENT_COUNTERS); i++) {
-        const struct ibp_counter *counter = parts_record(IBP_SEGMENT_COUNTERS, i);
+    for (int i = 0; i < reader_count(IBP_SEGMENT_COUNTERS); i++) {
+        const struct ibp_counter *counter = reader_record(IBP_SEGMENT_COUNTERS, i);
 
         if (counter->operation == operation && counter->kind == kind) bytes += counter->bytes;
     }
@@ -210,8 +210,8 @@ static void a_wrong_guess_is_taken_back(void)
     CHECK_BYTES(Send, 400);
     send_call(100, 8, 100, 4);
     CHECK(detached && !ibp_source_unproved);
-    CHECK(parts_process()->source == IBP_SOURCE_NONE);
-    CHECK(strstr(parts_process()->notes, "messages between ranks were not seen: 4 messages were seen otherwise"));
+    CHECK(reader_process()->source == IBP_SOURCE_NONE);
+    CHECK(strstr(reader_process()->notes, "messages between ranks were not seen: 4 messages were seen otherwise"));
 }
 
 /* Each in a process of its own, since a process has one recording. */

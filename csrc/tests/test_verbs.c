@@ -4,7 +4,7 @@
  * The verbs source with a made-up provider: what that accepted, no more and no less, must be in the recording.
  */
 #include "check.h"
-#include "verbs_parts.h"
+#include "verbs_fixture.h"
 
 #include "ibprof.h"
 
@@ -44,15 +44,15 @@ static void test_lists_are_counted_as_far_as_they_are_accepted(void)
                                            .next = i + 1 < LENGTH ? &requests[i + 1] : NULL};
     }
     for (int nth = 1; nth <= LENGTH; nth++) {
-        made_up_refuse(nth, 0);
+        mock_refuse(nth, 0);
         CHECK(ibv_post_send(qp, requests, &refused) == ENOMEM && refused == &requests[nth - 1]);
         CHECK_ALL();
     }
-    made_up_refuse(1, 0);
+    mock_refuse(1, 0);
     CHECK(post(qp, IBV_WR_SEND, 99) == ENOMEM);
-    made_up_refuse(3, 1); /* refuses all and names none */
+    mock_refuse(3, 1); /* refuses all and names none */
     CHECK(ibv_post_send(qp, requests, &refused) == ENOMEM);
-    made_up_refuse(0, 0);
+    mock_refuse(0, 0);
     CHECK_ALL();
     CHECK(!ibv_post_send(qp, requests, &refused));
     CHECK_ALL();
@@ -71,7 +71,7 @@ static void test_requests_built_piece_by_piece(void)
     ibv_wr_start(ex);
     CHECK(!ibv_wr_complete(ex)); /* of nothing */
     for (int round = 0; round < 3; round++) {
-        made_up_refuse(round == 1, 0);
+        mock_refuse(round == 1, 0);
         ibv_wr_start(ex);
         ibv_wr_send(ex);
         ibv_wr_set_sge(ex, 0, 0, 7);
@@ -158,13 +158,13 @@ static void test_a_thousand_queue_pairs(void)
 {
     enum { COUNT = 1000 };
     static struct ibv_qp *qps[COUNT];
-    const int pairs = parts_count(IBP_SEGMENT_PAIRS);
+    const int pairs = reader_count(IBP_SEGMENT_PAIRS);
 
     for (int i = 0; i < COUNT; i++) {
         qps[i] = make_qp(&domain0, IBV_QPT_RC);
         CHECK(!connect_qp(qps[i], (uint16_t)(2000 + i)));
     }
-    CHECK(parts_count(IBP_SEGMENT_PAIRS) == pairs); /* none was spoken to */
+    CHECK(reader_count(IBP_SEGMENT_PAIRS) == pairs); /* none was spoken to */
     for (int round = 0; round < 5; round++)
         for (int i = 0; i < COUNT; i++) CHECK(!post(qps[i], IBV_WR_RDMA_WRITE, (uint32_t)i));
     for (int i = 0; i < COUNT; i++)
@@ -215,15 +215,15 @@ static void test_many_threads_on_the_same_queue_pairs(void)
     CHECK(!pthread_join(regions, NULL));
     CHECK_ALL();
     CHECK_AMOUNT(recorded(3000, IBP_OPCODE_WRITE, ANY_REGION), POSTS * (8 * 9 / 2), THREADS * POSTS);
-    for (int region = 0; region < parts_count(IBP_SEGMENT_REGIONS); region++)
+    for (int region = 0; region < reader_count(IBP_SEGMENT_REGIONS); region++)
         sum += recorded(3000, IBP_OPCODE_WRITE, region).messages;
     CHECK(sum == THREADS * POSTS);
 }
 
 static int region_named(const char *name)
 {
-    for (int i = 0; i < parts_count(IBP_SEGMENT_REGIONS); i++)
-        if (!strcmp(((const struct ibp_region *)parts_record(IBP_SEGMENT_REGIONS, i))->name, name)) return i;
+    for (int i = 0; i < reader_count(IBP_SEGMENT_REGIONS); i++)
+        if (!strcmp(((const struct ibp_region *)reader_record(IBP_SEGMENT_REGIONS, i))->name, name)) return i;
     CHECK(!"a region of that name");
     return -1;
 }

@@ -5,7 +5,7 @@
  * mlx5's dynamic connections, and what goes past verbs.
  */
 #include "check.h"
-#include "verbs_parts.h"
+#include "verbs_fixture.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -33,9 +33,9 @@ static void test_datagrams_go_where_each_one_says(void)
                                            .next = i + 1 < HANDLES ? &requests[i + 1] : NULL};
     }
     CHECK(!ibv_post_send(qp, requests, &refused));
-    made_up_refuse(HANDLES / 2, 0);
+    mock_refuse(HANDLES / 2, 0);
     CHECK(ibv_post_send(qp, requests, &refused));
-    made_up_refuse(0, 0);
+    mock_refuse(0, 0);
     CHECK_AMOUNT(recorded(1000, IBP_OPCODE_SEND, ANY_REGION), 20, 2);
     CHECK_AMOUNT(recorded(1000 + HANDLES - 1, IBP_OPCODE_SEND, ANY_REGION), 10, 1);
     ibv_wr_start(ex);
@@ -64,9 +64,9 @@ static void test_queue_pairs_come_and_go(void)
     CHECK(!post(qp, IBV_WR_SEND, 3)); /* not connected: somewhere */
     CHECK_ALL();
     CHECK(!connect_qp(qp, 200) && !post(qp, IBV_WR_SEND, 1));
-    made_up_fail(1);
+    mock_fail(1);
     CHECK(connect_qp(qp, 201) && ibv_destroy_qp(qp) == EBUSY);
-    made_up_fail(0);
+    mock_fail(0);
     CHECK(!post(qp, IBV_WR_SEND, 10));
     CHECK_AMOUNT(recorded(200, IBP_OPCODE_SEND, ANY_REGION), 11, 2);
     CHECK(!connect_qp(qp, 202) && !post(qp, IBV_WR_SEND, 100));
@@ -86,8 +86,8 @@ static void test_queue_pairs_come_and_go(void)
 
 static const struct ibp_pair *find_pair(uint32_t remote_lid)
 {
-    for (int i = 0; i < parts_count(IBP_SEGMENT_PAIRS); i++) {
-        const struct ibp_pair *pair = parts_record(IBP_SEGMENT_PAIRS, i);
+    for (int i = 0; i < reader_count(IBP_SEGMENT_PAIRS); i++) {
+        const struct ibp_pair *pair = reader_record(IBP_SEGMENT_PAIRS, i);
 
         if (pair->remote_lid == remote_lid) return pair;
     }
@@ -110,7 +110,7 @@ static void test_both_ends_of_a_pair(void)
     qp = make_qp(&domain1, IBV_QPT_RC);
     CHECK(!ibv_modify_qp(qp, &far, IBV_QP_AV) && !post(qp, IBV_WR_SEND, 1));
     CHECK(!find_pair(49152));
-    pair = parts_record(IBP_SEGMENT_PAIRS, parts_count(IBP_SEGMENT_PAIRS) - 1);
+    pair = reader_record(IBP_SEGMENT_PAIRS, reader_count(IBP_SEGMENT_PAIRS) - 1);
     CHECK(!strcmp(pair->device, "rail1") && !pair->lid && !pair->remote_lid && pair->remote_gid[15] == 9);
     CHECK(pair->gid[10] == 0xff && pair->gid[11] == 0xff && pair->gid[12] == 10 && pair->gid[15] == 1);
 }
@@ -126,24 +126,24 @@ static void test_queue_pairs_that_post_past_verbs_are_counted(void)
     struct mlx5dv_obj object = {.qp.in = plain};
     uint16_t command[8] = {htobe16(0x500)}, answer[8] = {0};
 
-    CHECK(parts_process()->queue_pairs_unseen == 0);
+    CHECK(reader_process()->queue_pairs_unseen == 0);
     CHECK(mlx5dv_create_qp(rail0, &wanted, &target)); /* only receives */
-    CHECK(parts_process()->queue_pairs_unseen == 0);
+    CHECK(reader_process()->queue_pairs_unseen == 0);
     direct = mlx5dv_create_qp(rail0, &wanted, NULL);
     CHECK(direct && mlx5dv_create_qp(rail0, &wanted, &initiator));
-    CHECK(parts_process()->queue_pairs_unseen == 2);
-    CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ) && parts_process()->queue_pairs_unseen == 2);
+    CHECK(reader_process()->queue_pairs_unseen == 2);
+    CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ) && reader_process()->queue_pairs_unseen == 2);
     CHECK(!mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) && !mlx5dv_init_obj(&object, MLX5DV_OBJ_QP));
-    CHECK(parts_process()->queue_pairs_unseen == 3);
+    CHECK(reader_process()->queue_pairs_unseen == 3);
     CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
-    CHECK(parts_process()->queue_pairs_unseen == 4);
+    CHECK(reader_process()->queue_pairs_unseen == 4);
     command[0] = htobe16(0x400); /* CREATE_CQ */
     CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
-    CHECK(parts_process()->queue_pairs_unseen == 4);
+    CHECK(reader_process()->queue_pairs_unseen == 4);
     /* One that posts by verbs after all is seen. */
     CHECK(!connect_qp(plain, 700) && !post(plain, IBV_WR_SEND, 1) && !connect_qp(direct, 700));
     CHECK(!post(direct, IBV_WR_SEND, 1) && !post(direct, IBV_WR_SEND, 1));
-    CHECK(parts_process()->queue_pairs_unseen == 2);
+    CHECK(reader_process()->queue_pairs_unseen == 2);
     CHECK_AMOUNT(recorded(700, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
 }
 
@@ -178,10 +178,10 @@ static void test_alternate_paths(void)
     CHECK(find_pair(811)->port == 2);
     other.alt_ah_attr.dlid = 812; /* and by the device itself */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
-    made_up_event(qp, IBV_EVENT_COMM_EST);
+    mock_event(qp, IBV_EVENT_COMM_EST);
     CHECK(!ibv_get_async_event(rail0, &event) && !post(qp, IBV_WR_SEND, 20));
     CHECK_AMOUNT(recorded(811, IBP_OPCODE_SEND, ANY_REGION), 30, 2);
-    made_up_event(qp, IBV_EVENT_PATH_MIG);
+    mock_event(qp, IBV_EVENT_PATH_MIG);
     CHECK(!ibv_get_async_event(rail0, &event) && !post(qp, IBV_WR_SEND, 100));
     CHECK_AMOUNT(recorded(812, IBP_OPCODE_SEND, ANY_REGION), 100, 1);
     CHECK_ALL();
@@ -195,7 +195,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
                                          .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_SEND};
     struct mlx5dv_qp_init_attr initiator = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
                                             .dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI};
-    const uint32_t unseen = parts_process()->queue_pairs_unseen;
+    const uint32_t unseen = reader_process()->queue_pairs_unseen;
     struct ibv_ah_attr paths[2] = {{.dlid = 820, .port_num = 1}, {.dlid = 821, .port_num = 1}};
     struct ibv_ah *handles[2] = {ibv_create_ah(&domain0, &paths[0]), ibv_create_ah(&domain0, &paths[1])};
     struct ibv_qp *qp = mlx5dv_create_qp(rail0, &wanted, &initiator);
@@ -203,7 +203,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     struct mlx5dv_qp_ex *mlx5 = mlx5dv_qp_ex_from_ibv_qp_ex(ex);
 
     CHECK(mlx5 && mlx5 == mlx5dv_qp_ex_from_ibv_qp_ex(ex));
-    CHECK(parts_process()->queue_pairs_unseen == unseen + 1);
+    CHECK(reader_process()->queue_pairs_unseen == unseen + 1);
     for (int round = 0; round < 2; round++) {
         ibv_wr_start(ex);
         for (int i = 0; i < 2; i++) {
@@ -218,8 +218,8 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     }
     CHECK_AMOUNT(recorded(820, IBP_OPCODE_WRITE, ANY_REGION), 20, 2);
     CHECK_AMOUNT(recorded(821, IBP_OPCODE_WRITE, ANY_REGION), 22, 2);
-    CHECK(made_up_dc_addresses() == 4);
-    CHECK(parts_process()->queue_pairs_unseen == unseen);
+    CHECK(mock_dc_addresses() == 4);
+    CHECK(reader_process()->queue_pairs_unseen == unseen);
     CHECK_ALL();
 }
 
@@ -227,8 +227,8 @@ static void test_dynamic_connections_go_where_each_request_says(void)
 static void test_devices_that_are_opened_otherwise(void)
 {
     struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-    struct ibv_context *opened[2] = {mlx5dv_open_device(made_up_device("rail0"), &attributes),
-                                     made_up_open(made_up_device("rail0"))};
+    struct ibv_context *opened[2] = {mlx5dv_open_device(mock_device("rail0"), &attributes),
+                                     mock_open(mock_device("rail0"))};
 
     for (int i = 0; i < 2; i++) {
         struct ibv_pd domain = {.context = opened[i]};

@@ -107,7 +107,7 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
 
 /* A function that calls `choose` with its own arguments and goes on to the function which that returns by a jump: that sees the
  * same caller, on whom depends where libraries and symbols are looked for. A compiler promises no such jump. */
-#define STEP_ASIDE(name, choose)                                                                                       \
+#define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
             "push %rdi\n.cfi_adjust_cfa_offset 8\n"                                                                    \
@@ -120,9 +120,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
             "jmp *%rax\n"                                                                                              \
             ".cfi_endproc\n.size " #name ",.-" #name "\n")
 
-STEP_ASIDE(ibp_step_aside_of_dlsym, choose_lookup);
-STEP_ASIDE(ibp_step_aside_of_dlvsym, choose_versioned_lookup);
-extern IBP_INTERNAL void ibp_step_aside_of_dlsym(void), ibp_step_aside_of_dlvsym(void);
+TAIL_JUMP(ibp_dlsym_before_ours, choose_lookup);
+TAIL_JUMP(ibp_dlvsym_before_ours, choose_versioned_lookup);
+extern IBP_INTERNAL void ibp_dlsym_before_ours(void), ibp_dlvsym_before_ours(void);
 
 /* -- when somebody opens such a library --------------------------------------------------------------------------------------- */
 
@@ -135,9 +135,9 @@ static void redirect_lookups(void)
         fill(&real.lookup, dlsym(RTLD_DEFAULT, "dlsym"));
         fill(&real.versioned_lookup, dlsym(RTLD_DEFAULT, "dlvsym"));
     }
-    if (real.lookup) ibp_redirect_everybody("dlsym", (void *)real.lookup, (void *)ibp_step_aside_of_dlsym);
+    if (real.lookup) ibp_got_redirect_all("dlsym", (void *)real.lookup, (void *)ibp_dlsym_before_ours);
     if (real.versioned_lookup)
-        ibp_redirect_everybody("dlvsym", (void *)real.versioned_lookup, (void *)ibp_step_aside_of_dlvsym);
+        ibp_got_redirect_all("dlvsym", (void *)real.versioned_lookup, (void *)ibp_dlvsym_before_ours);
     __atomic_clear(&lock, __ATOMIC_RELEASE);
 }
 
@@ -166,7 +166,7 @@ __attribute__((used)) static ibp_open_function *choose_open(const char *path, in
     return open ? open : open_nothing;
 }
 
-STEP_ASIDE(dlopen, choose_open);
+TAIL_JUMP(dlopen, choose_open);
 __asm__(".globl dlopen");
 
 #endif

@@ -15,8 +15,8 @@
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_is_started()) ibp_mpi.session = 0; /* where one is open, nothing has been sent in it */
-    ibp_start();
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* where one is open, nothing has been sent in it */
+    ibp_lifecycle_start();
 }
 
 /* Returns whether this is the end: not while a session is open that the program began with. */
@@ -24,7 +24,7 @@ static bool leave_world(void)
 {
     ibp_lifecycle.has_world = false;
     if (ibp_mpi.session) return false;
-    ibp_stop();
+    ibp_lifecycle_stop();
     if (__atomic_load_n(&ibp_lifecycle.sessions, __ATOMIC_RELAXED) > 0)
         ibp_process_note_missing(
             "sessions were open when MPI_Finalize was called: what was sent in them from then on is missing\n");
@@ -38,7 +38,7 @@ static bool leave_world(void)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        ibp_prepare();                                                                                                 \
+        ibp_lifecycle_prepare();                                                                                       \
         result = next(argc, argv);                                                                                     \
         if (!result) enter_world();                                                                                    \
         return result;                                                                                                 \
@@ -53,7 +53,7 @@ INIT(PMPI_Init)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        ibp_prepare();                                                                                                 \
+        ibp_lifecycle_prepare();                                                                                       \
         result = next(argc, argv, required, provided);                                                                 \
         if (!result) enter_world();                                                                                    \
         return result;                                                                                                 \

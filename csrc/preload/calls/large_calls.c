@@ -14,13 +14,13 @@ static const struct ibp_replacements *const wrappers[] = {&ibp_large_trampolines
 
 void ibp_wrap_large_calls(void)
 {
-    for (size_t i = 0; i < COUNT(wrappers); i++) ibp_redirect_users(wrappers[i]->of, wrappers[i]->count);
+    for (size_t i = 0; i < COUNT(wrappers); i++) ibp_got_redirect_users(wrappers[i]->items, wrappers[i]->count);
 }
 
 void *ibp_large_call(const char *name)
 {
     for (size_t i = 0; i < COUNT(wrappers); i++)
         for (size_t j = 0; j < wrappers[i]->count; j++)
-            if (!strcmp(wrappers[i]->of[j].name, name)) return wrappers[i]->of[j].function;
+            if (!strcmp(wrappers[i]->items[j].name, name)) return wrappers[i]->items[j].function;
     return NULL;
 }

@@ -31,7 +31,7 @@ struct ibp_lifecycle ibp_lifecycle;
 static bool started;
 static IBP_THREAD_LOCAL bool is_thread_of_mpi;
 
-bool ibp_is_started(void)
+bool ibp_lifecycle_is_started(void)
 {
     return started;
 }
@@ -43,7 +43,7 @@ bool ibp_may_change_regions(void)
 
 /* -- starting --------------------------------------------------------------------------------------------------------- */
 
-void ibp_prepare(void)
+void ibp_lifecycle_prepare(void)
 {
     static bool prepared;
 
@@ -53,7 +53,7 @@ void ibp_prepare(void)
     if (ibp_mpi_find()) return;
     ibp_sources_prepare();
     ibp_wrap_large_calls();
-    ibp_left_calls_open();
+    ibp_interpose_longjmp();
 }
 
 /* Whether a limit on memory leaves so little that the program could come to miss what we, and MPI on our behalf, take. */
@@ -116,7 +116,7 @@ static bool open_recording(void)
     return false;
 }
 
-void ibp_start(void)
+void ibp_lifecycle_start(void)
 {
     char unknown[256];
 
@@ -142,7 +142,7 @@ void ibp_start(void)
 
 /* -- stopping --------------------------------------------------------------------------------------------------------- */
 
-void ibp_stop(void)
+void ibp_lifecycle_stop(void)
 {
     if (!ibp_is_recorded()) return;
     if (ibp_recording_is_full()) ibp_counters_note_full();

@@ -20,14 +20,14 @@ struct ibp_lifecycle {
 extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
 
 /* Called before MPI is initialised. */
-void ibp_prepare(void);
+void ibp_lifecycle_prepare(void);
 
 /* Called when MPI is ready. What begins when recording has ended is not recorded, which the recording then says. */
-void ibp_start(void);
-bool ibp_is_started(void);
+void ibp_lifecycle_start(void);
+bool ibp_lifecycle_is_started(void);
 
 /* Called before MPI ends; ibp_process_hand_over is called when it has ended. */
-void ibp_stop(void);
+void ibp_lifecycle_stop(void);
 
 /* Whether this thread may change regions: below MPI_THREAD_SERIALIZED only the one that may call MPI, since nothing is locked
  * and another thread's change could meet its messages. */

@@ -55,9 +55,9 @@ static __attribute__((noinline)) bool is_secret_right(void)
  * above: it is left for somewhere below, and for the frame of the call or what lies above that. */
 static void note_jump(const void *buffer)
 {
-    const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), frame = ibp_current.frame;
+    const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), frame = ibp_current_call.frame;
 
-    if (ibp_current.operation && to > frame && (from < frame || to < from)) ibp_leave();
+    if (ibp_current_call.operation && to > frame && (from < frame || to < from)) ibp_leave();
 }
 
 /* Each has its own next one; they differ in what they check. */
@@ -79,10 +79,10 @@ static void put_before(const char *name, void *hook, void (**next)(void *, int))
 
     if (!found) return;
     memcpy(next, &found, sizeof found);
-    ibp_redirect_everybody(name, found, hook);
+    ibp_got_redirect_all(name, found, hook);
 }
 
-void ibp_left_calls_open(void)
+void ibp_interpose_longjmp(void)
 {
     find_secret(ROTATED);
     if (PLACE && !is_secret_right()) find_secret(0);

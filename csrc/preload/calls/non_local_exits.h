@@ -12,6 +12,6 @@
 #define IBPROF_CALLS_NON_LOCAL_EXITS_H
 
 /* Puts us before longjmp, in all that is loaded; once. */
-void ibp_left_calls_open(void);
+void ibp_interpose_longjmp(void);
 
 #endif

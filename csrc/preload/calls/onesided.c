@@ -58,7 +58,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
                                                                                                                        \
         IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
-        ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});                 \
+        ibp_enter((struct ibp_current_call){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});            \
         result = next arguments;                                                                                       \
         if (!result) {                                                                                                 \
             counting;                                                                                                  \
@@ -68,8 +68,8 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     }
 #define UNPACK(...) __VA_ARGS__
 
-#define SENT(items, type) count(ibp_current.operation, IBP_DIRECTION_SENT, window, target, items, type)
-#define FETCHED(items, type) count(ibp_current.operation, IBP_DIRECTION_FETCHED, window, target, items, type)
+#define SENT(items, type) count(ibp_current_call.operation, IBP_DIRECTION_SENT, window, target, items, type)
+#define FETCHED(items, type) count(ibp_current_call.operation, IBP_DIRECTION_FETCHED, window, target, items, type)
 #define EXCHANGED                                                                                                      \
     do {                                                                                                               \
         if (!is_no_op(operation)) SENT(items, type);                                                                   \

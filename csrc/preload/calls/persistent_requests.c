@@ -27,7 +27,7 @@ static int start_some(start_all_function *start_all, int count, void **requests)
     int result;
 
     for (int i = 0; i < count; i++) before[i] = ibp_mpi_request(requests, (size_t)i);
-    ibp_enter((struct ibp_current){
+    ibp_enter((struct ibp_current_call){
         .operation = (uint16_t)operation,
         .kind = IBP_CALL_PERSISTENT,
         .starts_request = true,
@@ -116,7 +116,7 @@ REQUEST_FREE(PMPI_Request_free)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (!is_to_be_seen())                                                                                          \
             return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
-        ibp_enter((struct ibp_current){.operation = of_operation, .kind = IBP_CALL_BLOCKING});                         \
+        ibp_enter((struct ibp_current_call){.operation = of_operation, .kind = IBP_CALL_BLOCKING});                    \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
         if (is_send && !result && peer >= 0)                                                                           \

@@ -16,8 +16,8 @@
 static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
-    if (ibp_is_started()) {
-        ibp_start(); /* says so, when recording has ended */
+    if (ibp_lifecycle_is_started()) {
+        ibp_lifecycle_start(); /* says so, when recording has ended */
         return;
     }
     ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
@@ -27,14 +27,14 @@ static void begin(const void *session)
  * network for the first one of more than one process. */
 static void begin_recording(void)
 {
-    if (ibp_mpi.session && !ibp_is_started()) ibp_start();
+    if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
 /* Returns whether this is the end: a program may have called MPI_Init meanwhile, and goes on by that. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
-    if (!ibp_is_started()) {
+    if (!ibp_lifecycle_is_started()) {
         ibp_mpi.session = 0;
         return false;
     }
@@ -42,7 +42,7 @@ static bool end(void)
         ibp_mpi_close();
         return false;
     }
-    ibp_stop();
+    ibp_lifecycle_stop();
     ibp_mpi_close();
     return true;
 }
@@ -54,7 +54,7 @@ static bool end(void)
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        ibp_prepare();                                                                                                 \
+        ibp_lifecycle_prepare();                                                                                       \
         result = next(info, handler, session);                                                                         \
         if (!result) begin(session);                                                                                   \
         return result;                                                                                                 \
@@ -72,7 +72,7 @@ SESSION_INIT(PMPI_Session_init)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (ibp_mpi.abi == IBP_ABI_OPENMPI) begin_recording();                                                         \
         if (ibp_is_active() && !ibp_is_within_call()) {                                                                \
-            ibp_enter((struct ibp_current){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});             \
+            ibp_enter((struct ibp_current_call){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});        \
             result = next arguments;                                                                                   \
             ibp_leave();                                                                                               \
             return result;                                                                                             \

@@ -75,6 +75,6 @@ const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_byt
         if (!(*source)->attach(why, why_bytes)) return *source;
         ibp_log(2, "not by %s: %s", (*source)->name, why);
     }
-    ibp_redirect_undo();
+    ibp_got_restore();
     return NULL;
 }

@@ -84,7 +84,7 @@ static __attribute__((noinline)) void prepare(enum ibp_call_kind kind, long firs
 
 static __attribute__((noinline)) void leave_with_request(int result, enum ibp_call_kind kind, long last_argument)
 {
-    const unsigned operation = ibp_current.operation;
+    const unsigned operation = ibp_current_call.operation;
 
     ibp_source->after_tag(result == 0);
     ibp_leave();
@@ -95,7 +95,7 @@ static __attribute__((noinline)) void leave_with_request(int result, enum ibp_ca
 static inline __attribute__((always_inline)) void enter(unsigned operation, enum ibp_call_kind kind, long communicator,
                                                         long first_argument)
 {
-    ibp_enter((struct ibp_current){
+    ibp_enter((struct ibp_current_call){
         .operation = (uint16_t)operation,
         .kind = (uint8_t)kind,
         .communicator = communicator,
@@ -173,7 +173,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         int result;                                                                                                    \
                                                                                                                        \
         if (!is_short(IBP_OPERATION_##name, IBP_CALL_##call_kind)) return slowly_##function(ARGUMENTS_##count);        \
-        ibp_enter((struct ibp_current){                                                                                \
+        ibp_enter((struct ibp_current_call){                                                                           \
             .operation = IBP_OPERATION_##name,                                                                         \
             .kind = IBP_CALL_##call_kind,                                                                              \
             .communicator = ARGUMENT(count, position),                                                                 \
@@ -207,7 +207,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
                                                                                                                        \
         if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_source_unproved))      \
             return slowly_##function(ARGUMENTS_##count);                                                               \
-        ibp_enter((struct ibp_current){                                                                                \
+        ibp_enter((struct ibp_current_call){                                                                           \
             .operation = IBP_OPERATION_##name,                                                                         \
             .kind = IBP_CALL_SENDING,                                                                                  \
             .communicator = ARGUMENT(count, position),                                                                 \

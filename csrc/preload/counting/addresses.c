@@ -36,7 +36,7 @@ struct ibp_peer *ibp_peer_find(const struct ibp_peers *peers, uint64_t key)
     }
 }
 
-static bool make_room(struct ibp_peers *peers)
+static bool ensure_capacity(struct ibp_peers *peers)
 {
     const uint64_t places = peers->place ? peers->mask + 1 : 0;
     const uint64_t larger = places ? 2 * places : FIRST_PLACES;
@@ -64,7 +64,7 @@ struct ibp_peer *ibp_peer_enter(struct ibp_peers *peers, uint64_t key)
     uint64_t place;
 
     if (known) return known;
-    if (!key || !make_room(peers)) return NULL;
+    if (!key || !ensure_capacity(peers)) return NULL;
     place = place_of(key, peers->mask);
     while (peers->place[place].key) place = (place + 1) & peers->mask;
     peers->place[place] = (struct ibp_peer){.key = key};

@@ -4,7 +4,7 @@
 #include "platform/system.h"
 #include "counting/current_call.h"
 
-IBP_THREAD_LOCAL struct ibp_current ibp_current;
+IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 bool ibp_labels_sends;
 
 /* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Frames are taken off in the second phase; the first one only looks for
@@ -12,7 +12,7 @@ bool ibp_labels_sends;
 #define PHASE_OF_CLEANUP 2
 #define CONTINUE_UNWINDING 8
 
-__attribute__((used)) int ibp_unwound(int version, int actions, uint64_t language, void *exception, void *context)
+__attribute__((used)) int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context)
 {
     (void)version, (void)language, (void)exception, (void)context;
     if (actions & PHASE_OF_CLEANUP) ibp_leave();

@@ -31,7 +31,7 @@ static struct ibp_request *probe(struct ibp_request *places, uint64_t mask, void
     return &places[place];
 }
 
-static int make_room(void)
+static int ensure_capacity(void)
 {
     const uint64_t places = table.place ? table.mask + 1 : 0;
     uint64_t larger = FIRST_PLACES, live = 0;
@@ -55,7 +55,7 @@ void ibp_request_remember(const struct ibp_request *request)
 {
     struct ibp_request *place;
 
-    if (!request->address || make_room()) return;
+    if (!request->address || ensure_capacity()) return;
     place = probe(table.place, table.mask, request->address);
     if (!place->address) table.used++;
     *place = *request;

@@ -84,7 +84,7 @@ static int describe_window(ibp_handle handle, struct ibp_communicator *into)
     return failed;
 }
 
-static bool make_room(void)
+static bool ensure_capacity(void)
 {
     const uint64_t places = table.place ? table.mask + 1 : 0;
     uint64_t larger = FIRST_PLACES;
@@ -128,7 +128,7 @@ static struct ibp_communicator *enter(ibp_handle handle)
     uint64_t place;
 
     if (IBP_LIKELY(known != NULL)) return known;
-    if (!make_room()) return NULL;
+    if (!ensure_capacity()) return NULL;
     for (place = hash(handle) & table.mask; table.place[place].handle;) place = (place + 1) & table.mask;
     table.place[place] = (struct ibp_communicator){.handle = handle};
     table.used++;

@@ -163,7 +163,7 @@ static int visit_library(struct dl_phdr_info *info, size_t bytes, void *into)
     return 0;
 }
 
-int ibp_redirect(const char *name, void *replacement, void *original)
+int ibp_got_redirect(const char *name, void *replacement, void *original)
 {
     const struct ibp_replacement one = {name, replacement};
     struct search search = {.replacements = &one, .count = 1, .in_mpi = true};
@@ -174,7 +174,7 @@ int ibp_redirect(const char *name, void *replacement, void *original)
     return search.found;
 }
 
-void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count)
+void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count)
 {
     struct search search = {.replacements = replacements, .count = count, .in_mpi = false};
 
@@ -211,7 +211,7 @@ static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
     return 0;
 }
 
-void ibp_redirect_everybody(const char *name, void *function, void *replacement)
+void ibp_got_redirect_all(const char *name, void *function, void *replacement)
 {
     struct everybody search = {.replacement = {name, replacement}, .function = function};
 
@@ -219,7 +219,7 @@ void ibp_redirect_everybody(const char *name, void *function, void *replacement)
     ibp_log(3, "%s: %d calls of everybody's are redirected", name, search.found);
 }
 
-void ibp_redirect_undo(void)
+void ibp_got_restore(void)
 {
     while (changed) {
         changed--;

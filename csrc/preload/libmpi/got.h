@@ -13,7 +13,7 @@
 
 /* Makes every MPI library that is loaded call `replacement` in place of a function, and gives what it called before in
  * `original`. Returns how many places were changed; 0, and nothing given, when the function is not called. */
-int ibp_redirect(const char *name, void *replacement, void *original);
+int ibp_got_redirect(const char *name, void *replacement, void *original);
 
 /* Puts replacements before functions of the MPI library, where programs and libraries of theirs call them by a name that is
  * bound to it already. A name that is bound to nothing stays so. */
@@ -22,16 +22,16 @@ struct ibp_replacement {
     void *function;
 };
 struct ibp_replacements {
-    const struct ibp_replacement *of;
+    const struct ibp_replacement *items;
     size_t count;
 };
-void ibp_redirect_users(const struct ibp_replacement *replacements, size_t count);
+void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
 /* Takes all of that back. */
-void ibp_redirect_undo(void);
+void ibp_got_restore(void);
 
 /* Makes everybody who calls `function` by that name call `replacement`, for good: whoever calls may be gone by the time that it
  * could be taken back. Calls that lead elsewhere, and our own, stay. */
-void ibp_redirect_everybody(const char *name, void *function, void *replacement);
+void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

@@ -26,7 +26,7 @@ void ibp_source_note_gaps(void)
     }
 }
 
-void ibp_source_take_back(const char *why)
+void ibp_source_reject(const char *why)
 {
     ibp_activity_end();
     ibp_counters_clear();

@@ -66,6 +66,6 @@ extern IBP_INTERNAL char ibp_source_why_not[1024];
 void ibp_source_note_gaps(void);
 
 /* The source was wrong: what it counted is taken back, and it sees no more. */
-void ibp_source_take_back(const char *why);
+void ibp_source_reject(const char *why);
 
 #endif

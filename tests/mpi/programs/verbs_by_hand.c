@@ -5,7 +5,7 @@
  *
  *     verbs_by_hand dlsym|dlvsym
  */
-#include "made_up_verbs.h"
+#include "mock_verbs.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -39,8 +39,8 @@ int main(int count, char **arguments)
     get("ibv_open_device", &open_device);
     get("ibv_create_qp", &create_qp);
     get("ibv_modify_qp", &modify_qp);
-    get("made_up_device", &make_device);
-    domain.context = open_device(make_device("made_up0"));
+    get("mock_device", &make_device);
+    domain.context = open_device(make_device("mock0"));
     qp = create_qp(&domain, &wanted);
     if (modify_qp(qp, &path, IBV_QP_PORT | IBV_QP_AV)) return 3;
     for (int i = 0; i < 10; i++)

@@ -113,9 +113,9 @@ static void *hook_dlsym(void *library, const char *name)
 
 static void prepare(void)
 {
-    if (ibp_redirect("fi_fabric", (void *)hook_fabric, &original.fabric)) return;
-    ibp_redirect("dlvsym", (void *)hook_dlvsym, &original.dlvsym);
-    ibp_redirect("dlsym", (void *)hook_dlsym, &original.dlsym);
+    if (ibp_got_redirect("fi_fabric", (void *)hook_fabric, &original.fabric)) return;
+    ibp_got_redirect("dlvsym", (void *)hook_dlvsym, &original.dlvsym);
+    ibp_got_redirect("dlsym", (void *)hook_dlsym, &original.dlsym);
 }
 
 static int attach(char *why, size_t why_bytes)

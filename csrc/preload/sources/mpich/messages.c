@@ -80,9 +80,9 @@ void ibp_mpich_forget_communicator(ibp_handle communicator)
 
 static bool takes_tag(void)
 {
-    return ibp_current.operation &&
-           (ibp_current.kind == IBP_CALL_NONBLOCKING || ibp_current.kind == IBP_CALL_DUPLICATING ||
-            ibp_current.kind == IBP_CALL_PERSISTENT);
+    return ibp_current_call.operation &&
+           (ibp_current_call.kind == IBP_CALL_NONBLOCKING || ibp_current_call.kind == IBP_CALL_DUPLICATING ||
+            ibp_current_call.kind == IBP_CALL_PERSISTENT);
 }
 
 static unsigned starting(unsigned operation)
@@ -92,7 +92,7 @@ static unsigned starting(unsigned operation)
 
 static void note_started(struct ibp_communicator *communicator)
 {
-    const unsigned operation = starting(ibp_current.operation);
+    const unsigned operation = starting(ibp_current_call.operation);
 
     if (communicator->only_started == IBP_OPERATION_NONE) communicator->only_started = (uint16_t)operation;
     if (communicator->only_started != operation) communicator->only_started = IBP_OPERATION_UNATTRIBUTED;
@@ -106,11 +106,11 @@ void ibp_mpich_before_tag(void)
     ibp_lock();
     communicator = ibp_communicator_enter(ibp_current_communicator());
     if (communicator) {
-        ibp_current.tag = (int)(first_counted_tag + communicator->tags_taken);
-        ibp_tag_remember(communicator, ibp_current.tag, starting(ibp_current.operation));
+        ibp_current_call.tag = (int)(first_counted_tag + communicator->tags_taken);
+        ibp_tag_remember(communicator, ibp_current_call.tag, starting(ibp_current_call.operation));
         note_started(communicator);
         communicator->tags_taken++;
-        if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+        if (ibp_current_call.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
     }
     ibp_unlock();
 }
@@ -123,7 +123,7 @@ void ibp_mpich_after_tag(bool succeeded)
 /* A message that the current call sends shows which tag it took; what was counted up to now puts later ones right. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
-    const uint32_t expected = (uint32_t)ibp_current.tag;
+    const uint32_t expected = (uint32_t)ibp_current_call.tag;
 
     if (tag > expected) {
         if (communicator->tags_taken == 1 && !numbers_were_wrong) {
@@ -132,9 +132,9 @@ static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
             communicator->tags_taken += tag - expected;
             numbers_were_wrong = true;
         }
-        ibp_current.tag = (int)tag;
+        ibp_current_call.tag = (int)tag;
     }
-    ibp_tag_remember(communicator, (int)tag, starting(ibp_current.operation));
+    ibp_tag_remember(communicator, (int)tag, starting(ibp_current_call.operation));
     communicator->is_duplicated = false;
 }
 
@@ -163,20 +163,20 @@ static unsigned guess_operation(uint32_t context, uint32_t tag)
 /* Such calls send under tags that are their arguments, marked as tags of collectives. */
 static bool makes_communicator(void)
 {
-    return ibp_current.kind == IBP_CALL_BLOCKING && ibp_current.operation >= IBP_OPERATION_Comm_dup &&
-           ibp_current.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
+    return ibp_current_call.kind == IBP_CALL_BLOCKING && ibp_current_call.operation >= IBP_OPERATION_Comm_dup &&
+           ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
 /* MPICH makes some blocking collectives, those of neighbours among them, of nonblocking ones. */
 static bool is_blocking_collective(void)
 {
-    return ibp_current.operation && ibp_current.kind == IBP_CALL_COLLECTIVE;
+    return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
 }
 
 /* Those of neighbours always; of any other one it can be told where nothing else was started. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
-    const unsigned operation = ibp_current.operation;
+    const unsigned operation = ibp_current_call.operation;
 
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
            ((operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
@@ -192,9 +192,9 @@ static unsigned blocking_operation(struct ibp_communicator *communicator, uint32
     if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
         number < communicator->tags_taken + FEW) {
         communicator->tags_taken = number + 1;
-        ibp_tag_remember(communicator, (int)tag, starting(ibp_current.operation));
+        ibp_tag_remember(communicator, (int)tag, starting(ibp_current_call.operation));
     }
-    return starting(ibp_current.operation);
+    return starting(ibp_current_call.operation);
 }
 
 static unsigned counted_operation(struct ibp_mpich_envelope envelope)
@@ -204,7 +204,7 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
     struct ibp_communicator *communicator;
     unsigned operation;
 
-    if (ibp_current.operation && ibp_current.starts_request) return ibp_current.operation;
+    if (ibp_current_call.operation && ibp_current_call.starts_request) return ibp_current_call.operation;
     if (!handle && within && !find_mapped(ibp_current_communicator())) {
         learn(envelope.context, ibp_current_communicator());
         handle = ibp_current_communicator();
@@ -217,7 +217,8 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
         handle = ibp_current_communicator();
     }
     communicator = handle ? ibp_communicator_enter(handle) : NULL;
-    if (communicator && within && handle == ibp_current_communicator() && envelope.tag >= (uint32_t)ibp_current.tag)
+    if (communicator && within && handle == ibp_current_communicator() &&
+        envelope.tag >= (uint32_t)ibp_current_call.tag)
         correct_numbers(communicator, envelope.tag);
     operation = communicator ? ibp_tag_operation(communicator, (int)envelope.tag) : IBP_OPERATION_NONE;
     if (operation != IBP_OPERATION_NONE && !communicator->is_duplicated) return operation;
@@ -246,10 +247,10 @@ static unsigned operation_of(struct ibp_mpich_envelope envelope)
     const bool collective = envelope.context & COLLECTIVE_CONTEXT;
 
     if (collective && envelope.tag >= FIRST_TAG_NOT_FIXED) return counted_operation(envelope);
-    if (!ibp_current.operation) return IBP_OPERATION_UNATTRIBUTED;
-    if (ibp_current.kind == (collective ? IBP_CALL_COLLECTIVE : IBP_CALL_SENDING))
+    if (!ibp_current_call.operation) return IBP_OPERATION_UNATTRIBUTED;
+    if (ibp_current_call.kind == (collective ? IBP_CALL_COLLECTIVE : IBP_CALL_SENDING))
         learn(envelope.context, ibp_current_communicator());
-    return starting(ibp_current.operation);
+    return starting(ibp_current_call.operation);
 }
 
 static void count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer, uint64_t bytes)
@@ -268,7 +269,7 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
     }
     if (IBP_UNLIKELY(ibp_source_unproved)) ibp_mpich_compare(envelope.tag, bytes);
     ibp_log(5, "context %x tag %u to %x: %llu bytes in %s", envelope.context, envelope.tag, peer,
-            (unsigned long long)bytes, ibp_operation_name(ibp_current.operation));
+            (unsigned long long)bytes, ibp_operation_name(ibp_current_call.operation));
     if (ibp_address_is_own(peer)) return;
     ibp_lock();
     operation = envelope.is_control ? starting(IBP_OPERATION_UNATTRIBUTED) : operation_of(envelope);
@@ -279,8 +280,8 @@ void ibp_mpich_count(struct ibp_mpich_envelope envelope, uint32_t peer, uint64_t
 
 void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes)
 {
-    const unsigned current = ibp_current.operation;
-    const bool own = is_synchronisation(current) || is_one_sided(current) || ibp_current.starts_request;
+    const unsigned current = ibp_current_call.operation;
+    const bool own = is_synchronisation(current) || is_one_sided(current) || ibp_current_call.starts_request;
 
     if (!ibp_is_active()) return;
     if (IBP_UNLIKELY(ibp_source_unproved)) ibp_mpich_compare(IBP_NO_TAG, bytes);
@@ -293,7 +294,7 @@ void ibp_mpich_count_active_message(uint32_t peer, uint64_t bytes)
 void ibp_mpich_count_read(uint32_t peer, uint64_t bytes)
 {
     if (!ibp_is_active() || ibp_address_is_own(peer)) return;
-    if (is_one_sided(ibp_current.operation) || is_synchronisation(ibp_current.operation)) return;
+    if (is_one_sided(ibp_current_call.operation) || is_synchronisation(ibp_current_call.operation)) return;
     count(starting(IBP_OPERATION_UNATTRIBUTED), IBP_KIND_USER, IBP_DIRECTION_FETCHED, peer, bytes);
 }
 

@@ -31,7 +31,7 @@ void ibp_mpich_count_read(uint32_t peer, uint64_t bytes);
 
 /* What both sources of this kin have in their frames; see source.h. */
 #define IBP_MPICH_SOURCE                                                                                               \
-    .labels_sends = true, .knows_addresses = true, .detach = ibp_redirect_undo, .before_tag = ibp_mpich_before_tag,    \
+    .labels_sends = true, .knows_addresses = true, .detach = ibp_got_restore, .before_tag = ibp_mpich_before_tag,      \
     .after_tag = ibp_mpich_after_tag, .before_start = ibp_mpich_before_start,                                          \
     .forget_communicator = ibp_mpich_forget_communicator, .expect_message = ibp_mpich_expect
 void ibp_mpich_before_tag(void);

@@ -84,7 +84,7 @@ static void take_back(uint32_t tag, uint64_t bytes)
         why, sizeof why,
         "%d messages were seen otherwise than they were sent, the last one of %llu bytes with tag %u, in this MPI (%s)",
         FAILURES_MAX, (unsigned long long)bytes, tag, ibp_mpi.version);
-    ibp_source_take_back(why);
+    ibp_source_reject(why);
 }
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)

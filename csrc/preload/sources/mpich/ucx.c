@@ -279,7 +279,8 @@ static void prepare(void)
         if (!function) return;
         memcpy(needed[i].into, &function, sizeof function);
     }
-    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++) ibp_redirect(hooks[i].name, hooks[i].hook, hooks[i].into);
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+        ibp_got_redirect(hooks[i].name, hooks[i].hook, hooks[i].into);
 }
 
 static int attach(char *why, size_t why_bytes)

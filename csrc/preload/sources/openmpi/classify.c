@@ -13,9 +13,9 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
 
-    return ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation
-                                          : by_user             ? otherwise
-                                                                : IBP_OPERATION_UNATTRIBUTED);
+    return ibp_openmpi_starting_operation(ibp_current_call.operation ? ibp_current_call.operation
+                                          : by_user                  ? otherwise
+                                                                     : IBP_OPERATION_UNATTRIBUTED);
 }
 
 /* Open MPI 5 sets partitioned messages up with messages of its own, on communicators that none but its component of that name
@@ -33,8 +33,9 @@ static bool is_of_partitions(ibp_handle communicator)
 /* Both ends say how many parts there are, and where, when the request is made. */
 static bool sets_partitions_up(void)
 {
-    return (ibp_current.operation == IBP_OPERATION_Psend_init || ibp_current.operation == IBP_OPERATION_Precv_init) &&
-           !ibp_current.starts_request;
+    return (ibp_current_call.operation == IBP_OPERATION_Psend_init ||
+            ibp_current_call.operation == IBP_OPERATION_Precv_init) &&
+           !ibp_current_call.starts_request;
 }
 
 static void examine(struct ibp_communicator *communicator)
@@ -63,7 +64,7 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
     if (sets_partitions_up()) {
         message.kind = IBP_KIND_CONTROL;
         message.peer = world_rank(handle, rank);
-        message.operation = ibp_openmpi_starting_operation(ibp_current.operation);
+        message.operation = ibp_openmpi_starting_operation(ibp_current_call.operation);
         return message;
     }
     if (handle == ibp_mpi.world && !counted) {

@@ -27,7 +27,8 @@ static int hook_add_comm(ibp_handle communicator)
 {
     ibp_lock();
     ibp_communicator_forget(communicator);
-    if (ibp_current.operation && ibp_current.kind == IBP_CALL_WINDOW) ibp_communicator_note_carrier(communicator);
+    if (ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_WINDOW)
+        ibp_communicator_note_carrier(communicator);
     ibp_unlock();
     return ibp_openmpi_next.add_comm(communicator);
 }

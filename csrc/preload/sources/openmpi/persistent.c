@@ -57,7 +57,7 @@ int ibp_openmpi_hook_irecv_init(void *buffer, size_t count, ibp_handle datatype,
         ibp_request_remember(&(struct ibp_request){
             .address = *request,
             .role = IBP_REQUEST_RECEIVE,
-            .operation = ibp_current.operation ? ibp_current.operation : IBP_OPERATION_Recv_init,
+            .operation = ibp_current_call.operation ? ibp_current_call.operation : IBP_OPERATION_Recv_init,
             .communicator = communicator,
         });
         ibp_unlock();
@@ -73,7 +73,8 @@ static void count_start(void *address)
 
     if (!ibp_request_copy(address, &request)) return;
     if (request.role != IBP_REQUEST_SEND && request.role != IBP_REQUEST_RECEIVE) return;
-    operation = ibp_openmpi_starting_operation(ibp_current.operation ? ibp_current.operation : request.operation);
+    operation =
+        ibp_openmpi_starting_operation(ibp_current_call.operation ? ibp_current_call.operation : request.operation);
     if (!ibp_operation_wanted[operation]) return;
     if (request.role == IBP_REQUEST_SEND)
         ibp_count(operation, (enum ibp_kind)request.kind, IBP_DIRECTION_SENT, request.peer, request.bytes);
@@ -112,7 +113,7 @@ int ibp_openmpi_hook_start(size_t count, void **requests)
     enum { AT_ONCE = 64 };
     int result = 0;
 
-    if (!ibp_is_active() || ibp_current.starts_request) return ibp_openmpi_next.start(count, requests);
+    if (!ibp_is_active() || ibp_current_call.starts_request) return ibp_openmpi_next.start(count, requests);
     for (size_t done = 0; done < count && !result; done += AT_ONCE) {
         const size_t some = count - done < AT_ONCE ? count - done : AT_ONCE;
         void *before[AT_ONCE];

@@ -31,9 +31,10 @@ void ibp_openmpi_before_tag(void)
     ibp_lock();
     communicator = ibp_communicator_find(ibp_current_communicator());
     if (communicator) {
-        ibp_current.tag = next_tag(ibp_current_communicator());
-        if (ibp_current.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
-        ibp_tag_remember(communicator, ibp_current.tag, ibp_openmpi_starting_operation(ibp_current.operation));
+        ibp_current_call.tag = next_tag(ibp_current_communicator());
+        if (ibp_current_call.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+        ibp_tag_remember(communicator, ibp_current_call.tag,
+                         ibp_openmpi_starting_operation(ibp_current_call.operation));
     }
     ibp_unlock();
 }
@@ -44,13 +45,13 @@ void ibp_openmpi_after_tag(bool succeeded)
     struct ibp_communicator *communicator;
     int after;
 
-    if (!ibp_current.tag) return;
+    if (!ibp_current_call.tag) return;
     ibp_lock();
     communicator = ibp_communicator_find(ibp_current_communicator());
-    after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current.tag;
-    if (communicator && after == ibp_current.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
-    for (int tag = ibp_current.tag - 1; communicator && tag > after; tag--)
-        ibp_tag_remember(communicator, tag, ibp_openmpi_starting_operation(ibp_current.operation));
+    after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current_call.tag;
+    if (communicator && after == ibp_current_call.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
+    for (int tag = ibp_current_call.tag - 1; communicator && tag > after; tag--)
+        ibp_tag_remember(communicator, tag, ibp_openmpi_starting_operation(ibp_current_call.operation));
     ibp_unlock();
 }
 
@@ -62,13 +63,13 @@ unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int
     /* Taken by no call of the application's. A persistent collective that was made very long ago is started again, or a
      * communicator is duplicated; or a call is made of nonblocking collectives, on its own communicator or on others; but a
      * blocking collective has fixed tags on its own, so there it is not it. */
-    if (ibp_current.starts_request && ibp_current.operation)
-        operation = ibp_current.operation;
+    if (ibp_current_call.starts_request && ibp_current_call.operation)
+        operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
         operation = IBP_OPERATION_Comm_idup;
-    else if (ibp_current.operation &&
-             !(ibp_current.kind == IBP_CALL_COLLECTIVE && ibp_current_communicator() == communicator->handle))
-        operation = ibp_current.operation;
+    else if (ibp_current_call.operation &&
+             !(ibp_current_call.kind == IBP_CALL_COLLECTIVE && ibp_current_communicator() == communicator->handle))
+        operation = ibp_current_call.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
     operation = ibp_openmpi_starting_operation(operation);

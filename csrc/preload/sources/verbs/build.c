@@ -23,7 +23,7 @@
 struct ibp_verbs_build {
     const struct ibp_verbs_qp_ex *qp; /* NULL: none */
     const struct ibp_verbs_builders *original;
-    struct ibp_route *queue_pair, *way;
+    struct ibp_route *queue_pair, *route;
     uint64_t bytes;
     uint32_t opcode; /* NOTHING: there is no run */
     uint32_t messages;
@@ -38,9 +38,9 @@ static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 static void end_run(void)
 {
     if (building.opcode != NOTHING)
-        ibp_tally_add(&building.tally, building.way, building.opcode, building.bytes, building.messages);
+        ibp_tally_add(&building.tally, building.route, building.opcode, building.bytes, building.messages);
     building.opcode = NOTHING;
-    building.way = building.queue_pair;
+    building.route = building.queue_pair;
     building.bytes = 0;
 }
 
@@ -105,7 +105,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.qp = qp;
     building.original = &route->provider->builders;
     building.queue_pair = route;
-    building.way = route;
+    building.route = route;
     building.bytes = 0;
     building.opcode = NOTHING;
 }
@@ -170,7 +170,7 @@ static int hook_complete(QP)
     if (IBP_UNLIKELY(building.tally.count))
         complete_several(result);
     else if (IBP_LIKELY(!result && building.opcode != NOTHING))
-        ibp_route_count(building.way, building.opcode, building.bytes, building.messages);
+        ibp_route_count(building.route, building.opcode, building.bytes, building.messages);
     return result;
 }
 
@@ -215,17 +215,17 @@ static void hook_atomic_write(QP, uint32_t key, uint64_t address, const void *va
 
 /* -- what the request that was begun last consists of ------------------------------------------------------------------------- */
 
-static inline void set_way(const void *address_handle)
+static inline void set_route(const void *address_handle)
 {
     struct ibp_route *named = ibp_route_find(&ibp_address_handles, address_handle);
 
-    if (IBP_LIKELY(named)) building.way = named;
+    if (IBP_LIKELY(named)) building.route = named;
 }
 
 static void hook_set_ud_addr(QP, void *address_handle, uint32_t number, uint32_t key)
 {
     RESUME(qp);
-    set_way(address_handle);
+    set_route(address_handle);
     building.original->set_ud_addr(qp, address_handle, number, key);
 }
 
@@ -261,23 +261,23 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
  * pair they are called; it is the one whose request was begun last. */
 static struct ibp_mlx5_builders mlx5;
 
-static void set_dc_way(const void *address_handle)
+static void set_dc_route(const void *address_handle)
 {
     if (IBP_UNLIKELY(!building.qp)) return;
     if (IBP_UNLIKELY(building.queue_pair->direct)) ibp_route_note_seen(building.queue_pair);
-    set_way(address_handle);
+    set_route(address_handle);
 }
 
 static void hook_set_dc_addr(struct ibp_mlx5_qp_ex *qp, void *address_handle, uint32_t number, uint64_t key)
 {
-    set_dc_way(address_handle);
+    set_dc_route(address_handle);
     mlx5.set_dc_addr(qp, address_handle, number, key);
 }
 
 static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_handle, uint32_t number, uint64_t key,
                                     uint16_t stream)
 {
-    set_dc_way(address_handle);
+    set_dc_route(address_handle);
     mlx5.set_dc_addr_stream(qp, address_handle, number, key, stream);
 }
 

@@ -111,9 +111,9 @@ int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, str
     if (IBP_UNLIKELY(!requests || requests->next)) return post_list(route, qp, requests, refused);
     opcode = classify(requests->request);
     bytes = add_up(requests);
-    struct ibp_route *way = route_of(route, requests);
+    struct ibp_route *counted = route_of(route, requests);
     result = route->provider->post_send(qp, requests, refused);
-    if (IBP_LIKELY(!result && opcode != NOTHING)) ibp_route_count(way, opcode, bytes, 1);
+    if (IBP_LIKELY(!result && opcode != NOTHING)) ibp_route_count(counted, opcode, bytes, 1);
     return result;
 }
 

@@ -72,7 +72,7 @@ static struct ibp_route_slot *probe(struct ibp_route_table *table, const void *a
 }
 
 /* Makes room for one more address. The former table stays as it was: somebody may be reading it. */
-static bool make_room(struct ibp_route_table **which)
+static bool ensure_capacity(struct ibp_route_table **which)
 {
     const struct ibp_route_table *old = *which;
     struct ibp_route_table *table;
@@ -100,7 +100,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     struct ibp_route_slot *slot;
 
     if (route) return route;
-    if (!make_room(which)) return NULL;
+    if (!ensure_capacity(which)) return NULL;
     route = free_routes;
     if (route)
         free_routes = route->next_free;

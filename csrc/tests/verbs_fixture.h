@@ -4,11 +4,11 @@
  * What tests of the verbs source have in common: two rails of the made-up provider, posting to queue pairs of theirs, and what
  * of that was recorded. Calls go through the real headers' inline functions, as a program's do.
  */
-#ifndef IBPROF_VERBS_PARTS_H
-#define IBPROF_VERBS_PARTS_H
+#ifndef IBPROF_VERBS_FIXTURE_H
+#define IBPROF_VERBS_FIXTURE_H
 
-#include "made_up_verbs.h"
-#include "recording_parts.h"
+#include "mock_verbs.h"
+#include "recording_reader.h"
 
 #define LID_OF_RAIL0 11
 #define ANY_REGION (-1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "recording_parts.h"
+#include "recording_reader.h"
 #include "check.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 static const char *file;
 
-void parts_open(const char *folder)
+void reader_open(const char *folder)
 {
     DIR *opened = opendir(folder);
     const struct dirent *entry;
@@ -43,7 +43,7 @@ static const struct ibp_segment *next_segment(const struct ibp_segment *segment,
     return NULL;
 }
 
-int parts_count(enum ibp_segment_kind kind)
+int reader_count(enum ibp_segment_kind kind)
 {
     int count = 0;
 
@@ -52,7 +52,7 @@ int parts_count(enum ibp_segment_kind kind)
     return count;
 }
 
-const void *parts_record(enum ibp_segment_kind kind, int number)
+const void *reader_record(enum ibp_segment_kind kind, int number)
 {
     for (const struct ibp_segment *segment = NULL; (segment = next_segment(segment, kind));
          number -= (int)segment->used)
@@ -61,7 +61,7 @@ const void *parts_record(enum ibp_segment_kind kind, int number)
     return NULL;
 }
 
-const struct ibp_process *parts_process(void)
+const struct ibp_process *reader_process(void)
 {
-    return parts_record(IBP_SEGMENT_PROCESS, 0);
+    return reader_record(IBP_SEGMENT_PROCESS, 0);
 }

@@ -4,7 +4,7 @@
  * Calls with wrong arguments, of which an error handler of the program's tells: they return, or the handler leaves them by
  * longjmp, in C++ by an exception. Between them the program sends, and sends the same whichever way they end:
  *
- *     left_calls returned|left|signalled|threaded
+ *     non_local_exits returned|left|signalled|threaded
  *
  * signalled: a handler of a signal, on a stack of its own, jumps. threaded: left in a thread that is not the first one.
  */

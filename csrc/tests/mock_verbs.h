@@ -9,33 +9,33 @@
 
 #include <infiniband/verbs.h>
 
-struct made_up_device {
+struct mock_device {
     struct ibv_device device;
     struct verbs_context context;
 };
 
 /* A device of a name, to be opened. */
-struct ibv_device *made_up_device(const char *name);
+struct ibv_device *mock_device(const char *name);
 
 /* From now on each post is refused at its n-th request (from 1); 0: all are accepted. A silent refusal names no request. */
-void made_up_refuse(int nth, int silently);
+void mock_refuse(int nth, int silently);
 
 /* From now on modifying, and destroying, fails. */
-void made_up_fail(int fails);
+void mock_fail(int fails);
 
 /* Bytes and messages that were accepted, over all queue pairs, by the kind of request: sent, written, read, atomic. */
-void made_up_accepted(uint64_t bytes[4], uint64_t messages[4]);
+void mock_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
 /* Opens a device as a driver's own function does, past ibv_open_device. */
-struct ibv_context *made_up_open(struct ibv_device *device);
+struct ibv_context *mock_open(struct ibv_device *device);
 
 /* A queue pair as a driver's own function makes it, past ibv_create_qp_ex. */
-struct ibv_qp *made_up_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
+struct ibv_qp *mock_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
 
 /* The next event of any device. */
-void made_up_event(struct ibv_qp *qp, enum ibv_event_type type);
+void mock_event(struct ibv_qp *qp, enum ibv_event_type type);
 
 /* How often a request was given the address of a dynamic connection. */
-int made_up_dc_addresses(void);
+int mock_dc_addresses(void);
 
 #endif

@@ -26,7 +26,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize(
-    ("source", "how"), [*(("left_calls.c", way) for way in WAYS), ("left_calls.cpp", "left")], ids=str
+    ("source", "how"), [*(("non_local_exits.c", way) for way in WAYS), ("non_local_exits.cpp", "left")], ids=str
 )
 def test_what_follows_is_named_after_its_own_call(
     source: str, how: str, name: str, build: Build, tmp_path: Path

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int made_up_lazy(int value), made_up_now(int value), made_up_layer(int value);
+int mock_lazy(int value), mock_now(int value), mock_layer(int value);
 
 static int (*original)(int);
 static int hooked, replaced;
@@ -26,7 +26,7 @@ static int hook(int value)
 static int replacement(int value)
 {
     replaced++;
-    return made_up_layer(value) + 5000;
+    return mock_layer(value) + 5000;
 }
 
 /* Whether the page of an address may be written to. */
@@ -48,40 +48,39 @@ static int is_writable(const void *address)
 
 static void test_calls_of_the_library_alone(void)
 {
-    CHECK(ibp_redirect("made_up_layer", (void *)hook, &original) == 2);
-    CHECK(original == made_up_layer);
-    CHECK(made_up_lazy(2) == 1021 && made_up_now(3) == 1031 && hooked == 2);
-    CHECK(made_up_layer(4) == 40 && hooked == 2); /* the program's own call */
-    CHECK(!ibp_redirect("made_up_layer", (void *)hook, &original)); /* once is enough */
-    CHECK(original == made_up_layer);
-    ibp_redirect_undo();
-    CHECK(made_up_lazy(2) == 21 && made_up_now(3) == 31 && hooked == 2);
-    ibp_redirect_undo();
-    CHECK(made_up_lazy(2) == 21);
+    CHECK(ibp_got_redirect("mock_layer", (void *)hook, &original) == 2);
+    CHECK(original == mock_layer);
+    CHECK(mock_lazy(2) == 1021 && mock_now(3) == 1031 && hooked == 2);
+    CHECK(mock_layer(4) == 40 && hooked == 2); /* the program's own call */
+    CHECK(!ibp_got_redirect("mock_layer", (void *)hook, &original)); /* once is enough */
+    CHECK(original == mock_layer);
+    ibp_got_restore();
+    CHECK(mock_lazy(2) == 21 && mock_now(3) == 31 && hooked == 2);
+    ibp_got_restore();
+    CHECK(mock_lazy(2) == 21);
 }
 
 static void test_what_is_not_called(void)
 {
     void *untouched = &hooked;
 
-    CHECK(!ibp_redirect("no_such_function", (void *)hook, &untouched) && untouched == &hooked);
+    CHECK(!ibp_got_redirect("no_such_function", (void *)hook, &untouched) && untouched == &hooked);
 }
 
 static void test_everybody(void)
 {
     int (*layer)(int);
 
-    *(void **)&layer = dlsym(RTLD_DEFAULT, "made_up_layer");
-    CHECK(layer == made_up_layer);
-    ibp_redirect_everybody("made_up_layer", (void *)hook,
-                           (void *)replacement); /* leads elsewhere: at most those unbound */
+    *(void **)&layer = dlsym(RTLD_DEFAULT, "mock_layer");
+    CHECK(layer == mock_layer);
+    ibp_got_redirect_all("mock_layer", (void *)hook, (void *)replacement); /* leads elsewhere: at most those unbound */
     replaced = 0;
-    CHECK(made_up_now(1) == 11 && !replaced);
-    ibp_redirect_everybody("made_up_layer", (void *)layer, (void *)replacement);
-    CHECK(made_up_now(1) == 5011 && made_up_lazy(1) == 5011 && replaced == 2);
-    CHECK(made_up_layer(1) == 10 && replaced == 2); /* ours stay */
-    ibp_redirect_undo();
-    CHECK(made_up_now(1) == 5011); /* for good */
+    CHECK(mock_now(1) == 11 && !replaced);
+    ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);
+    CHECK(mock_now(1) == 5011 && mock_lazy(1) == 5011 && replaced == 2);
+    CHECK(mock_layer(1) == 10 && replaced == 2); /* ours stay */
+    ibp_got_restore();
+    CHECK(mock_now(1) == 5011); /* for good */
 }
 
 int main(void)
@@ -89,6 +88,6 @@ int main(void)
     test_what_is_not_called();
     test_calls_of_the_library_alone();
     test_everybody();
-    CHECK(is_writable((void *)(uintptr_t)made_up_now) == 0);
+    CHECK(is_writable((void *)(uintptr_t)mock_now) == 0);
     return 0;
 }

@@ -3,7 +3,7 @@
  *
  * libmlx5.so.1 on the made-up provider: queue pairs that a program may post to directly.
  */
-#include "made_up_verbs.h"
+#include "mock_verbs.h"
 
 #include <infiniband/mlx5dv.h>
 
@@ -14,7 +14,7 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
                                 struct mlx5dv_qp_init_attr *special)
 {
     (void)special;
-    return made_up_qp(context, wanted);
+    return mock_qp(context, wanted);
 }
 
 static void set_dc_addr(struct mlx5dv_qp_ex *qp, struct ibv_ah *handle, uint32_t number, uint64_t key)
@@ -38,7 +38,7 @@ struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
     return &mlx5_ex;
 }
 
-int made_up_dc_addresses(void)
+int mock_dc_addresses(void)
 {
     return dc_addresses;
 }
@@ -59,5 +59,5 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, cons
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attributes)
 {
     (void)attributes;
-    return made_up_open(device);
+    return mock_open(device);
 }

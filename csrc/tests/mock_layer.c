@@ -5,17 +5,17 @@
  * on to the layer below, and else that layer.
  */
 #ifdef MPI
-int made_up_layer(int value);
+int mock_layer(int value);
 int MPI(int value);
 
 int MPI(int value)
 {
-    return made_up_layer(value) + 1;
+    return mock_layer(value) + 1;
 }
 #else
-int made_up_layer(int value);
+int mock_layer(int value);
 
-int made_up_layer(int value)
+int mock_layer(int value)
 {
     return 10 * value;
 }

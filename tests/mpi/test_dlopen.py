@@ -26,9 +26,9 @@ def compile_c(output: Path, source: Path, *options: str) -> Path:
     return output
 
 
-def made_up_verbs(folder: Path) -> None:
-    versions = f"-Wl,--version-script={C_TESTS / 'made_up_verbs.map'}"
-    compile_c(folder / "libibverbs.so.1", C_TESTS / "made_up_verbs.c", "-shared", "-fPIC", versions)
+def mock_verbs(folder: Path) -> None:
+    versions = f"-Wl,--version-script={C_TESTS / 'mock_verbs.map'}"
+    compile_c(folder / "libibverbs.so.1", C_TESTS / "mock_verbs.c", "-shared", "-fPIC", versions)
 
 
 def run(program: list[str | Path], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +44,7 @@ def run(program: list[str | Path], folder: Path, **variables: str) -> subprocess
 @pytest.mark.parametrize("by", ["dlsym", "dlvsym"])
 @pytest.mark.parametrize("bound", ["lazily", "at once"])
 def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
-    made_up_verbs(tmp_path)
+    mock_verbs(tmp_path)
     option = "-Wl,-z,lazy" if bound == "lazily" else "-Wl,-z,now,-z,relro"
     program = compile_c(tmp_path / "program", mpis.PROGRAMS / "verbs_by_hand.c", option)
     done = run([program, by], tmp_path)
@@ -57,7 +57,7 @@ def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
 
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
     """A library beside the one that opens it, and RTLD_NEXT; the same without us, so that the test can fail."""
-    made_up_verbs(tmp_path)
+    mock_verbs(tmp_path)
     source = mpis.PROGRAMS / "opens_beside.c"
     compile_c(tmp_path / "own" / "libbeside.so", source, "-shared", "-fPIC", "-DBESIDE")
     inherit = ["-shared", "-fPIC", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/own"]

@@ -3,4 +3,4 @@
  *
  * The same in C++, where an exception is the way out.
  */
-#include "left_calls.c"
+#include "non_local_exits.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "verbs_parts.h"
+#include "verbs_fixture.h"
 #include "check.h"
 
 #include <stdbool.h>
@@ -19,16 +19,16 @@ struct amount recorded(uint32_t remote_lid, int opcode, int region)
 {
     struct amount sum = {0, 0};
 
-    for (int i = 0; i < parts_count(IBP_SEGMENT_TRANSFERS); i++) {
-        const struct ibp_transfer *transfer = parts_record(IBP_SEGMENT_TRANSFERS, i);
-        const struct ibp_pair *pair = parts_record(IBP_SEGMENT_PAIRS, (int)transfer->pair);
+    for (int i = 0; i < reader_count(IBP_SEGMENT_TRANSFERS); i++) {
+        const struct ibp_transfer *transfer = reader_record(IBP_SEGMENT_TRANSFERS, i);
+        const struct ibp_pair *pair = reader_record(IBP_SEGMENT_PAIRS, (int)transfer->pair);
         const bool all = transfer->region == IBP_REGION_ALL;
         uint64_t sign = 0;
 
         if ((remote_lid && pair->remote_lid != remote_lid) || (int)transfer->opcode != opcode) continue;
         if (region == ANY_REGION)
             sign = all;
-        else if (region == (int)parts_process()->transfers_region)
+        else if (region == (int)reader_process()->transfers_region)
             sign = all ? 1 : transfer->region == (uint32_t)region ? 0 : UINT64_MAX;
         else
             sign = transfer->region == (uint32_t)region;
@@ -50,7 +50,7 @@ void check_all(int line)
 {
     uint64_t bytes[4], messages[4];
 
-    made_up_accepted(bytes, messages);
+    mock_accepted(bytes, messages);
     for (int opcode = 0; opcode < 4; opcode++)
         check_amount(line, recorded(0, opcode, ANY_REGION), bytes[opcode], messages[opcode]);
 }
@@ -119,20 +119,20 @@ void verbs_begin(void)
     make_devices(folder);
     snprintf(output, sizeof output, "%s/recording", folder);
     setenv("IBPROF_OUTPUT", output, 1);
-    rail0 = ibv_open_device(made_up_device("rail0"));
-    rail1 = ibv_open_device(made_up_device("rail1"));
+    rail0 = ibv_open_device(mock_device("rail0"));
+    rail1 = ibv_open_device(mock_device("rail1"));
     CHECK(rail0 && rail1);
     domain0.context = rail0;
     domain1.context = rail1;
     CHECK(!ibv_destroy_qp(make_qp(&domain0, IBV_QPT_RC)));
     CHECK(access(output, F_OK)); /* nothing was posted yet, so nothing was done */
     CHECK(!post(make_qp(&domain0, IBV_QPT_RC), IBV_WR_SEND, 1));
-    parts_open(output);
+    reader_open(output);
 }
 
 int verbs_end(void)
 {
     CHECK_ALL();
-    CHECK(parts_process()->world_size == 0 && !parts_process()->transfers_lost_messages);
+    CHECK(reader_process()->world_size == 0 && !reader_process()->transfers_lost_messages);
     return 0;
 }

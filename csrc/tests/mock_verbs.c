@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  */
-#include "made_up_verbs.h"
+#include "mock_verbs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct made_up_qp {
+struct mock_qp {
     union {
         struct ibv_qp qp;
         struct ibv_qp_ex ex;
@@ -67,12 +67,12 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_
 
 /* -- requests built piece by piece ---------------------------------------------------------------------------------------- */
 
-static struct made_up_qp *of(struct ibv_qp_ex *qp)
+static struct mock_qp *of(struct ibv_qp_ex *qp)
 {
-    return (struct made_up_qp *)qp;
+    return (struct mock_qp *)qp;
 }
 
-static void end_request(struct made_up_qp *qp)
+static void end_request(struct mock_qp *qp)
 {
     if (qp->request >= 0) {
         qp->bytes[qp->request] += qp->length;
@@ -211,7 +211,7 @@ static void set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv_sg
 
 static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *domain, enum ibv_qp_type type)
 {
-    struct made_up_qp *qp = calloc(1, sizeof *qp);
+    struct mock_qp *qp = calloc(1, sizeof *qp);
 
     qp->qp.context = context;
     qp->qp.pd = domain;
@@ -225,7 +225,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     struct ibv_qp_ex *ex = (struct ibv_qp_ex *)qp;
 
     if (!(wanted->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) return qp;
-    ((struct made_up_qp *)qp)->extended = 1;
+    ((struct mock_qp *)qp)->extended = 1;
     ex->wr_start = wr_start;
     ex->wr_complete = wr_complete;
     ex->wr_abort = wr_abort;
@@ -250,26 +250,26 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     return qp;
 }
 
-struct ibv_device *made_up_device(const char *name)
+struct ibv_device *mock_device(const char *name)
 {
-    struct made_up_device *device = calloc(1, sizeof *device);
+    struct mock_device *device = calloc(1, sizeof *device);
 
     strncpy(device->device.name, name, sizeof device->device.name - 1);
     return &device->device;
 }
 
-void made_up_refuse(int nth, int silently)
+void mock_refuse(int nth, int silently)
 {
     refuse_at = nth;
     refuse_silently = silently;
 }
 
-void made_up_fail(int fails)
+void mock_fail(int fails)
 {
     failing = fails;
 }
 
-void made_up_accepted(uint64_t bytes[4], uint64_t messages[4])
+void mock_accepted(uint64_t bytes[4], uint64_t messages[4])
 {
     for (int kind = 0; kind < 4; kind++) {
         bytes[kind] = __atomic_load_n(&accepted_bytes[kind], __ATOMIC_RELAXED);
@@ -277,9 +277,9 @@ void made_up_accepted(uint64_t bytes[4], uint64_t messages[4])
     }
 }
 
-struct ibv_context *made_up_open(struct ibv_device *device)
+struct ibv_context *mock_open(struct ibv_device *device)
 {
-    struct verbs_context *extended = &((struct made_up_device *)device)->context;
+    struct verbs_context *extended = &((struct mock_device *)device)->context;
 
     extended->sz = sizeof *extended;
     extended->create_qp_ex = create_qp_ex;
@@ -291,7 +291,7 @@ struct ibv_context *made_up_open(struct ibv_device *device)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-    return made_up_open(device);
+    return mock_open(device);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *wanted)
@@ -301,7 +301,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *domain, struct ibv_qp_init_attr *wan
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
-    return ((struct made_up_qp *)qp)->extended ? (struct ibv_qp_ex *)qp : NULL;
+    return ((struct mock_qp *)qp)->extended ? (struct ibv_qp_ex *)qp : NULL;
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int fields)
@@ -343,14 +343,14 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
     return 0;
 }
 
-struct ibv_qp *made_up_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted)
+struct ibv_qp *mock_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted)
 {
     return create_qp_ex(context, wanted);
 }
 
 static struct ibv_async_event next_event;
 
-void made_up_event(struct ibv_qp *qp, enum ibv_event_type type)
+void mock_event(struct ibv_qp *qp, enum ibv_event_type type)
 {
     next_event = (struct ibv_async_event){.element.qp = qp, .event_type = type};
 }

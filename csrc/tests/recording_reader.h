@@ -3,8 +3,8 @@
  *
  * Reads the recording that this process is making, from its file, by kind and number of the record.
  */
-#ifndef IBPROF_RECORDING_PARTS_H
-#define IBPROF_RECORDING_PARTS_H
+#ifndef IBPROF_RECORDING_READER_H
+#define IBPROF_RECORDING_READER_H
 
 #include "ibprof_recording.h"
 
@@ -13,12 +13,12 @@ struct amount {
 };
 
 /* Maps the one file of a folder. */
-void parts_open(const char *folder);
+void reader_open(const char *folder);
 
 /* Records of a kind, and one of them. */
-int parts_count(enum ibp_segment_kind kind);
-const void *parts_record(enum ibp_segment_kind kind, int number);
+int reader_count(enum ibp_segment_kind kind);
+const void *reader_record(enum ibp_segment_kind kind, int number);
 
-const struct ibp_process *parts_process(void);
+const struct ibp_process *reader_process(void);
 
 #endif
