@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ibprof_converter.placement.lower_bound import bound_max_seconds
-from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order, spread_order
+from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots, spread_slots
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.routing.subnet import Subnet, read_subnet
 from ibprof_testing.samples.placements import hosts_on_all_rails, make_problem, samplesort, shuffled_halo, transpose
@@ -46,17 +46,17 @@ def main() -> None:
 def measure(case: str, subnets: Sequence[Subnet], chosen: Sequence[int], seconds: float) -> str:
     began = time.perf_counter()
     problem = make_problem(CASES[case], subnets, chosen)
-    packed = packed_order(problem.sites, RANKS)
-    aware = aware_orders(problem.neighbours, problem.sites, problem.paths).values()
+    packed = packed_slots(problem.slots, RANKS)
+    aware = fabric_aware_slots(problem.neighbours, problem.slots, problem.paths).values()
     bound = bound_max_seconds(problem)
-    found = search(problem, [packed, spread_order(problem.sites, RANKS), *aware], 1, seconds, bound)
+    found = search(problem, [packed, spread_slots(problem.slots, RANKS), *aware], 1, seconds, bound)
     took = time.perf_counter() - began
-    randoms = [problem.score(random_order(problem.sites, RANKS, seed)).max_seconds for seed in range(20)]
+    randoms = [problem.score(random_slots(problem.slots, RANKS, seed)).max_seconds for seed in range(20)]
     best, median = found.score.max_seconds, statistics.median(randoms)
     return (
         f"best {best * 1e3:.3f}, packed {problem.score(packed).max_seconds * 1e3:.3f}, "
         f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f} %), "
-        f"bound {bound * 1e3:.3f}; {took:.1f} s{', cut by the clock' if found.cut else ''}"
+        f"bound {bound * 1e3:.3f}; {took:.1f} s{', cut by the clock' if found.stopped_by_clock else ''}"
     )
 
 

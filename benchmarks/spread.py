@@ -28,7 +28,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.fdbs import parse_fdbs
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet, read_subnet
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hosts import find_hosts
@@ -99,8 +99,8 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
     lids = host_lids(subnet)
     count = len(lids)
     print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all, {count * (count - 1)} pairs")
-    show(median_s(lambda: Routes(subnet.fabric, subnet.tables), runs), "index of the routes, once a fabric")
-    routes = Routes(subnet.fabric, subnet.tables)
+    show(median_s(lambda: SubnetRoutes(subnet.fabric, subnet.tables), runs), "index of the routes, once a fabric")
+    routes = SubnetRoutes(subnet.fabric, subnet.tables)
     show(median_s(lambda: routes.trees, 1), "in-trees of all destinations, once a fabric, all threads")
     matrix = np.ones((count, count), np.uint64)
     np.fill_diagonal(matrix, 0)
@@ -221,7 +221,7 @@ def measure_costs(runs: int) -> dict[str, list[Cost]]:
     dense, sparse = costs.values()
     for name in SIZES:
         made = generate(name)
-        routes = Routes(made.fabric, made.tables)
+        routes = SubnetRoutes(made.fabric, made.tables)
         lids = find_hosts([made.fabric]).lid[:, 0]
         hosts, links = len(lids), made.fabric.links
         source = np.tile(lids, SPARSE_PEERS)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import otf2
 
-from ibprof.archive import naming as form
+from ibprof.archive import otf2_names
 from ibprof.archive.events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, event_type, read_events
 from ibprof.archive.properties import Value, from_properties
 from ibprof.errors import InputError
@@ -49,34 +49,34 @@ def read_trace(path: Path, trace: Any) -> Profile:
     """
     definitions = trace.definitions
     nodes = list(definitions.system_tree_nodes)
-    version = _property_of(nodes[0])(form.VERSION_PROPERTY) if nodes else None
+    version = _property_of(nodes[0])(otf2_names.VERSION_PROPERTY) if nodes else None
     if version is None:
         raise InputError(path, None, "a profile of ibprof", "an OTF2 archive of another tool")
-    if version != form.VERSION:
-        raise InputError(path, None, f"profile version {form.VERSION}", str(version))
-    host_nodes = [node for node in nodes if node.class_name == form.HOST_CLASS]
+    if version != otf2_names.VERSION:
+        raise InputError(path, None, f"profile version {otf2_names.VERSION}", str(version))
+    host_nodes = [node for node in nodes if node.class_name == otf2_names.HOST_CLASS]
     ports: dict[Any, list[Port]] = {node: [] for node in host_nodes}
     for node in nodes:
-        if node.class_name == form.PORT_CLASS:
+        if node.class_name == otf2_names.PORT_CLASS:
             ports[node.parent].append(Port(**from_properties(Port, _property_of(node))))
     number_of = {node: number for number, node in enumerate(host_nodes)}
     pairs = [
-        PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), form.NOT_OF_PAIR))
+        PortPair(host=number_of[node.parent], **from_properties(PortPair, _property_of(node), otf2_names.NOT_OF_PAIR))
         for node in nodes
-        if node.class_name == form.PAIR_CLASS
+        if node.class_name == otf2_names.PAIR_CLASS
     ]
     locations = [definitions.locations[number] for number in range(len(definitions.locations))]
     ranks = [
         Rank(
             host=number_of[location.group.system_tree_parent],
-            **from_properties(Rank, _property_of(location), form.NOT_OF_RANK),
+            **from_properties(Rank, _property_of(location), otf2_names.NOT_OF_RANK),
         )
         for location in locations
     ]
     regions = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.USER]
     operations = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.MPI]
-    names = _Names(definitions, regions, operations)
-    rows = _Rows(names)
+    names = _EventNames(definitions, regions, operations)
+    rows = _ProfileRows(names)
     rank_numbers = np.array([rank.rank for rank in ranks], np.int32)
     counts = [location.number_of_events for location in locations]
     most_values = max(map(len, names.metrics), default=0) + 1
@@ -94,7 +94,7 @@ def read_trace(path: Path, trace: Any) -> Profile:
         pairs=tuple(pairs),
         transfers=rows.transfers(),
         intervals=rows.intervals(),
-        **from_properties(Profile, _property_of(nodes[0]), form.NOT_OF_RUN),
+        **from_properties(Profile, _property_of(nodes[0]), otf2_names.NOT_OF_RUN),
     )
 
 
@@ -164,7 +164,7 @@ def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int
     return Events(batch.records, batch.values[:values])
 
 
-class _Names:
+class _EventNames:
     """What the numbers in events stand for."""
 
     def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str]) -> None:
@@ -178,7 +178,7 @@ class _Names:
 class _Batch:
     """Events of some ranks: where each stands among regions and operations, and what is in front of it."""
 
-    def __init__(self, names: _Names, rank: npt.NDArray[np.int32], events: Events) -> None:
+    def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank
         self._names = names
         self.kind, self.reference = events.records["kind"], events.records["reference"]
@@ -231,10 +231,10 @@ class _Batch:
 Indices = npt.NDArray[np.intp]
 
 
-class _Rows:
+class _ProfileRows:
     """Collects the rows of a profile from the events of its ranks."""
 
-    def __init__(self, names: _Names) -> None:
+    def __init__(self, names: _EventNames) -> None:
         self.marks: list[Mark] = []
         self._names = names
         self._counters: list[Columns] = []
@@ -252,46 +252,49 @@ class _Rows:
 
     def _add_metric(self, batch: _Batch, rows: Indices, members: tuple[str, ...]) -> None:
         numbers = batch.numbers(rows, len(members))
-        if members == form.MARK_MEMBERS:
+        if members == otf2_names.MARK_MEMBERS:
             self._add_marks(batch, rows, numbers)
             return
-        if members[0].startswith(form.INTERVAL_MEMBER):
-            first_peer, last_peer = form.parse_interval_member(members[0])
-            times = {"begin_ns": batch.parameter(rows, 1, NUMBER, form.INTERVAL_PARAMETER), "end_ns": numbers[:, 2]}
+        if members[0].startswith(otf2_names.INTERVAL_MEMBER):
+            first_peer, last_peer = otf2_names.parse_interval_member(members[0])
+            times = {
+                "begin_ns": batch.parameter(rows, 1, NUMBER, otf2_names.INTERVAL_PARAMETER),
+                "end_ns": numbers[:, 2],
+            }
             sent = {"bytes": numbers[:, 0], "messages": numbers[:, 1]}
             peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
             self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
             return
         place: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
-        if members == form.TIME_MEMBERS:
+        if members == otf2_names.TIME_MEMBERS:
             self._times.append(place | dict(zip(members, numbers.T, strict=True)))
             return
-        if members[0].startswith(form.TRANSFER_MEMBER):
-            opcode = form.parse_transfer_member(members[0])
-            pair = batch.parameter(rows, 1, NUMBER, form.PAIR_PARAMETER)
+        if members[0].startswith(otf2_names.TRANSFER_MEMBER):
+            opcode = otf2_names.parse_transfer_member(members[0])
+            pair = batch.parameter(rows, 1, NUMBER, otf2_names.PAIR_PARAMETER)
             posted = {"pair": pair, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
             self._transfers.append(place | _tag(rows, opcode=opcode) | posted)
             return
         place["operation"] = batch.operation(rows)
-        if members[0].startswith(form.SIZE_MEMBER):
-            direction, kind = form.parse_size_member(members[0])
-            bound = batch.parameter(rows, 1, NUMBER, form.SIZE_PARAMETER)
+        if members[0].startswith(otf2_names.SIZE_MEMBER):
+            direction, kind = otf2_names.parse_size_member(members[0])
+            bound = batch.parameter(rows, 1, NUMBER, otf2_names.SIZE_PARAMETER)
             sized = {"size_bin": np.searchsorted(_LOWER_BOUNDS, bound, "right") - 1, "messages": numbers[:, 0]}
             self._sizes.append(place | _tag(rows, direction=direction, kind=kind) | sized)
         else:
-            direction, kind, source = form.parse_counter_member(members[0])
-            peer = batch.parameter(rows, 1, NUMBER, form.PEER_PARAMETERS[direction])
+            direction, kind, source = otf2_names.parse_counter_member(members[0])
+            peer = batch.parameter(rows, 1, NUMBER, otf2_names.PEER_PARAMETERS[direction])
             counted = {"peer": peer, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
             self._counters.append(place | _tag(rows, direction=direction, kind=kind, source=source) | counted)
 
     def _add_marks(self, batch: _Batch, rows: Indices, numbers: npt.NDArray[np.uint64]) -> None:
         region_of = {name: number for number, name in enumerate(self._names.regions)}
         ranks = batch.rank[rows].tolist()
-        kinds = batch.parameter(rows, 2, TEXT, form.MARK_PARAMETER).tolist()
-        regions = batch.parameter(rows, 1, TEXT, form.MARK_REGION_PARAMETER).tolist()
+        kinds = batch.parameter(rows, 2, TEXT, otf2_names.MARK_PARAMETER).tolist()
+        regions = batch.parameter(rows, 1, TEXT, otf2_names.MARK_REGION_PARAMETER).tolist()
         texts = self._names.texts
         for rank, kind, region, values in zip(ranks, kinds, regions, numbers.tolist(), strict=True):
-            made = dict(zip(form.MARK_MEMBERS, values, strict=True))
+            made = dict(zip(otf2_names.MARK_MEMBERS, values, strict=True))
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
     def counters(self) -> Counters:
@@ -322,7 +325,7 @@ class _Rows:
         return order_rows(MessageSizes(**typed, messages=messages))
 
 
-_LOWER_BOUNDS = np.array([form.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
+_LOWER_BOUNDS = np.array([otf2_names.lower_bound(size_bin) for size_bin in range(SIZE_BINS)], np.uint64)
 
 
 def _tag(rows: Indices, **numbers: int) -> Columns:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import otf2
 
-from ibprof.archive import naming as form
+from ibprof.archive import otf2_names
 from ibprof.archive.definitions import Definitions
 from ibprof.archive.location_events import Location
 from ibprof.profile.profile_data import (
@@ -72,7 +72,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     _otf2.Archive_OpenDefFiles(archive)
     _otf2.Archive_OpenEvtFiles(archive)
     definitions = Definitions(run)
-    rows = _Rows(run)
+    rows = _RowsByRank(run)
     locations = []
     for number, rank in enumerate(run.ranks):
         marks = rows.marks(rank.rank)
@@ -94,7 +94,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
 # -- events of a rank ------------------------------------------------------------------------------------------------
 
 
-class _Columns:
+class _RankColumns:
     """Rows of a profile, so that those of one rank, and in it of one region and operation, are found at once.
 
     Args:
@@ -124,14 +124,14 @@ class _Columns:
         return column
 
 
-class _Rows:
+class _RowsByRank:
     """The rows of a profile."""
 
     def __init__(self, run: Profile) -> None:
-        self.times = _Columns(order_rows(run.region_times))
-        self.counters = _Columns(order_rows(run.counters))
-        self.sizes = _Columns(order_rows(run.sizes))
-        self.transfers = _Columns(order_rows(run.transfers))
+        self.times = _RankColumns(order_rows(run.region_times))
+        self.counters = _RankColumns(order_rows(run.counters))
+        self.sizes = _RankColumns(order_rows(run.sizes))
+        self.transfers = _RankColumns(order_rows(run.transfers))
         self.intervals = order_rows(run.intervals)
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
@@ -160,19 +160,19 @@ def _write_over_time(
 
 def _write_interval(location: Location, intervals: Intervals, end_ns: int, row: int) -> None:
     location.advance(end_ns)
-    members = form.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
+    members = otf2_names.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
     numbers = np.array([[intervals.bytes[row], intervals.messages[row], end_ns]], np.uint64)
-    location.numbered_metrics(form.INTERVAL_PARAMETER, intervals.begin_ns[row : row + 1], members, numbers)
+    location.numbered_metrics(otf2_names.INTERVAL_PARAMETER, intervals.begin_ns[row : row + 1], members, numbers)
 
 
 def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
     location.advance(mark.time_ns)
-    location.text_parameter(form.MARK_PARAMETER, mark.kind.name)
-    location.text_parameter(form.MARK_REGION_PARAMETER, regions[mark.region])
-    location.metric(form.MARK_MEMBERS, [getattr(mark, name) for name in form.MARK_MEMBERS])
+    location.text_parameter(otf2_names.MARK_PARAMETER, mark.kind.name)
+    location.text_parameter(otf2_names.MARK_REGION_PARAMETER, regions[mark.region])
+    location.metric(otf2_names.MARK_MEMBERS, [getattr(mark, name) for name in otf2_names.MARK_MEMBERS])
 
 
-def _write_totals(location: Location, rows: _Rows, rank: int) -> None:
+def _write_totals(location: Location, rows: _RowsByRank, rank: int) -> None:
     """Write each region once, the operations in it, at the end of the rank: that is when its totals were these."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes = rows.counters.of_rank(rank), rows.sizes.of_rank(rank)
@@ -183,8 +183,8 @@ def _write_totals(location: Location, rows: _Rows, rank: int) -> None:
         location.enter_region(region)
         if (visited := times.get((region,))) is not None:
             for row in range(visited.start, visited.stop):
-                values = [rows.times.take(name, slice(row, row + 1)).item() for name in form.TIME_MEMBERS]
-                location.metric(form.TIME_MEMBERS, values)
+                values = [rows.times.take(name, slice(row, row + 1)).item() for name in otf2_names.TIME_MEMBERS]
+                location.metric(otf2_names.TIME_MEMBERS, values)
         if (posted := transfers.get((region,))) is not None:
             _write_transfers(location, rows.transfers, posted)
         for operation in operations[region]:
@@ -197,16 +197,18 @@ def _write_totals(location: Location, rows: _Rows, rank: int) -> None:
         location.leave_region(region)
 
 
-def _write_transfers(location: Location, transfers: _Columns, rows: slice) -> None:
+def _write_transfers(location: Location, transfers: _RankColumns, rows: slice) -> None:
     opcodes = transfers.take("opcode", rows)
     numbers = np.stack([transfers.take(name, rows) for name in ("bytes", "messages")], axis=1)
     for opcode in np.unique(opcodes).tolist():
         chosen = opcodes == opcode
         pairs = transfers.take("pair", rows)[chosen]
-        location.numbered_metrics(form.PAIR_PARAMETER, pairs, form.transfer_members(Opcode(opcode)), numbers[chosen])
+        location.numbered_metrics(
+            otf2_names.PAIR_PARAMETER, pairs, otf2_names.transfer_members(Opcode(opcode)), numbers[chosen]
+        )
 
 
-def _write_counters(location: Location, counters: _Columns, rows: slice) -> None:
+def _write_counters(location: Location, counters: _RankColumns, rows: slice) -> None:
     tags = np.stack([counters.take(name, rows) for name in ("direction", "kind", "source")], axis=1)
     peers = counters.take("peer", rows)
     numbers = np.stack([counters.take(name, rows) for name in ("bytes", "messages")], axis=1)
@@ -214,15 +216,15 @@ def _write_counters(location: Location, counters: _Columns, rows: slice) -> None
     bounds = [0, *(np.flatnonzero((tags[1:] != tags[:-1]).any(axis=1)) + 1).tolist(), len(tags)]
     for begin, end in itertools.pairwise(bounds):
         direction, kind, source = tags[begin].tolist()
-        members = form.counter_members((Direction(direction), Kind(kind), Source(source)))
-        parameter = form.PEER_PARAMETERS[Direction(direction)]
+        members = otf2_names.counter_members((Direction(direction), Kind(kind), Source(source)))
+        parameter = otf2_names.PEER_PARAMETERS[Direction(direction)]
         location.numbered_metrics(parameter, peers[begin:end], members, numbers[begin:end])
 
 
-def _write_sizes(location: Location, sizes: _Columns, rows: slice) -> None:
+def _write_sizes(location: Location, sizes: _RankColumns, rows: slice) -> None:
     tags = zip(sizes.take("direction", rows).tolist(), sizes.take("kind", rows).tolist(), strict=True)
     for (direction, kind), messages in zip(tags, sizes.take("messages", rows), strict=True):
         bins = np.flatnonzero(messages)
-        bounds = np.array([form.lower_bound(size_bin) for size_bin in bins.tolist()], np.uint64)
-        member = form.size_member(Direction(direction), Kind(kind))
-        location.numbered_metrics(form.SIZE_PARAMETER, bounds, (member,), messages[bins, None])
+        bounds = np.array([otf2_names.lower_bound(size_bin) for size_bin in bins.tolist()], np.uint64)
+        member = otf2_names.size_member(Direction(direction), Kind(kind))
+        location.numbered_metrics(otf2_names.SIZE_PARAMETER, bounds, (member,), messages[bins, None])

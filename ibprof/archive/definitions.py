@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import _otf2
 import otf2
 
-from ibprof.archive import naming as form
+from ibprof.archive import otf2_names
 from ibprof.archive.properties import Value, to_properties
 from ibprof.profile.profile_data import Profile
 
@@ -78,21 +78,21 @@ class Definitions:
             _otf2.GlobalDefWriter_WriteSystemTreeNodeProperty,
         )
         yield add, node, self.text("job"), self.text("machine"), otf2.Undefined.SYSTEM_TREE_NODE
-        properties = [(form.VERSION_PROPERTY, form.VERSION), *to_properties(run, form.NOT_OF_RUN)]
+        properties = [(otf2_names.VERSION_PROPERTY, otf2_names.VERSION), *to_properties(run, otf2_names.NOT_OF_RUN)]
         yield from self._properties(add_property, node, properties)
         hosts = range(1, len(run.hosts) + 1)
         for node, host in zip(hosts, run.hosts, strict=True):
-            yield add, node, self.text(host.name), self.text(form.HOST_CLASS), 0
+            yield add, node, self.text(host.name), self.text(otf2_names.HOST_CLASS), 0
         for parent, host in zip(hosts, run.hosts, strict=True):
             for port in host.ports:
                 node += 1
-                yield add, node, self.text(f"{port.device} port {port.port}"), self.text(form.PORT_CLASS), parent
+                yield add, node, self.text(f"{port.device} port {port.port}"), self.text(otf2_names.PORT_CLASS), parent
                 yield from self._properties(add_property, node, to_properties(port))
         for pair in run.pairs:
             node += 1
             name = f"{pair.device} port {pair.port} to {pair.remote_lid or pair.remote_gid}"
-            yield add, node, self.text(name), self.text(form.PAIR_CLASS), 1 + pair.host
-            yield from self._properties(add_property, node, to_properties(pair, form.NOT_OF_PAIR))
+            yield add, node, self.text(name), self.text(otf2_names.PAIR_CLASS), 1 + pair.host
+            yield from self._properties(add_property, node, to_properties(pair, otf2_names.NOT_OF_PAIR))
 
     def _ranks(self, run: Profile, locations: Sequence[Written]) -> Iterator[_Call]:
         for number, (rank, location) in enumerate(zip(run.ranks, locations, strict=True)):
@@ -101,7 +101,7 @@ class Definitions:
             yield _otf2.GlobalDefWriter_WriteLocationGroup, number, name, *process
             thread = otf2.LocationType.CPU_THREAD, location.events, number
             yield _otf2.GlobalDefWriter_WriteLocation, number, name, *thread
-            properties = to_properties(rank, form.NOT_OF_RANK)
+            properties = to_properties(rank, otf2_names.NOT_OF_RANK)
             yield from self._properties(_otf2.GlobalDefWriter_WriteLocationProperty, number, properties)
 
     def _regions_of(self, run: Profile) -> Iterator[_Call]:

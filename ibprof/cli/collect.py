@@ -47,10 +47,10 @@ def _collect(argv: Sequence[str] | None) -> None:
     from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415  (--help must come at once)
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
-    from ibprof.recording.folder_runs import archive_beside  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
     from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
 
-    output: Path = wanted.output or archive_beside(wanted.recording)
+    output: Path = wanted.output or archive_path_of(wanted.recording)
     run = read_recording(wanted.recording, wanted.run)
     with show_progress("writing ranks") as progress:
         write_archive(run, output, progress)

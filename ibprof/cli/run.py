@@ -19,7 +19,7 @@ from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
 from ibprof.launch.preload_settings import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
-from ibprof.launch.supervise import run_command_through
+from ibprof.launch.supervise import run_in_foreground
 from ibprof.native.installed_files import find_library
 from ibprof.text.host_lists import read_command
 
@@ -70,7 +70,7 @@ def _record(argv: Sequence[str] | None) -> int:
     else:
         launch = Launch(command, with_library(launch.environment, library))
     try:
-        status = run_command_through(launch)
+        status = run_in_foreground(launch)
     except OSError as error:
         print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
         return NOT_STARTED
@@ -159,7 +159,7 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
-    from ibprof.recording.folder_runs import archive_beside, is_recording, list_runs  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_path_of, is_recording, list_runs  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
 
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
@@ -168,7 +168,7 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     # A program that spawns others is the larger job; of several that a script starts, the last is meant.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     profile = merge_run(recording, chosen)
-    archive = archive_beside(recording)
+    archive = archive_path_of(recording)
     with show_progress("writing ranks") as progress:
         write_archive(profile, archive, progress)
     others = [

@@ -30,7 +30,7 @@ class Elf:
     dynamic: bool
 
 
-class _Places(NamedTuple):
+class _HeaderOffsets(NamedTuple):
     """Where the head of a file has the table of program headers, and an entry of it what it is of."""
 
     table: int
@@ -39,7 +39,7 @@ class _Places(NamedTuple):
     length: int
 
 
-_WIDE, _NARROW = _Places(32, 54, 8, 32), _Places(28, 42, 4, 16)
+_WIDE, _NARROW = _HeaderOffsets(32, 54, 8, 32), _HeaderOffsets(28, 42, 4, 16)
 
 
 def read_elf(path: Path) -> Elf | None:

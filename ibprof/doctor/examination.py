@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ibprof.doctor.finding import Finding
+from ibprof.doctor.finding import DoctorFinding
 from ibprof.doctor.machine_check import examine_machine
 from ibprof.doctor.mpi_library import examine_mpi
 from ibprof.doctor.program_check import identify_program, judge_program
 from ibprof.native.installed_files import find_library
 
 
-def examine(environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[Finding]:
+def examine(environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[DoctorFinding]:
     """Look at what a recording needs.
 
     Args:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ibprof.doctor.finding import Finding
+from ibprof.doctor.finding import DoctorFinding
 from ibprof.launch.exact_transports import TRANSPORTS, exact_settings
 from ibprof.text.quantities import format_bytes
 
@@ -49,7 +49,7 @@ _REMOTE = (
 _COPIED = "counters are mapped on each node's own storage and copied there"
 
 
-def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
+def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Look at the library, other preloads, limits, ports and the folder to record in.
 
     Args:
@@ -60,13 +60,13 @@ def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[F
     yield _look_for_another(library, environment)
     preloaded = [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]
     if others := [item for item in preloaded if Path(item).name != NAME]:
-        yield Finding("preloads", good=True, text=f"{', '.join(others)} too, behind ours")
+        yield DoctorFinding("preloads", good=True, text=f"{', '.join(others)} too, behind ours")
     yield from _judge_limits()
     yield from _list_ports(environment)
     yield _try_folder(Path(environment.get("IBPROF_OUTPUT") or "profile.ibprof"))
 
 
-def _load(library: Path) -> Finding:
+def _load(library: Path) -> DoctorFinding:
     done = subprocess.run(
         [sys.executable, "-c", ""],
         env={**os.environ, "LD_PRELOAD": str(library)},
@@ -77,11 +77,11 @@ def _load(library: Path) -> Finding:
         check=False,
     )
     if done.returncode or done.stderr:
-        return Finding("library", good=False, text=f"{library} cannot be preloaded: {done.stderr.strip()}")
-    return Finding("library", good=True, text=f"{library} can be preloaded")
+        return DoctorFinding("library", good=False, text=f"{library} cannot be preloaded: {done.stderr.strip()}")
+    return DoctorFinding("library", good=True, text=f"{library} can be preloaded")
 
 
-def _look_for_another(library: Path, environment: Mapping[str, str]) -> Finding:
+def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFinding:
     """Look for a library of the same name that would be found first."""
     preloaded = [Path(item) for item in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if item]
     folders = [Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
@@ -90,17 +90,17 @@ def _look_for_another(library: Path, environment: Mapping[str, str]) -> Finding:
     known_to_system = ctypes.util.find_library("ibprof")
     if found is not None and not found.samefile(library):
         whose = "Mellanox' library" if _OTHER_LIBRARY.encode() in found.read_bytes() else "another one"
-        return Finding(
+        return DoctorFinding(
             "name", good=False, text=f"{found} is {whose} and comes before ours: use ibprof run, or ibprof env"
         )
     if found is None and known_to_system:
-        return Finding(
+        return DoctorFinding(
             "name", good=False, text=f"the system has another {known_to_system}: use ibprof run, or ibprof env"
         )
-    return Finding("name", good=True, text=f"no other {NAME} comes before ours")
+    return DoctorFinding("name", good=True, text=f"no other {NAME} comes before ours")
 
 
-def _judge_limits() -> Iterator[Finding]:
+def _judge_limits() -> Iterator[DoctorFinding]:
     said, bad = [], False
     for name, number, least in _LIMITS:
         limit = resource.getrlimit(number)[0]
@@ -108,27 +108,27 @@ def _judge_limits() -> Iterator[Finding]:
         if 0 <= limit < least:
             bad = True
             text = f"{name} is limited to {limit:,}, too little to keep counters: raise it to {least:,} (ulimit)"
-            yield Finding("limits", good=False, text=text)
+            yield DoctorFinding("limits", good=False, text=text)
     if not bad:
-        yield Finding("limits", good=True, text=", ".join(said))
+        yield DoctorFinding("limits", good=True, text=", ".join(said))
 
 
-def _list_ports(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _list_ports(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     devices = Path(environment.get("IBPROF_SYSFS") or _SYSFS)
     ports = sorted(devices.glob("*/ports/*"))
     if not ports:
         text = "no InfiniBand port in sysfs: ranks find their place in a fabric by host names, or by --placement"
-        yield Finding("ports", good=True, text=text)
+        yield DoctorFinding("ports", good=True, text=text)
         return
     shown = (f"{port.parent.parent.name}/{port.name} LID {_read(port / 'lid').strip()}" for port in ports)
-    yield Finding("ports", good=True, text=", ".join(shown))
+    yield DoctorFinding("ports", good=True, text=", ".join(shown))
     past = sorted({port.parent.parent.name for port in ports if _is_mlx5(port.parent.parent)})
     seen = exact_settings(environment) or _takes_seen_transports(environment.get(TRANSPORTS, ""))
     if past and not seen:
         text = f"on {', '.join(past)} (mlx5) UCX posts past verbs by itself: then rails are modelled, and {_COUNTED}"
     else:
         text = "what is posted by verbs is seen: rails are measured where all messages go that way"
-    yield Finding("rails", good=True, text=text)
+    yield DoctorFinding("rails", good=True, text=text)
 
 
 def _is_mlx5(device: Path) -> bool:
@@ -142,7 +142,7 @@ def _takes_seen_transports(chosen: str) -> bool:
     return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
 
 
-def _try_folder(folder: Path) -> Finding:
+def _try_folder(folder: Path) -> DoctorFinding:
     existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
@@ -150,13 +150,13 @@ def _try_folder(folder: Path) -> Finding:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         text = f"nothing can be written to {folder} ({reason}): set IBPROF_OUTPUT to another folder"
-        return Finding("folder", good=False, text=text)
+        return DoctorFinding("folder", good=False, text=text)
     kind = _file_system(existing)
     free = shutil.disk_usage(existing).free
     if free < _LEAST_ROOM_BYTES:
-        return Finding("folder", good=False, text=f"{folder} has no room: {format_bytes(free)} on {kind}")
+        return DoctorFinding("folder", good=False, text=f"{folder} has no room: {format_bytes(free)} on {kind}")
     place = "its counters are mapped there" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
-    return Finding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {place}")
+    return DoctorFinding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {place}")
 
 
 def _file_system(path: Path) -> str:

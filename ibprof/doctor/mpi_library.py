@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ibprof.doctor.elf import read_elf
-from ibprof.doctor.finding import Finding
+from ibprof.doctor.finding import DoctorFinding
 from ibprof.doctor.probe import Trial, try_library, try_mpi4py
 from ibprof.doctor.program_check import Program, list_libraries
 from ibprof.launch.preload_settings import Launcher, identify_launcher
@@ -63,7 +63,7 @@ _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmp
 """Those whose name tells the ABI first; without a version it may be a few words to the linker."""
 
 
-def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
+def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Say which MPI a program, or else the launcher on the PATH, uses, and try whether it is recorded.
 
     Args:
@@ -77,7 +77,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     mpi = program.mpi if program else _beside(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
-            yield Finding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
+            yield DoctorFinding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
         else:
             yield _explain_no_mpi(program)
         return
@@ -88,7 +88,7 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         trial = try_mpi4py(python, library, environment)
     else:
         where = f"no MPI library is found for {launcher}" if launcher else "no mpirun is on the PATH"
-        yield Finding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
+        yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
         # Where an Open MPI was moved to, as PyPI's is, its launcher tells its processes.
@@ -101,61 +101,65 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
     if between_hosts and between_hosts.rank:
         findings = _judge(between_hosts, mpi, program, kind, launcher)
         yield from (finding for finding in findings if finding.about != "source")
-        yield Finding("source", good=False, text=_ONE_HOST.format(between_hosts.rank.source.name.lower()))
+        yield DoctorFinding("source", good=False, text=_ONE_HOST.format(between_hosts.rank.source.name.lower()))
     else:
         yield from _judge(trial, mpi, program, kind, launcher)
 
 
-def _explain_no_mpi(program: Program) -> Finding:
+def _explain_no_mpi(program: Program) -> DoctorFinding:
     if program.names_mpi:
         text = "the program's file names an MPI library, which it may load itself: try `ibprof run -- COMMAND`"
-        return Finding("MPI", good=True, text=text)
-    return Finding("MPI", good=False, text="the program loads no MPI library, and its file names none")
+        return DoctorFinding("MPI", good=True, text=text)
+    return DoctorFinding("MPI", good=False, text="the program loads no MPI library, and its file names none")
 
 
 def _judge(
     trial: Trial, mpi: Path | None, program: Program | None, kind: Launcher | None, launcher: str | None
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     where = str(mpi) if mpi else "as mpi4py loads it"
     if not trial.started:
         if "No module named 'mpi4py'" in trial.said:
-            yield Finding("MPI", good=False, text=f"{program.python if program else 'this Python'} has no mpi4py")
+            yield DoctorFinding("MPI", good=False, text=f"{program.python if program else 'this Python'} has no mpi4py")
             return
         said = trial.said.splitlines()
         reason = f": {said[-1]}" if said else ""
-        yield Finding("MPI", good=False, text=f"{where} could not be initialised by a process alone{reason}")
+        yield DoctorFinding("MPI", good=False, text=f"{where} could not be initialised by a process alone{reason}")
         return
     names = [Path(mpi).resolve().name if mpi else "", *trial.loaded]
     abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an ABI of its own")
     version = " ".join(trial.mpi.split()) or "an MPI that does not tell its version"
-    yield Finding("MPI", good=True, text=f"{version} ({where}), {abi}")
+    yield DoctorFinding("MPI", good=True, text=f"{version} ({where}), {abi}")
     family = next((family for word, family in _FAMILIES.items() if word in trial.mpi), None)
     if kind in _LAUNCHED and family and _LAUNCHED[kind] != family:
         text = f"{launcher} starts {_LAUNCHED[kind]}, not this MPI: each process would be a job of its own"
-        yield Finding("launcher", good=False, text=text)
+        yield DoctorFinding("launcher", good=False, text=text)
     elif launcher:
-        yield Finding(
+        yield DoctorFinding(
             "launcher", good=True, text=f"{launcher}" + (f" ({_LAUNCHED[kind]})" if kind in _LAUNCHED else "")
         )
-    yield Finding("transport", good=True, text=_describe(trial.loaded, _TRANSPORTS) or "none that is known by its file")
+    yield DoctorFinding(
+        "transport", good=True, text=_describe(trial.loaded, _TRANSPORTS) or "none recognised by its file name"
+    )
     loads = tuple(program.libraries) if program else tuple(list_libraries(mpi)) + _siblings(mpi) if mpi else ()
     if flavours := _describe(loads, _FORTRAN):
-        yield Finding("Fortran", good=True, text=f"{flavours}: calls are seen as those of C are")
+        yield DoctorFinding("Fortran", good=True, text=f"{flavours}: calls are seen as those of C are")
     yield from _judge_source(trial)
 
 
-def _judge_source(trial: Trial) -> Iterator[Finding]:
+def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
     if trial.rank is None or trial.rank.source == Source.NONE:
         notes = trial.rank.notes if trial.rank else ()
         reason = next(
             (line for line in (*notes, *trial.said.splitlines()) if "recorded" in line or "not seen" in line), ""
         )
-        yield Finding("source", good=False, text=reason or trial.said or "nothing was recorded, and nobody said why")
+        yield DoctorFinding(
+            "source", good=False, text=reason or trial.said or "nothing was recorded, for no stated reason"
+        )
         return
-    yield Finding("source", good=True, text=f"{trial.rank.source.name.lower()}: a process alone was recorded by it")
+    yield DoctorFinding("source", good=True, text=f"{trial.rank.source.name.lower()}: recorded a single process")
     for note in trial.rank.notes:
         if not note.startswith(_OF_THE_TRIAL):
-            yield Finding("unseen", good=True, text=note)
+            yield DoctorFinding("unseen", good=True, text=note)
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.doctor.elf import read_elf
-from ibprof.doctor.finding import Finding
+from ibprof.doctor.finding import DoctorFinding
 from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.text.host_lists import find_programs
 
@@ -94,28 +94,28 @@ def list_libraries(binary: Path) -> dict[str, Path]:
     return {name: Path(path) for name, path in re.findall(r"^\s*(\S+) => (/\S+)", done.stdout, re.MULTILINE)}
 
 
-def judge_program(program: Program, library: Path) -> Iterator[Finding]:
+def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
     """Say whether the library can be preloaded into a program."""
     if program.path is None:
-        yield Finding("program", good=False, text="there is no such program")
+        yield DoctorFinding("program", good=False, text="there is no such program")
         return
     binary = program.interpreter or program.path
     what = f"{program.path}" + (f", run by {program.interpreter}" if program.interpreter else "")
     elf, ours = read_elf(binary), read_elf(library)
     mode = binary.stat().st_mode
     if elf is None:
-        yield Finding("program", good=False, text=f"{what} is no program that this system's linker starts")
+        yield DoctorFinding("program", good=False, text=f"{what} is no program that this system's linker starts")
     elif not elf.dynamic or not elf.interpreter:
         why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
-        yield Finding("program", good=False, text=f"{what} {why}")
+        yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif ours and elf.machine != ours.machine:
         why = f"is for {elf.machine}, libibprof.so for {ours.machine}: install ibprof with that compiler"
-        yield Finding("program", good=False, text=f"{what} {why}")
+        yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(binary):
         why = "is setuid, setgid or has capabilities, so the linker leaves out preloads: run a copy without them"
-        yield Finding("program", good=False, text=f"{what} {why}")
+        yield DoctorFinding("program", good=False, text=f"{what} {why}")
     else:
-        yield Finding("program", good=True, text=f"{what} can be preloaded")
+        yield DoctorFinding("program", good=True, text=f"{what} can be preloaded")
 
 
 def _find_runner(path: Path) -> Path | None:

@@ -12,7 +12,7 @@ _FORWARDED = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, sign
 _KILLED_BY = 128
 
 
-def run_command_through(launch: Launch) -> int:
+def run_in_foreground(launch: Launch) -> int:
     """Run a command to its end.
 
     Returns:

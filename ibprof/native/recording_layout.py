@@ -31,7 +31,7 @@ _RECORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RecordingLayout:
     """The header as Python sees it.
 
     Attributes:
@@ -46,7 +46,7 @@ class Layout:
 
 
 @lru_cache(maxsize=1)
-def recording_layout() -> Layout:
+def recording_layout() -> RecordingLayout:
     """Read the header that was installed.
 
     Raises:
@@ -58,7 +58,7 @@ def recording_layout() -> Layout:
     constants = {name: int(getattr(library, name)) for name in dir(library)}
     _, structs, _ = ffi.list_types()
     types = {name.removeprefix("ibp_"): numpy_type(ffi, ffi.typeof(f"struct {name}")) for name in structs}
-    return Layout(constants, types, {constants[kind]: name for kind, name in _RECORDS.items()})
+    return RecordingLayout(constants, types, {constants[kind]: name for kind, name in _RECORDS.items()})
 
 
 def numpy_type(ffi: FFI, ctype: Any) -> np.dtype[Any]:

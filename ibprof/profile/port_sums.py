@@ -54,7 +54,7 @@ class _Posted:
 
 
 @dataclass(slots=True)
-class _Book:
+class _PostedByPort:
     amounts: dict[tuple[int | None, str], _Posted] = field(default_factory=dict)
 
     def of(self, end: PortEnd) -> _Posted:
@@ -65,7 +65,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
     """Add up what each recorded port carried, host by host."""
     index = PortIndex(run)
     ends = [index.ends(pair) for pair in run.pairs]
-    book = _Book()
+    book = _PostedByPort()
     moved = run.transfers
     columns = (moved.pair, moved.opcode, moved.bytes, moved.messages)
     for pair, opcode, amount, messages in zip(*(column.tolist() for column in columns), strict=True):
@@ -81,7 +81,7 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
     return tuple(_sum_ports(run, book))
 
 
-def _sum_ports(run: Profile, book: _Book) -> Iterator[PortSum]:
+def _sum_ports(run: Profile, book: _PostedByPort) -> Iterator[PortSum]:
     for number, host in enumerate(run.hosts):
         for port in host.ports:
             posted = book.amounts.get((number, port.port_guid), _Posted())

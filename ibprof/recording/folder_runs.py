@@ -22,7 +22,7 @@ START_SPREAD_NS = 600 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """The files of one run.
 
     Attributes:
@@ -52,7 +52,7 @@ def is_recording(path: Path) -> bool:
         return file.read(len(magic)) in (magic, magic[::-1])
 
 
-def archive_beside(recording: Path) -> Path:
+def archive_path_of(recording: Path) -> Path:
     """Name the archive that a recording is collected to, where nobody names another."""
     if recording.suffix == SUFFIX and not recording.is_file():
         return recording.with_suffix(".otf2")
@@ -72,7 +72,7 @@ def recording_files(path: Path) -> list[Path]:
     return paths
 
 
-def list_runs(path: Path) -> list[Run]:
+def list_runs(path: Path) -> list[RecordedRun]:
     """Sort the files of a recording into runs, the oldest first.
 
     Raises:
@@ -110,7 +110,7 @@ class _Group:
         return named and same_time and self.ranks.isdisjoint(_ranks(file))
 
 
-def choose_run(path: Path, runs: Sequence[Run], name: str | None) -> Run:
+def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
     """Give the newest run, or the one that was named.
 
     Raises:
@@ -130,11 +130,11 @@ def _ranks(file: RecordingFile) -> list[int]:
     return [rank for rank, size in file.processes[["world_rank", "world_size"]].tolist() if size]
 
 
-def _name_runs(groups: Iterable[Sequence[RecordingFile]]) -> list[Run]:
+def _name_runs(groups: Iterable[Sequence[RecordingFile]]) -> list[RecordedRun]:
     named = [(group[0].run or group[0].job or group[0].path.stem, group) for group in groups]
     names = [name for name, _ in named]
     return [
-        Run(
+        RecordedRun(
             name if names.count(name) == 1 else f"{name}@{_format_time(group[0].start_ns)}",
             group[0].start_ns,
             tuple(group),

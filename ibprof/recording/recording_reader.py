@@ -36,7 +36,7 @@ from ibprof.profile.profile_data import (
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, Columns, join_rows
 from ibprof.recording.cartesian_grids import read_grids
-from ibprof.recording.folder_runs import Run, choose_run, list_runs
+from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text
 from ibprof.recording.intervals import read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
@@ -65,7 +65,7 @@ def read_recording(path: Path, run: str | None = None) -> Profile:
     return merge_run(path, choose_run(path, list_runs(path), run))
 
 
-def merge_run(path: Path, run: Run) -> Profile:
+def merge_run(path: Path, run: RecordedRun) -> Profile:
     """Read the files of a run.
 
     Args:
@@ -80,7 +80,7 @@ def merge_run(path: Path, run: Run) -> Profile:
     world_size, numbers = _number_processes(files)
     # In the order of ranks, so that rank 0's names come first.
     order = sorted(range(len(files)), key=lambda index: int(min(numbers[index], default=0)))
-    names = _Names()
+    names = _SharedNumbers()
     owners = find_owners(files, numbers)
     parts = [_read_file(files[index], numbers[index], names, owners) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
@@ -108,7 +108,7 @@ def merge_run(path: Path, run: Run) -> Profile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _SharedNumbers:
     """The common numbers of names, and what is known of hosts by name; grows as files are read."""
 
     regions: dict[str, int] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class _Names:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _FilePart:
     """What one file adds to a profile, with common numbers."""
 
     ranks: list[Rank]
@@ -174,8 +174,8 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
 
 
 def _read_file(
-    file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names, owners: dict[bytes, int]
-) -> _Part:
+    file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _SharedNumbers, owners: dict[bytes, int]
+) -> _FilePart:
     ports = names.hosts.setdefault(file.host, {})
     host = list(names.hosts).index(file.host)
     for port in read_ports(file):
@@ -196,7 +196,7 @@ def _read_file(
     kept = np.flatnonzero(sizes["messages"].any(axis=1))
     sizes, sizes_owner = sizes[kept], sizes_owner[kept]
     _check_rows(file, sizes, sizes_owner)
-    part = _Part(
+    part = _FilePart(
         ranks=[
             _read_rank(file, process, number, host, grids)
             for process, number, grids in zip(file.processes, world_rank.tolist(), read_grids(file), strict=True)
@@ -235,7 +235,7 @@ class _Regions:
         common: int32, number of each in the profile.
     """
 
-    def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _Names) -> None:
+    def __init__(self, file: RecordingFile, world_rank: npt.NDArray[np.int32], names: _SharedNumbers) -> None:
         self._file = file
         self.records, self.owner = file.records("IBP_SEGMENT_REGIONS")
         in_order_of_rank = np.argsort(world_rank[self.owner], kind="stable")

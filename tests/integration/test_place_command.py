@@ -79,7 +79,7 @@ def test_dash_is_stdout_and_holds_nothing_else(capsys: pytest.CaptureFixture[str
 def test_the_table_names_each_placement(capsys: pytest.CaptureFixture[str], matrix: Path) -> None:
     assert place.main([FABRIC, str(matrix), "--time", "0.02", "--placement", "spread"]) == 0
     said = capsys.readouterr().out
-    for name in ("best found", "as it is", "packed", "spread", "random, median of 20", "lower bound"):
+    for name in ("best found", "current", "packed", "spread", "random, median of 20", "lower bound"):
         assert name in said
 
 
@@ -121,7 +121,7 @@ def test_hosts_of_a_file_are_kept_and_take_what_it_says(
         ([FABRIC, "pattern:3dnn:1", "-o", "-", "--json"], "both go to stdout"),
         (["xgft:2:4,2:1,2", "matrix.csv", "--hosts", "own"], "--placement can tell"),
         ([FABRIC, "lids.csv"], "only a traffic between ranks"),
-        ([FABRIC, "many.csv"], "17 ranks need a seat each"),
+        ([FABRIC, "many.csv"], "17 ranks need a slot each"),
     ],
 )
 def test_usage_that_makes_no_sense_is_2(

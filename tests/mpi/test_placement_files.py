@@ -40,7 +40,7 @@ def launch(
     for name, write in (
         ("ranks", launchers.open_mpi_rankfile),
         ("hosts", launchers.open_mpi_hostfile),
-        ("host_a_rank", launchers.host_a_rank),
+        ("host_a_rank", launchers.host_per_rank),
     ):
         (folder / name).write_text(write(WANTED))
     command = [str(mpi.program("mpirun")), *options, "sh", "-c", f'echo "rank ${rank} $(hostname)"']

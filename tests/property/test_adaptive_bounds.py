@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.adaptive_bounds import bound_adaptive
-from ibprof_converter.routing.indexed_tables import Network
+from ibprof_converter.routing.indexed_network import IndexedNetwork
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
 from ibprof_converter.routing.synthetic.spec import generate
@@ -83,7 +83,7 @@ def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     pairs = [(a, b, 1 + 7 * a + b) for a in lids for b in lids]
     source, destination, amount = (np.array(column) for column in zip(*pairs, strict=True))
     bounds = bound_adaptive(
-        Network.index(fabric, right_tables(fabric)), [(source, destination, amount.astype(np.uint64))]
+        IndexedNetwork.index(fabric, right_tables(fabric)), [(source, destination, amount.astype(np.uint64))]
     )
     shared, most = walk_everywhere(fabric, pairs)
     assert np.allclose(bounds.shared, shared)

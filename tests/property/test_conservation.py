@@ -16,9 +16,9 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, total_bytes
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -43,7 +43,7 @@ def put_on_links(
     demand: RankTraffic, subnets: Sequence[Subnet], rule: str | None = None, policy: str | None = None
 ) -> tuple[Traffic, Loads]:
     fabrics = [subnet.fabric for subnet in subnets]
-    traffic = place_traffic(demand, find_hosts(fabrics), fabrics, rule, policy)
+    traffic = map_to_lids(demand, find_hosts(fabrics), fabrics, rule, policy)
     return traffic, load_links(traffic, subnets)
 
 

@@ -13,8 +13,8 @@ from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import LinkLoads, spread, spread_matrix
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.spread import SpreadLoads, spread, spread_matrix
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference import spread as reference
 from ibprof_testing.strategies import Flows, any_tables, fabrics, flows, right_tables
@@ -28,15 +28,15 @@ def cases(draw: st.DrawFn) -> Case:
     return fabric, draw(any_tables(fabric)), draw(flows(fabric))
 
 
-def spread_case(case: Case, threads: int = 1) -> LinkLoads:
+def spread_case(case: Case, threads: int = 1) -> SpreadLoads:
     fabric, tables, these = case
-    routes = Routes(fabric, tables)
+    routes = SubnetRoutes(fabric, tables)
     return spread(
         routes, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups, threads=threads
     )
 
 
-def spread_by_numpy(case: Case) -> LinkLoads:
+def spread_by_numpy(case: Case) -> SpreadLoads:
     fabric, tables, these = case
     return reference.spread(
         fabric, tables, these.source_lid, these.destination_lid, these.bytes, these.group, these.groups
@@ -110,7 +110,7 @@ def test_a_flow_alone_loads_its_bytes_times_its_hops(case: Case) -> None:
         assert sum(map(int, loads.bytes.ravel())) == int(these.bytes[flow]) * hops
 
 
-def same(one: LinkLoads, other: LinkLoads) -> bool:
+def same(one: SpreadLoads, other: SpreadLoads) -> bool:
     return (
         bool((one.bytes == other.bytes).all() and (one.routed == other.routed).all())
         and (one.reason == other.reason).all()
@@ -128,7 +128,7 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
     fabric, tables, these = case
     source, destination = these.source_lid, np.concatenate([these.destination_lid, these.source_lid[:more]])
     matrix = np.outer(these.bytes % np.uint64(1 << 20), np.arange(len(destination), dtype=np.uint64))
-    routes = Routes(fabric, tables)
+    routes = SubnetRoutes(fabric, tables)
     flows = [side.ravel() for side in np.broadcast_arrays(source[:, None], destination)]
     nothing = np.zeros(matrix.size, np.int64)
     expected = spread(routes, *flows, matrix.ravel(), nothing, 1)
@@ -151,7 +151,7 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
 @given(cases())
 def test_found_paths_are_those_of_single_packets(case: Case) -> None:
     fabric, tables, these = case
-    found = Routes(fabric, tables).find_paths(these.source_lid, these.destination_lid)
+    found = SubnetRoutes(fabric, tables).find_paths(these.source_lid, these.destination_lid)
     for flow, (source, destination) in enumerate(pairs(these)):
         path = trace(fabric, tables, source, destination)
         ends = [2 * hop.link + hop.end for hop in path.hops] if path.reason.arrives else []
@@ -163,7 +163,7 @@ def test_found_paths_are_those_of_single_packets(case: Case) -> None:
 def test_flows_on_a_link_end_are_those_whose_path_has_it(case: Case) -> None:
     fabric, tables, these = case
     paths = [trace(fabric, tables, source, destination) for source, destination in pairs(these)]
-    index = FlowIndex(Routes(fabric, tables), these.source_lid, these.destination_lid)
+    index = FlowIndex(SubnetRoutes(fabric, tables), these.source_lid, these.destination_lid)
     for link in range(fabric.links):
         for end in (0, 1):
             expected = [p.reason.arrives and any((h.link, h.end) == (link, end) for h in p.hops) for p in paths]

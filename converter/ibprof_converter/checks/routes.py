@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from ibprof_converter.checks.findings import Finding, Kind, count
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_tables import NONE
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet, find_dangling_ports, find_unlisted
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 
 _FLOWS = 1 << 22
 """Switches x LIDs looked at together."""
@@ -71,7 +71,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
             yield Finding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
 
 
-def _count_lost(routes: Routes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Count the switches with hosts by how their packets to a LID end: int64 [reason, LID]."""
     fabric = routes.network.fabric
     is_leaf = np.zeros(fabric.nodes, np.bool_)

@@ -17,17 +17,17 @@ from ibprof.profile.profile_data import Profile
 from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.layout.positions import Layout, lay_out
+from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.routing.rail_files import find_rails, has_links
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic import rail_policies as rails
-from ibprof_converter.traffic.all_to_all import load_everyone
+from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
 from ibprof_converter.traffic.merged_jobs import merge_jobs
 from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.port_counters import subtract_counters
 from ibprof_converter.traffic.rail_bounds import LABEL, Bounds, bound_loads
 from ibprof_converter.traffic.rank_placement import FORMS
@@ -48,7 +48,7 @@ class Network:
     """
 
     subnets: tuple[Subnet, ...]
-    layouts: tuple[Layout, ...]
+    layouts: tuple[FabricLayout, ...]
     hosts: Hosts
 
 
@@ -68,7 +68,7 @@ class Loaded:
     """
 
     subnets: tuple[Subnet, ...]
-    layouts: tuple[Layout, ...]
+    layouts: tuple[FabricLayout, ...]
     demand: RankTraffic | None
     profiles: tuple[Profile | None, ...]
     placed: Traffic | PortCounters
@@ -255,14 +255,14 @@ def load_traffic(
     subnets, hosts = network.subnets, network.hosts
     fabrics = [subnet.fabric for subnet in subnets]
     progress("reading the traffic")
-    everyone = read_all_to_all(names[0], len(hosts.name)) if len(names) == 1 else None
+    pair_bytes = read_all_to_all(names[0], len(hosts.name)) if len(names) == 1 else None
     if flows_limit is None or len(hosts.name) * (len(hosts.name) - 1) <= flows_limit:
-        everyone = None
+        pair_bytes = None
     demands: list[RankTraffic | Traffic | PortCounters] = []
     placed: Traffic | PortCounters
-    if everyone is not None and not by and not arguments.placement:
+    if pair_bytes is not None and not by and not arguments.placement:
         progress("putting it on the links")
-        placed, loads = load_everyone(names[0], everyone, hosts, subnets, arguments.rails)
+        placed, loads = load_all_to_all(names[0], pair_bytes, hosts, subnets, arguments.rails)
     else:
         demands = [read_traffic(name, hosts, fabrics) for name in names]
         placed = _place_all(names, demands, arguments, hosts, fabrics, inherited)
@@ -308,7 +308,7 @@ def _place_all(
     placed: list[Traffic] = []
     for name, demand, placement in zip(names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
-            job = place_traffic(demand, hosts, fabrics, placement, arguments.rails)
+            job = map_to_lids(demand, hosts, fabrics, placement, arguments.rails)
             missing = describe_gaps(demand.profile) if demand.profile and len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
         elif (placement or arguments.rails) and not inherited:

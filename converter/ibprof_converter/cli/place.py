@@ -19,17 +19,17 @@ from ibprof_converter.cli.inputs import add_input_arguments, read_subnets, show_
 from ibprof_converter.cli.printing import print_captured, print_json
 from ibprof_converter.placement import free_hosts
 from ibprof_converter.placement import launcher_files as launchers
-from ibprof_converter.placement.candidates import Comparison, Judge, Row
+from ibprof_converter.placement.candidates import CandidateRow, CandidateTimes, PlacementComparison
 from ibprof_converter.placement.lower_bound import bound_max_seconds
-from ibprof_converter.placement.placement_problem import Problem, Seats, find_neighbours
-from ibprof_converter.placement.slots import Sites, make_sites, seat_on_hosts
-from ibprof_converter.placement.starting_placements import aware_orders, packed_order, spread_order
+from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
+from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
+from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, spread_slots
 from ibprof_converter.placement.swap_search import search
-from ibprof_converter.placement.switch_paths import Paths, find_paths
+from ibprof_converter.placement.switch_paths import SwitchPaths, find_switch_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies as rails
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.rank_placement import place_as_recorded, place_by_rule
+from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_converter.traffic.traffic_reader import KINDS, read_traffic
 
@@ -68,16 +68,16 @@ def _place(argv: Sequence[str] | None) -> None:
             raise UsageError(f"{arguments.inputs[-1]}: only a traffic between ranks can be placed anew")
         progress("following the tables")
         given = _given_hosts(arguments, demand, hosts, subnets)
-        sites, notes = _find_sites(arguments, hosts, given, demand.ranks)
-        problem = _make_problem(demand, arguments.rails, sites, subnets)
+        slots, notes = _find_slots(arguments, hosts, given, demand.ranks)
+        problem = _make_problem(demand, arguments.rails, slots, subnets)
     comparison = _compare(arguments, problem, subnets, _Given(given, hosts, demand), notes)
     _write_files(arguments, comparison.hosts)
     if arguments.json:
         print_json(comparison.as_json())
     elif arguments.output != Path("-"):
-        from ibprof_converter.placement.placement_table import print_comparison  # noqa: PLC0415  (rich is slow to import)
+        from ibprof_converter.placement.placement_table import print_placements  # noqa: PLC0415  (rich is slow to import)
 
-        print_captured(lambda console: print_comparison(console, comparison))
+        print_captured(lambda console: print_placements(console, comparison))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -108,17 +108,17 @@ def _given_hosts(
     """Find where the ranks are: as --placement says, else as they were recorded; None where neither tells."""
     fabrics = [subnet.fabric for subnet in subnets]
     if arguments.placement is not None:
-        placement = place_by_rule(arguments.placement[0], hosts, fabrics, demand.ranks, arguments.slots or 1)
+        placement = place_ranks_by_rule(arguments.placement[0], hosts, fabrics, demand.ranks, arguments.slots or 1)
     elif demand.profile is not None:
-        placement = place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
+        placement = place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     else:
         return None
     return free_hosts.host_of_ranks(placement, hosts, fabrics)
 
 
-def _find_sites(
+def _find_slots(
     arguments: argparse.Namespace, hosts: Hosts, given: npt.NDArray[np.int32] | None, ranks: int
-) -> tuple[Sites, tuple[str, ...]]:
+) -> tuple[RankSlots, tuple[str, ...]]:
     notes: tuple[str, ...] = ()
     if arguments.hosts is None:
         slots, notes = free_hosts.all_hosts(hosts, arguments.slots or 1, ranks)
@@ -128,59 +128,61 @@ def _find_sites(
         slots = free_hosts.own_hosts(given, arguments.slots)
     else:
         slots = free_hosts.read_free_hosts(Path(arguments.hosts), hosts, arguments.slots or 1)
-    return make_sites(hosts, slots, ranks), notes
+    return assign_slots(hosts, slots, ranks), notes
 
 
-def _make_problem(demand: RankTraffic, policy: str | None, sites: Sites, subnets: Sequence[Subnet]) -> Problem:
-    paths: Paths = find_paths(subnets, sites.lid)
-    return Problem(find_neighbours(demand, policy or rails.SPLIT, sites.rails, len(subnets)), sites, paths)
+def _make_problem(
+    demand: RankTraffic, policy: str | None, slots: RankSlots, subnets: Sequence[Subnet]
+) -> PlacementProblem:
+    paths: SwitchPaths = find_switch_paths(subnets, slots.lid)
+    return PlacementProblem(find_neighbours(demand, policy or rails.SPLIT, slots.rails, len(subnets)), slots, paths)
 
 
 def _compare(
     arguments: argparse.Namespace,
-    problem: Problem,
+    problem: PlacementProblem,
     subnets: Sequence[Subnet],
     given: _Given,
     notes: tuple[str, ...],
-) -> Comparison:
-    sites, ranks = problem.sites, problem.ranks
-    rules = {"packed": packed_order(sites, ranks), "spread": spread_order(sites, ranks)}
-    starts: list[Seats] = [*rules.values(), *aware_orders(problem.neighbours, sites, problem.paths).values()]
-    judge = Judge(problem, subnets)
-    rows = [judge.row(name, seats) for name, seats in rules.items()]
+) -> PlacementComparison:
+    slots, ranks = problem.slots, problem.ranks
+    rules = {"packed": packed_slots(slots, ranks), "spread": spread_slots(slots, ranks)}
+    starts: list[SlotOfRank] = [*rules.values(), *fabric_aware_slots(problem.neighbours, slots, problem.paths).values()]
+    times = CandidateTimes(problem, subnets)
+    rows = [times.row(name, slot_of_rank) for name, slot_of_rank in rules.items()]
     if given.host is not None:
-        seats = seat_on_hosts(sites, given.host)
-        if seats is not None:
-            starts.insert(0, seats)
-            rows.insert(0, judge.row("given", seats))
+        slot_of_rank = slots_on_hosts(slots, given.host)
+        if slot_of_rank is not None:
+            starts.insert(0, slot_of_rank)
+            rows.insert(0, times.row("given", slot_of_rank))
         else:
             rows.insert(0, _row_elsewhere(arguments, given, subnets))
             notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
     bound = bound_max_seconds(problem)
     with _show_search() as progress:
         found = search(problem, starts, arguments.seed, arguments.time, bound, progress=progress)
-    if found.cut:
+    if found.stopped_by_clock:
         notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
-    best = judge.row("best", found.seats, found.score)
-    return Comparison(
-        rows=(best, *rows, *judge.random_rows()),
+    best = times.row("best", found.slot_of_rank, found.score)
+    return PlacementComparison(
+        rows=(best, *rows, *times.random_rows()),
         bound_seconds=bound,
         found=found,
-        hosts=tuple(sites.name[site] for site in sites.of_seat[found.seats].tolist()),
-        free_hosts=len(sites.host),
-        seats=sites.seats,
+        hosts=tuple(slots.name[site] for site in slots.host_of_slot[found.slot_of_rank].tolist()),
+        free_hosts=len(slots.host),
+        slots=slots.count,
         notes=(*notes, *problem.paths.notes),
     )
 
 
-def _row_elsewhere(arguments: argparse.Namespace, given: _Given, subnets: Sequence[Subnet]) -> Row:
+def _row_elsewhere(arguments: argparse.Namespace, given: _Given, subnets: Sequence[Subnet]) -> CandidateRow:
     """Judge the placement that the ranks have now, on the hosts that it is on."""
     assert given.host is not None
-    sites = make_sites(given.hosts, free_hosts.own_hosts(given.host, None), len(given.host))
-    seats = seat_on_hosts(sites, given.host)
-    assert seats is not None
-    problem = _make_problem(given.demand, arguments.rails, sites, subnets)
-    return Judge(problem, subnets).row("given", seats)
+    slots = assign_slots(given.hosts, free_hosts.own_hosts(given.host, None), len(given.host))
+    slot_of_rank = slots_on_hosts(slots, given.host)
+    assert slot_of_rank is not None
+    problem = _make_problem(given.demand, arguments.rails, slots, subnets)
+    return CandidateTimes(problem, subnets).row("given", slot_of_rank)
 
 
 @contextmanager
@@ -205,7 +207,7 @@ def _write_files(arguments: argparse.Namespace, hosts: tuple[str, ...]) -> None:
         (arguments.output, launchers.placement_csv),
         (arguments.rankfile, launchers.open_mpi_rankfile),
         (arguments.hostfile, launchers.open_mpi_hostfile),
-        (arguments.host_a_rank, launchers.host_a_rank),
+        (arguments.host_a_rank, launchers.host_per_rank),
         (arguments.mpich_hosts, lambda names: launchers.mpich_hosts(names) + "\n"),
     )
     for path, write in outputs:

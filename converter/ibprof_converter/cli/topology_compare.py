@@ -21,7 +21,7 @@ from ibprof_converter.latency.files.atomic_write import write_atomically
 from ibprof_converter.outputs.compared_topology import describe_comparison, write_dot, write_svg
 from ibprof_converter.outputs.slurm import compress
 from ibprof_converter.routing.rail_files import has_links
-from ibprof_converter.routing.synthetic.spec import is_generated
+from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.reference.differences import REGULAR
 from ibprof_converter.topology.reference.reference_comparison import (
@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
         if not timed:
             found = replace(found, latency_seconds=np.full(len(found.edge), 1e-6))
         beside = compare_with_reference(found, reference, None, arguments.length or 0, *shares, timed)
-    elif is_generated(name) or Path(name).is_dir() or has_links(Path(name)):
+    elif is_synthetic(name) or Path(name).is_dir() or has_links(Path(name)):
         beside = compare_with_reference(make_observable_topology(read_reference(name)), reference, None, timed=False)
     else:
         delays = read_processes(name)

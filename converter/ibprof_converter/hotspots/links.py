@@ -14,7 +14,7 @@ from ibprof.profile.exact_sums import number_keys
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
 from ibprof_converter.layout.lower_end import lower_ends
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
@@ -164,7 +164,7 @@ class LinkEnds:
     """All link ends of all rails in one list, with what they carry."""
 
     def __init__(
-        self, subnets: Sequence[Subnet], layouts: Sequence[Layout], loads: Loads, traffic: Traffic | None
+        self, subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads, traffic: Traffic | None
     ) -> None:
         self._subnets = subnets
         self._traffic = traffic

@@ -11,7 +11,7 @@ from ibprof_converter.hotspots.causes.situation import Flows, Situation
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
 from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
 from ibprof_converter.hotspots.run import RunSummary, summarise
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
@@ -108,7 +108,7 @@ def report_on_links(
     demand: RankTraffic | None,
     placed: Traffic | PortCounters,
     subnets: Sequence[Subnet],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     loads: Loads,
     top: int,
 ) -> Report:

@@ -97,7 +97,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         demand: the traffic.
         with_hosts: whether the hosts that it was recorded on are those that are spoken of.
     """
-    total = total_bytes(demand.bytes) + sum(demand.unplaced.values())
+    total = total_bytes(demand.bytes) + sum(demand.unmapped.values())
     hosts = _sum_by_host(demand) if with_hosts else ()
     return RunSummary(
         bytes_total=total,

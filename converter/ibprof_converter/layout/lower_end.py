@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 
 
-def lower_ends(fabric: Fabric, layout: Layout) -> npt.NDArray[np.intp]:
+def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Give the end (0 or 1) of each link that is nearer to the hosts.
 
     Of two ends on one level it is the one with the smaller NODE GUID, then the smaller port.
@@ -28,7 +28,7 @@ def lower_ends(fabric: Fabric, layout: Layout) -> npt.NDArray[np.intp]:
     return lower
 
 
-def order_of_links(fabric: Fabric, layout: Layout) -> npt.NDArray[np.intp]:
+def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Give the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
 
     Returns:

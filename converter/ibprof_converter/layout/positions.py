@@ -16,7 +16,7 @@ from ibprof_converter.fabric.node_names import host_name
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.plane_positions import is_flat, place_switches
 from ibprof_converter.layout.traversal import rank_names
-from ibprof_converter.layout.tree_positions import Tree
+from ibprof_converter.layout.tree_positions import LevelTree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0
@@ -30,7 +30,7 @@ Places = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FabricLayout:
     """Where the nodes of one fabric are drawn.
 
     Attributes:
@@ -47,7 +47,7 @@ class Layout:
     has_levels: bool = True
 
 
-def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[Layout]:
+def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
     """Lay out the fabrics of one machine, a rail each.
 
     The second rail is the mirror of the first: its switches are below, and adapters of one host (`host_name`) share a
@@ -57,27 +57,27 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
         fabrics: the rails.
         level_hosts: CAs whose names match are the hosts that levels count from; None: the cabling tells.
     """
-    layouts: list[Layout] = []
+    layouts: list[FabricLayout] = []
     left = 0.0
     for first in range(0, len(fabrics), _RAILS_TOGETHER):
-        columns = _Columns()
+        columns = _HostColumns()
         right = 0.0
         for number, fabric in enumerate(fabrics[first : first + _RAILS_TOGETHER]):
             layout = _lay_out_rail(fabric, level_hosts, columns)
             right = max(right, float(layout.x.max(initial=0.0)))
             y = layout.y * (-1 if number else 1) + 0.0  # which makes -0.0 zero
-            layouts.append(Layout(layout.level, layout.x + left, y, layout.has_levels))
+            layouts.append(FabricLayout(layout.level, layout.x + left, y, layout.has_levels))
         left += right + _GAP
     return layouts
 
 
-class _Columns:
+class _HostColumns:
     """Where the hosts of a pair of rails are across: taken from the first, given to the second."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
 
-    def take(self, fabric: Fabric, layout: Layout, rank: npt.NDArray[np.int64]) -> None:
+    def take(self, fabric: Fabric, layout: FabricLayout, rank: npt.NDArray[np.int64]) -> None:
         """Note the columns of a rail's hosts."""
         bottom = np.flatnonzero(layout.level == 0)
         for node in bottom[np.argsort(rank[bottom])].tolist():
@@ -99,19 +99,19 @@ class _Columns:
         return x
 
 
-def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: _Columns) -> Layout:
+def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: _HostColumns) -> FabricLayout:
     level = find_levels(fabric, level_hosts)
     rank = rank_names(fabric)
     if len(fabric.link_node) and is_flat(fabric, level):
         return _lay_out_flat(fabric, level, rank)
     hosts_x = columns.give(fabric, level, rank)
-    layout = Layout(level, Tree.grow(fabric, level, rank).place(hosts_x), level.astype(np.float64))
+    layout = FabricLayout(level, LevelTree.grow(fabric, level, rank).place(hosts_x), level.astype(np.float64))
     if hosts_x is None:
         columns.take(fabric, layout, rank)
     return layout
 
 
-def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Layout:
+def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
     """Put switches into a plane, and what hangs on one of them into a row below it."""
     switch, points = place_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
@@ -132,4 +132,4 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
         [index - (np.repeat(count, count) - 1) / 2 + _HOSTS_ASIDE, np.full(len(others), -_HOSTS_BELOW)], axis=1
     )
     x = point[:, 0] - min(float(point[:, 0].min()), 0.0)
-    return Layout(level, x, point[:, 1], has_levels=False)
+    return FabricLayout(level, x, point[:, 1], has_levels=False)

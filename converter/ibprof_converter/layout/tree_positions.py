@@ -26,7 +26,7 @@ Places = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class LevelTree:
     """A fabric whose nodes are to be placed level by level.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tree:
     chassis: npt.NDArray[np.int64]
 
     @classmethod
-    def grow(cls, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Tree:
+    def grow(cls, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> LevelTree:
         """Find the blocks of a fabric."""
         height = level[fabric.link_node].max(axis=1, initial=0)
         part = np.stack(

@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter
 
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.traffic.loaded_links import Loads
 
 _INCHES = (15.0, 7.5)
@@ -78,7 +78,7 @@ def write_picture(
     title: str,
     subtitle: str,
     fabrics: Sequence[Fabric],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     loads: Loads,
     panels: str | None = None,
     only_used: bool = False,
@@ -165,7 +165,7 @@ def _draw_panel(
     axes: Axes,
     panel: Panel,
     fabrics: Sequence[Fabric],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     greatest: float,
     only_used: bool,
 ) -> LineCollection | None:
@@ -190,7 +190,7 @@ def _write_titles(figure: Figure, axes: Axes, title: str, subtitle: str, single:
     text.set_parse_math(False)
 
 
-def _halve(fabric: Fabric, layout: Layout, loaded: npt.NDArray[np.uint64]) -> _Halves:
+def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64]) -> _Halves:
     """Cut each link in its middle; parallel links are bent apart, so that each is seen."""
     ends = np.stack([layout.x[fabric.link_node], layout.y[fabric.link_node]], axis=2)
     middle = ends.mean(axis=1) + _bend(fabric, layout)
@@ -199,7 +199,7 @@ def _halve(fabric: Fabric, layout: Layout, loaded: npt.NDArray[np.uint64]) -> _H
     return _Halves(line=line.reshape(-1, 2, 2), bytes=loaded.reshape(-1), idle=np.repeat(idle, 2))
 
 
-def _bend(fabric: Fabric, layout: Layout) -> npt.NDArray[np.float64]:
+def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
     """Give how far the middle of each link is moved, so that parallel ones fan out: float64 [link, 2]."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
@@ -247,7 +247,7 @@ def _colours() -> Colormap:
     return LinearSegmentedColormap.from_list("load", _LOW_TO_HIGH)
 
 
-def _draw_nodes(axes: Axes, fabric: Fabric, layout: Layout) -> None:
+def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
     switch = fabric.node_kind == NodeKind.SWITCH
     crowd = max(np.bincount(layout.level).max(), 1) if fabric.nodes else 1
     size = float(np.clip(2000 / crowd, 2, 36))
@@ -255,7 +255,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: Layout) -> None:
     axes.scatter(layout.x[switch], layout.y[switch], s=size * 2, marker="s", color=_NODE, linewidths=0, zorder=3)
 
 
-def _label_levels(axes: Axes, layouts: Sequence[Layout]) -> None:
+def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
     """Name the rows: 0 is the hosts; with several rails their switches' levels are told apart by letters."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.lower_end import lower_ends, order_of_links
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
@@ -54,7 +54,7 @@ def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bound
 
 def link_rows(
     fabrics: Sequence[Fabric],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     loads: Loads,
     only_used: bool = False,
     agreement: Agreement | None = None,
@@ -123,7 +123,7 @@ def _loads_of_link(
 class _LinkPlaces:
     """What the rows of a link have in common; taken out of the arrays of a rail once."""
 
-    def __init__(self, rail: int, fabric: Fabric, layout: Layout) -> None:
+    def __init__(self, rail: int, fabric: Fabric, layout: FabricLayout) -> None:
         self._rail = rail
         self._nodes, self._ports, self._gbps = (
             column.tolist() for column in (fabric.link_node, fabric.link_port, fabric.link_gbps)
@@ -145,7 +145,7 @@ class _LinkPlaces:
 
 def node_rows(
     fabrics: Sequence[Fabric],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     rank_lid: npt.NDArray[np.int32] | None,
     names: Sequence[str] = (),
 ) -> Iterator[Row]:

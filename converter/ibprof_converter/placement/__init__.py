@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ranks would load the links between switches least, on a fabric with its real tables."""
+"""Rank placement: where ranks load the links between switches least, on a fabric with its real forwarding tables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A placement in the words of those who start jobs: Open MPI, MPICH, Slurm."""
+"""A rank placement as files and options of launchers: Open MPI, MPICH, Slurm."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from itertools import groupby
 
 
 def placement_csv(hosts: Sequence[str]) -> str:
-    """Write `rank,host`, as `--placement` reads it."""
+    """Return `rank,host` as CSV, the form that `--placement` reads."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([("rank", "host"), *enumerate(hosts)])
     return text.getvalue()
 
 
 def open_mpi_rankfile(hosts: Sequence[str]) -> str:
-    """Write a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn."""
+    """Return a rank file for `mpirun --rankfile`; ranks of one host take its cores in turn."""
     taken: dict[str, int] = {}
     lines = []
     for rank, host in enumerate(hosts):
@@ -27,16 +27,16 @@ def open_mpi_rankfile(hosts: Sequence[str]) -> str:
 
 
 def open_mpi_hostfile(hosts: Sequence[str]) -> str:
-    """Write the hosts and how many ranks each takes, for `mpirun --hostfile`, beside a rank file."""
+    """Return the hosts with their slots for `mpirun --hostfile`, to be used with a rank file."""
     return "".join(f"{host} slots={hosts.count(host)}\n" for host in dict.fromkeys(hosts))
 
 
-def host_a_rank(hosts: Sequence[str]) -> str:
-    """Write a line a rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
+def host_per_rank(hosts: Sequence[str]) -> str:
+    """Return one host per rank: `SLURM_HOSTFILE` of `srun --distribution=arbitrary`; Open MPI's `--map-by seq`."""
     return "".join(f"{host}\n" for host in hosts)
 
 
 def mpich_hosts(hosts: Sequence[str]) -> str:
-    """Write the value of hydra's `-hosts`, which takes ranks in turn: HOST for one rank, HOST:N for N that follow."""
+    """Return the value of hydra's `-hosts`: HOST for one rank, HOST:N for N consecutive ranks."""
     runs = [(host, len(list(same))) for host, same in groupby(hosts)]
     return ",".join(host if count == 1 else f"{host}:{count}" for host, count in runs)

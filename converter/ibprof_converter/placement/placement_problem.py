@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a placement costs: the ranks' traffic, the seats, and the link ends between them."""
+"""The cost of a rank placement: the traffic of the ranks, the slots, and the link directions between them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.native.kernel_library import Kernels, load_kernels
-from ibprof_converter.placement.slots import Sites
-from ibprof_converter.placement.switch_paths import Paths
-from ibprof_converter.traffic import rail_policies
+from ibprof_converter.placement.slots import RankSlots
+from ibprof_converter.placement.switch_paths import SwitchPaths
+from ibprof_converter.traffic.rail_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
 
 _RAIL_LIMIT = 8
 
-Seats = npt.NDArray[np.uint32]
-"""The seat of each rank: uint32 [rank], all different."""
+SlotOfRank = npt.NDArray[np.uint32]
+"""The slot of each rank: uint32 [rank], all different."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """A traffic between ranks, seen from each of them. Ranks that send to each other, either way, are neighbours.
+    """Traffic between ranks, seen from each of them. Ranks that exchange bytes are neighbours.
 
     Attributes:
-        first: uint64 [rank + 1], where the neighbours of each rank begin.
+        first: uint64 [rank + 1], index of each rank's first neighbour.
         rank: uint32 [neighbour].
-        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. Which rails they take depends on
-            those that both hosts are on, of which each set that occurs has a row.
-        row_of_rails: int32 [256], the row of a set of rails, a bit each.
+        sent, received: int64 [neighbour, row, rail], bytes to and from the neighbour. The rails that they take depend
+            on the rails common to both hosts. Each set of rails that occurs has a row.
+        row_of_rails: int32 [256], row of a set of rails, given as a bit mask.
     """
 
     first: npt.NDArray[np.uint64]
@@ -41,34 +41,34 @@ class Neighbours:
     row_of_rails: npt.NDArray[np.int32]
 
     def volume(self) -> npt.NDArray[np.int64]:
-        """Give the bytes that pass between each rank and each neighbour, both ways: int64 [neighbour]."""
+        """Return the bytes exchanged with each neighbour, over both directions: int64 [neighbour]."""
         both: npt.NDArray[np.int64] = (self.sent[:, 0] + self.received[:, 0]).sum(axis=1)
         return both
 
     def owner(self) -> npt.NDArray[np.uint32]:
-        """Give the rank whose neighbour each is: uint32 [neighbour]."""
+        """Return the rank whose neighbour each entry is: uint32 [neighbour]."""
         first = self.first.astype(np.int64)
         count = first[1:] - first[:-1]
         return np.repeat(np.arange(len(self.first) - 1), count).astype(np.uint32)
 
 
 def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray[np.uint8], rails: int) -> Neighbours:
-    """Add a traffic up by pair of ranks, and share it out over the rails.
+    """Sum traffic by pair of ranks, and distribute it over the rails.
 
     Args:
         demand: the traffic.
-        policy: which rail bytes take, of `rails.POLICIES`.
-        sets_of_rails: uint8, the rails that each host is on, a bit each.
+        policy: rail policy, one of `rail_policies.POLICIES`.
+        sets_of_rails: uint8, the rails of each host as a bit mask.
         rails: number of rails.
 
     Raises:
-        UsageError: there are more rails than bits.
-        InconsistentError: the traffic does not add up within 63 bits.
+        UsageError: there are more rails than bits in the mask.
+        InconsistentError: the sum of the traffic exceeds 63 bits.
     """
     if rails > _RAIL_LIMIT:
         raise UsageError(f"at most {_RAIL_LIMIT} rails, found {rails}")
     if total_bytes(demand.bytes) >= 1 << 63:
-        raise InconsistentError("the traffic adds up to 2^63 bytes or more")
+        raise InconsistentError("the traffic sums to 2^63 bytes or more")
     flows = np.flatnonzero((demand.source != demand.destination) & (demand.bytes > 0))
     source, destination = demand.source[flows].astype(np.int64), demand.destination[flows].astype(np.int64)
     low, high = np.minimum(source, destination), np.maximum(source, destination)
@@ -79,9 +79,9 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     amounts = np.zeros((len(pairs), 2, len(sets), rails), np.int64)
     for row, number in enumerate(sets):
         row_of_rails[number] = row
-        # Hosts that no rail joins: all on the first rail, where one of them is not, so that it has no path.
+        # Hosts without a common rail: put their bytes on the first rail, where one of the two has no path.
         usable = np.array([number >> rail & 1 for rail in range(rails)], np.bool_) if number else np.arange(rails) == 0
-        shares = rail_policies.share_out(
+        shares = share_out(
             policy,
             np.broadcast_to(usable, (len(flows), rails)),
             demand.source[flows],
@@ -107,13 +107,13 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Score:
-    """What placements are compared by, in this order.
+class PlacementScore:
+    """The order in which placements are preferred: attributes are compared from first to last.
 
     Attributes:
-        lost: bytes that no route takes to where they are to go.
-        max_seconds: the largest time of a link end between switches.
-        squares: the sum of the squares of the times of all.
+        lost: bytes that no route delivers.
+        max_seconds: largest time of a link direction between switches.
+        squares: sum of the squared times of all link directions.
     """
 
     lost: int
@@ -121,12 +121,12 @@ class Score:
     squares: float
 
 
-class Problem:
-    """Ranks to be seated, and what their traffic puts on the link ends between switches."""
+class PlacementProblem:
+    """Ranks to place, with the bytes that they put on the link directions between switches."""
 
-    def __init__(self, neighbours: Neighbours, sites: Sites, paths: Paths) -> None:
+    def __init__(self, neighbours: Neighbours, slots: RankSlots, paths: SwitchPaths) -> None:
         self.neighbours = neighbours
-        self.sites = sites
+        self.slots = slots
         self.paths = paths
         self.ranks = len(neighbours.first) - 1
         self._kernels: Kernels = load_kernels()
@@ -135,12 +135,12 @@ class Problem:
             "neighbour": neighbours.rank,
             "sent": neighbours.sent,
             "received": neighbours.received,
-            "host_of_slot": sites.of_seat,
-            "rails_of_host": sites.rails,
+            "host_of_slot": slots.host_of_slot,
+            "rails_of_host": slots.rails,
             "row_of_rails": neighbours.row_of_rails,
-            "group_of_host": sites.group,
-            "group_first": sites.first_seat_of_group,
-            "leaf_of_host": paths.gate,
+            "group_of_host": slots.group,
+            "group_first": slots.first_slot_of_group,
+            "leaf_of_host": paths.leaf_of_host,
             "path_first": paths.first,
             "path": paths.ends,
             "seconds_per_byte": paths.seconds_per_byte,
@@ -150,29 +150,29 @@ class Problem:
             "struct ibp_placement_problem *",
             {
                 "ranks": self.ranks,
-                "slots": sites.seats,
-                "hosts": len(sites.host),
-                "rails": sites.lid.shape[1],
+                "slots": slots.count,
+                "hosts": len(slots.host),
+                "rails": slots.lid.shape[1],
                 "rows": neighbours.sent.shape[1],
-                "leaves": paths.gates,
+                "leaves": paths.leaves,
                 "ends": len(paths.rail),
                 **{name: self._kernels.pointer(array) for name, array in arrays.items()},
             },
         )
 
-    def load(self, seats: Seats) -> npt.NDArray[np.int64]:
-        """Give the bytes that a placement puts on each link end of `paths`: int64 [end]."""
+    def load(self, slot_of_rank: SlotOfRank) -> npt.NDArray[np.int64]:
+        """Return the bytes that a placement puts on each link direction of `paths`: int64 [end]."""
         load = np.zeros(len(self.paths.rail), np.int64)
         kernels = self._kernels
-        kernels.lib.ibp_placement_load(self.c, kernels.pointer(seats), kernels.pointer(load))
+        kernels.lib.ibp_placement_load(self.c, kernels.pointer(slot_of_rank), kernels.pointer(load))
         return load
 
-    def score(self, seats: Seats) -> Score:
-        """Judge a placement."""
-        return score_load(self.load(seats), self.paths.seconds_per_byte)
+    def score(self, slot_of_rank: SlotOfRank) -> PlacementScore:
+        """Return the score of a placement."""
+        return score_load(self.load(slot_of_rank), self.paths.seconds_per_byte)
 
 
-def score_load(load: npt.NDArray[np.int64], seconds_per_byte: npt.NDArray[np.float64]) -> Score:
-    """Judge loads of link ends."""
+def score_load(load: npt.NDArray[np.int64], seconds_per_byte: npt.NDArray[np.float64]) -> PlacementScore:
+    """Return the score of the loads of link directions."""
     seconds = load[:-1] * seconds_per_byte[:-1]
-    return Score(int(load[-1]), float(seconds.max(initial=0.0)), float((seconds * seconds).sum()))
+    return PlacementScore(int(load[-1]), float(seconds.max(initial=0.0)), float((seconds * seconds).sum()))

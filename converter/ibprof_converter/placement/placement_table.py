@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placements compared, as a table."""
+"""A comparison of placements as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from rich.table import Table
 from rich.text import Text
 
 from ibprof.text.quantities import format_seconds, printable
-from ibprof_converter.placement.candidates import LIMITS, Comparison
+from ibprof_converter.placement.candidates import LIMITS, PlacementComparison
 
 _ROW_NAMES = {
     "best": "best found",
-    "given": "as it is",
+    "given": "current",
     "random": "random, median of 20",
     "random_best": "random, best of 20",
 }
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Print what each placement needs on its busiest links.
+def print_placements(console: Console, comparison: PlacementComparison) -> None:
+    """Print the largest link times of each placement.
 
     Args:
-        console: where to; its markup must be off, since names are anyone's text.
-        comparison: what to print.
+        console: the output; its markup must be off, since names are untrusted text.
+        comparison: the placements.
     """
     best = comparison.rows[0].max_link_seconds
     table = Table(box=None, pad_edge=False)
-    for column in ("placement", "busiest link between switches", "best is less by", "busiest link of a host"):
+    for column in ("placement", "busiest link between switches", "best is lower by", "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f} %" if row.max_link_seconds and row.name != "best" else ""
+        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f}%" if row.max_link_seconds and row.name != "best" else ""
         table.add_row(
             _ROW_NAMES.get(row.name, row.name),
             format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),
@@ -39,13 +39,13 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         )
     table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
     console.print(
-        Text(f"{len(comparison.hosts)} ranks, {comparison.seats} seats on {comparison.free_hosts} hosts to choose from")
+        Text(f"{len(comparison.hosts)} ranks, {comparison.slots} slots on {comparison.free_hosts} hosts to choose from")
     )
     console.print(table)
     found = comparison.found
     said = f"{found.proposals:,} changes tried, {found.accepted:,} made, in {found.seconds:.1f} s"
     if comparison.bound_seconds > 0:
-        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f} % better"
+        said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f}% better"
     console.print(Text(said))
     for note in (*comparison.notes, LIMITS):
         console.print(Text(f"note: {printable(note)}"))

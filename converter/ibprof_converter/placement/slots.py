@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts that ranks may be put on, and their seats: a seat takes one rank."""
+"""The slots of the hosts that ranks may be placed on: one slot takes one rank."""
 
 from __future__ import annotations
 
@@ -14,78 +14,79 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 
 
 @dataclass(frozen=True, slots=True)
-class Sites:
-    """Hosts with room for ranks, leaf switch after leaf switch.
+class RankSlots:
+    """Hosts with their slots, in the order of their leaf switches.
 
     Attributes:
-        name: [site].
-        host: int32 [site], its number in the fabric's `Hosts`.
-        lid: int32 [site, rail].
-        group: uint32 [site], hosts of one leaf switch are a group; from 0, ascending.
-        of_seat: uint32 [seat], ascending.
+        name: [host].
+        host: int32 [host], index in the fabric's `Hosts`.
+        lid: int32 [host, rail].
+        group: uint32 [host], ascending from 0: hosts of one leaf switch form a group.
+        host_of_slot: uint32 [slot], ascending.
     """
 
     name: tuple[str, ...]
     host: npt.NDArray[np.int32]
     lid: npt.NDArray[np.int32]
     group: npt.NDArray[np.uint32]
-    of_seat: npt.NDArray[np.uint32]
+    host_of_slot: npt.NDArray[np.uint32]
 
     @property
-    def seats(self) -> int:
-        """Number of ranks that there is room for."""
-        return len(self.of_seat)
+    def count(self) -> int:
+        """Number of slots."""
+        return len(self.host_of_slot)
 
     @property
     def rails(self) -> npt.NDArray[np.uint8]:
-        """Rails that each site is on, a bit each: uint8 [site]."""
+        """Rails of each host as a bit mask: uint8 [host]."""
         bits: npt.NDArray[np.uint8] = (
             ((self.lid != NO_LID) << np.arange(self.lid.shape[1])).sum(axis=1).astype(np.uint8)
         )
         return bits
 
     @property
-    def first_seat_of_group(self) -> npt.NDArray[np.uint32]:
-        """Where the seats of each group begin, and where the last one's end: uint32 [group + 1]."""
-        group = self.group[self.of_seat]
+    def first_slot_of_group(self) -> npt.NDArray[np.uint32]:
+        """The first slot of each group, then the number of slots: uint32 [group + 1]."""
+        group = self.group[self.host_of_slot]
         return np.searchsorted(group, np.arange(int(self.group.max(initial=0)) + 2)).astype(np.uint32)
 
 
-def make_sites(hosts: Hosts, slots: dict[int, int], ranks: int) -> Sites:
-    """Give hosts their seats.
+def assign_slots(hosts: Hosts, slots: dict[int, int], ranks: int) -> RankSlots:
+    """Return the slots of hosts.
 
     Args:
         hosts: of the fabric.
-        slots: host -> ranks that it takes.
-        ranks: that need a seat.
+        slots: host -> number of its slots.
+        ranks: number of ranks to place.
 
     Raises:
-        UsageError: there is not room for all.
+        UsageError: there are fewer slots than ranks.
     """
     host = np.array(sorted(slots), np.int32)
-    room = np.array([slots[number] for number in host.tolist()], np.int64)
-    if ranks > room.sum():
+    count = np.array([slots[number] for number in host.tolist()], np.int64)
+    if ranks > count.sum():
         raise UsageError(
-            f"{ranks} ranks need a seat each, and {len(host)} host(s) have {int(room.sum())}; --slots N makes more"
+            f"{ranks} ranks need a slot each, and {len(host)} host(s) have {int(count.sum())}; --slots N adds slots"
         )
     _, group = np.unique(hosts.leaf[host], return_inverse=True)
-    return Sites(
+    return RankSlots(
         name=tuple(hosts.name[number] for number in host.tolist()),
         host=host,
         lid=hosts.lid[host],
         group=group.astype(np.uint32),
-        of_seat=np.repeat(np.arange(len(host)), room).astype(np.uint32),
+        host_of_slot=np.repeat(np.arange(len(host)), count).astype(np.uint32),
     )
 
 
-def seat_on_hosts(sites: Sites, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
-    """Seat ranks on the hosts that they are on: uint32 [rank]; None where one of these has no seat left."""
-    first = {host: int(np.searchsorted(sites.of_seat, site)) for site, host in enumerate(sites.host.tolist())}
-    last = {host: int(np.searchsorted(sites.of_seat, site, "right")) for site, host in enumerate(sites.host.tolist())}
-    seats = np.zeros(len(host_of_rank), np.uint32)
+def slots_on_hosts(slots: RankSlots, host_of_rank: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32] | None:
+    """Return a slot for each rank on the host that it runs on: uint32 [rank]; None if a host has too few slots."""
+    in_order = list(enumerate(slots.host.tolist()))
+    first = {host: int(np.searchsorted(slots.host_of_slot, index)) for index, host in in_order}
+    last = {host: int(np.searchsorted(slots.host_of_slot, index, "right")) for index, host in in_order}
+    slot_of_rank = np.zeros(len(host_of_rank), np.uint32)
     for rank, host in enumerate(host_of_rank.tolist()):
         if host not in first or first[host] == last[host]:
             return None
-        seats[rank] = first[host]
+        slot_of_rank[rank] = first[host]
         first[host] += 1
-    return seats
+    return slot_of_rank

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link ends between switches on the way from each switch with hosts to each host."""
+"""The link directions between switches on the path from each leaf switch to each host."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.subnet import Subnet
 
-NO_GATE = 0
-"""The gate of a host that is not on a rail; nothing arrives from there."""
+NO_LEAF = 0
+"""The leaf of a host that is not on a rail; its paths carry nothing."""
 
 _NO_ROUTE_FACTOR = 1e3
-"""How much slower than the slowest link a path counts that does not arrive: no search keeps it if there is another."""
+"""Cost of a path that does not arrive, relative to the slowest link: no search keeps it where another path exists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
-    """Paths between hosts, without the hosts' own links, as positions in one list of link ends of all rails.
+class SwitchPaths:
+    """Paths between hosts, without access links, as positions in one list of link directions of all rails.
 
-    A gate is a switch that hosts are cabled to. All hosts at one gate take the same path to a host.
+    A leaf is a switch that hosts are cabled to. All hosts at one leaf take the same path to a host.
 
     Attributes:
-        gates: number of gates on the rail that has most of them, `NO_GATE` included.
-        gate: uint32 [rail, host], the gate of each host; `NO_GATE` where it has none.
-        first: uint64 [rail * gates * hosts + 1], where the path of (rail, gate, host) begins in `ends`.
-        ends: uint32, paths one after the other, each link end by its place in the next two.
-        rail, link_end: int32 [end], what each end is: the rail, and 2 * link + end. The last is no link end: it stands
-            for paths that do not arrive, and its rail is -1.
+        leaves: largest number of leaves on any rail, `NO_LEAF` included.
+        leaf_of_host: uint32 [rail, host]; `NO_LEAF` where a host is not on a rail.
+        first: uint64 [rail * leaves * hosts + 1], start of the path of (rail, leaf, host) in `ends`.
+        ends: uint32, concatenated paths; each entry is an index into the next two arrays.
+        rail, link_end: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
+            paths that do not arrive; its rail is -1.
         seconds_per_byte: float64 [end].
-        notes: what is taken for granted, a sentence each.
+        notes: assumptions, a sentence each.
     """
 
-    gates: int
-    gate: npt.NDArray[np.uint32]
+    leaves: int
+    leaf_of_host: npt.NDArray[np.uint32]
     first: npt.NDArray[np.uint64]
     ends: npt.NDArray[np.uint32]
     rail: npt.NDArray[np.int32]
@@ -49,35 +49,35 @@ class Paths:
 
     @property
     def no_route(self) -> int:
-        """The end that stands for paths that do not arrive."""
+        """The entry that stands for paths that do not arrive."""
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Give the path from one host to another."""
-        index = (rail * self.gates + int(self.gate[rail, source])) * self.gate.shape[1] + destination
+        """Return the path from one host to another."""
+        index = (rail * self.leaves + int(self.leaf_of_host[rail, source])) * self.leaf_of_host.shape[1] + destination
         return self.ends[int(self.first[index]) : int(self.first[index + 1])]
 
     def lengths(self, rail: int) -> npt.NDArray[np.int64]:
-        """Give the number of link ends of each path of a rail: int64 [gate, host]."""
-        cells = self.gates * self.gate.shape[1]
+        """Return the number of link directions of each path of a rail: int64 [leaf, host]."""
+        cells = self.leaves * self.leaf_of_host.shape[1]
         begin = self.first[rail * cells : (rail + 1) * cells + 1].astype(np.int64)
-        return np.diff(begin).reshape(self.gates, -1)
+        return np.diff(begin).reshape(self.leaves, -1)
 
 
-def find_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> Paths:
-    """Follow the tables from the gates of hosts to the hosts.
+def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> SwitchPaths:
+    """Follow the forwarding tables from the leaves to the hosts.
 
     Args:
         subnets: the rails.
         lid: int32 [host, rail], `NO_LID` where a host is not on a rail.
     """
-    found = [_find_gates(subnet.routes.network, lid[:, rail]) for rail, subnet in enumerate(subnets)]
-    gates = 1 + max(int(gate.max(initial=0)) for gate in found)
+    found = [_find_leaves(subnet.routes.network, lid[:, rail]) for rail, subnet in enumerate(subnets)]
+    leaves = 1 + max(int(leaf.max(initial=0)) for leaf in found)
     offsets = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
-    lengths = np.zeros((len(subnets), gates, len(lid)), np.int64)
+    lengths = np.zeros((len(subnets), leaves, len(lid)), np.int64)
     pieces = []
-    for rail, (subnet, gate) in enumerate(zip(subnets, found, strict=True)):
-        length, ends = _follow(subnet, lid[:, rail], gate, int(offsets[-1] - offsets[rail]))
+    for rail, (subnet, leaf) in enumerate(zip(subnets, found, strict=True)):
+        length, ends = _follow(subnet, lid[:, rail], leaf, int(offsets[-1] - offsets[rail]))
         lengths[rail, : len(length)] = length
         pieces.append(ends + offsets[rail])
     used, ends = np.unique(np.concatenate([*pieces, offsets[-1:]]), return_inverse=True)
@@ -85,9 +85,9 @@ def find_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> Paths:
     link_end = used - offsets[rail_of_end]
     rail_of_end[-1] = -1
     seconds, notes = _seconds_per_byte([subnet.fabric for subnet in subnets], rail_of_end, link_end)
-    return Paths(
-        gates=gates,
-        gate=np.stack(found).astype(np.uint32),
+    return SwitchPaths(
+        leaves=leaves,
+        leaf_of_host=np.stack(found).astype(np.uint32),
         first=np.concatenate([[0], np.cumsum(lengths.ravel())]).astype(np.uint64),
         ends=ends[:-1].astype(np.uint32),
         rail=rail_of_end.astype(np.int32),
@@ -97,35 +97,35 @@ def find_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> Paths:
     )
 
 
-def _find_gates(network: Network, lid: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Number the switches that hosts are cabled to, from 1: int64 [host], `NO_GATE` where there is none."""
+def _find_leaves(network: IndexedNetwork, lid: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return the number of each host's leaf switch, counted from 1: int64 [host]; `NO_LEAF` where there is none."""
     fabric = network.fabric
     port = fabric.lid_port[lid]
     end = np.where(port == NONE, NONE, network.end_at[fabric.port_node[port], fabric.port_number[port]])
-    place = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
-    switch = np.unique(place[place != NONE])
-    return np.where(place == NONE, NO_GATE, 1 + np.searchsorted(switch, place))
+    position = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
+    switch = np.unique(position[position != NONE])
+    return np.where(position == NONE, NO_LEAF, 1 + np.searchsorted(switch, position))
 
 
 def _follow(
-    subnet: Subnet, lid: npt.NDArray[np.int32], gate: npt.NDArray[np.int64], no_route: int
+    subnet: Subnet, lid: npt.NDArray[np.int32], leaf: npt.NDArray[np.int64], no_route: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Follow the tables of one rail from each gate, `NO_GATE` first, to each host.
+    """Follow the forwarding tables of one rail from each leaf, `NO_LEAF` first, to each host.
 
     Returns:
-        int64 [gate, host], link ends between switches on the way; the ends, one path after the other. A path that does
-        not arrive is the one end `no_route`.
+        int64 [leaf, host], number of link directions between switches on each path; the concatenated paths. A path that
+        does not arrive is the single entry `no_route`.
     """
     hosts = len(lid)
-    _, sender = np.unique(gate[gate != NO_GATE], return_index=True)
-    source = lid[np.flatnonzero(gate != NO_GATE)[sender]]
+    _, sender = np.unique(leaf[leaf != NO_LEAF], return_index=True)
+    source = lid[np.flatnonzero(leaf != NO_LEAF)[sender]]
     paths = subnet.routes.find_paths(np.repeat(source, hosts), np.tile(lid, len(source)))
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     kept = between[paths.end // 2]
     pair = np.repeat(np.arange(len(paths.reason)), np.diff(paths.offset))[kept]
     lost = np.flatnonzero(paths.reason > Reason.SAME_PORT)
-    # A path that does not arrive has no ends of its own; the gate that is none comes before all others.
+    # A path that does not arrive has no link directions; `NO_LEAF` comes before all leaves.
     pair = np.concatenate([np.arange(-hosts, 0), pair, lost])
     ends = np.concatenate([np.full(hosts, no_route), paths.end[kept], np.full(len(lost), no_route)])
     order = np.argsort(pair, kind="stable")
@@ -149,7 +149,7 @@ def _seconds_per_byte(
             usual = float(speeds[np.argmax(counts)])
             gbps[unknown] = usual
             links = len(np.unique(link_end[unknown] // 2))
-            notes.append(f"{fabric.name}: {links} link(s) of unknown speed are taken as {usual:g} Gb/s")
+            notes.append(f"{fabric.name}: {links} link(s) of unknown speed are assumed to have {usual:g} Gb/s")
     seconds = 8 / (gbps * 1e9)
     seconds[-1] = _NO_ROUTE_FACTOR * (np.nanmax(seconds[:-1]) if len(seconds) > 1 else 8e-9)
     return seconds, tuple(notes)

@@ -12,7 +12,7 @@ import numpy as np
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.reports.matrix import (
     PairMatrix,
     hosts_of_flows,
@@ -129,7 +129,7 @@ class OnLinks:
     """
 
     subnets: Sequence[Subnet]
-    layouts: Sequence[Layout]
+    layouts: Sequence[FabricLayout]
     hosts: Hosts
     placed: Traffic | PortCounters
     loads: Loads

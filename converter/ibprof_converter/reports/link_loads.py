@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from ibprof.text.notebook_html import escape, render_table
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.hotspots.links import Hotspot, LinkEnds
-from ibprof_converter.layout.positions import Layout, lay_out
+from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.rows import Row, link_rows
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
@@ -37,7 +37,7 @@ class LinkLoads:
     """
 
     subnets: tuple[Subnet, ...]
-    layouts: tuple[Layout, ...]
+    layouts: tuple[FabricLayout, ...]
     placed: Traffic | PortCounters
     loads: Loads
 
@@ -105,6 +105,6 @@ def load(*fabrics: str, traffic: str, placement: str | None = None, rails: str |
     dumps = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(dumps)
     demand = read_traffic(traffic, hosts, dumps)
-    placed = place_traffic(demand, hosts, dumps, placement, rails) if isinstance(demand, RankTraffic) else demand
+    placed = map_to_lids(demand, hosts, dumps, placement, rails) if isinstance(demand, RankTraffic) else demand
     loads = load_links(placed, subnets) if isinstance(placed, Traffic) else load_counted(placed, dumps)
     return LinkLoads(subnets, tuple(lay_out(dumps)), placed, loads)

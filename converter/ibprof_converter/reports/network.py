@@ -10,7 +10,7 @@ import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.lower_end import lower_ends
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import total_bytes
@@ -88,7 +88,7 @@ def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
     )
 
 
-def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[Layout], loads: Loads) -> tuple[LevelSum, ...]:
+def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads) -> tuple[LevelSum, ...]:
     """Add up what the links between each two levels carry."""
     sums = []
     for rail, (subnet, layout, loaded) in enumerate(zip(subnets, layouts, loads.by_rail, strict=True)):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 
 Integers = npt.NDArray[np.integer]
 
@@ -36,11 +36,11 @@ class AdaptiveBounds:
     unrouted: int
 
 
-Flows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
+LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
 """LIDs of sources and destinations, and bytes, [flow] each."""
 
 
-def bound_adaptive(network: Network, parts: Iterable[Flows]) -> AdaptiveBounds:
+def bound_adaptive(network: IndexedNetwork, parts: Iterable[LidFlows]) -> AdaptiveBounds:
     """Bound the loads of flows on minimal ways; no table is asked.
 
     Args:
@@ -50,11 +50,11 @@ def bound_adaptive(network: Network, parts: Iterable[Flows]) -> AdaptiveBounds:
     fabric = network.fabric
     ends = 2 * fabric.links
     shared, most = np.zeros(ends), np.zeros(ends, np.uint64)
-    distance = _measure(network)
+    distance = _count_switch_hops(network)
     demand = np.zeros(distance.shape, np.uint64)
     unrouted = 0
     for source_lid, destination_lid, amount in parts:
-        source, destination = (_find_places(network, lid) for lid in (source_lid, destination_lid))
+        source, destination = (_find_flow_ports(network, lid) for lid in (source_lid, destination_lid))
         apart = source.port != destination.port
         known = (source.switch != NONE) & (destination.switch != NONE)
         joined = known & np.isfinite(distance[source.switch, destination.switch])
@@ -66,7 +66,7 @@ def bound_adaptive(network: Network, parts: Iterable[Flows]) -> AdaptiveBounds:
         np.add.at(demand, (source.switch[between], destination.switch[between]), amount[between])
         unrouted += int(amount[apart & ~joined].sum(dtype=np.uint64))
     shared += most
-    edges = _Edges.of(network)
+    edges = _SwitchEdges.of(network)
     for target in np.flatnonzero(demand.any(axis=0)).tolist():
         _share_out(edges, distance[:, target], demand[:, target], shared)
         _take_all(edges, distance, target, demand[:, target], most)
@@ -75,7 +75,7 @@ def bound_adaptive(network: Network, parts: Iterable[Flows]) -> AdaptiveBounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _FlowPorts:
     """Where flows begin or end, [flow]: port, its switch (an index of switches), and the link ends between the two."""
 
     port: npt.NDArray[np.int32]
@@ -84,7 +84,7 @@ class _Places:
     into: npt.NDArray[np.int32]
 
 
-def _find_places(network: Network, lid: Integers) -> _Places:
+def _find_flow_ports(network: IndexedNetwork, lid: Integers) -> _FlowPorts:
     fabric = network.fabric
     port = np.where((lid >= 0) & (lid < LIDS), fabric.lid_port[np.clip(lid, 0, LIDS - 1)], NONE).astype(np.int32)
     node = np.append(fabric.port_node, np.int32(NONE))[port]
@@ -93,10 +93,10 @@ def _find_places(network: Network, lid: Integers) -> _Places:
     out = np.where((node == NONE) | (own != NONE), NONE, network.end_at[node, number]).astype(np.int32)
     beyond = np.where(out == NONE, NONE, network.next_node[out])
     switch = np.where(own != NONE, own, np.where(beyond == NONE, NONE, network.switch_of[beyond]))
-    return _Places(port, switch.astype(np.int32), out, np.where(out == NONE, NONE, out ^ 1).astype(np.int32))
+    return _FlowPorts(port, switch.astype(np.int32), out, np.where(out == NONE, NONE, out ^ 1).astype(np.int32))
 
 
-def _measure(network: Network) -> npt.NDArray[np.float64]:
+def _count_switch_hops(network: IndexedNetwork) -> npt.NDArray[np.float64]:
     """Count the links between all switches: float64 [switch + 1, switch + 1], inf where no way leads.
 
     The last of each is for `NONE`.
@@ -104,14 +104,14 @@ def _measure(network: Network) -> npt.NDArray[np.float64]:
     from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
 
-    edges = _Edges.of(network)
+    edges = _SwitchEdges.of(network)
     switches = len(network.switch_node) + 1
     near = csr_array((np.ones(len(edges.end)), (edges.source, edges.target)), shape=(switches, switches))
     return np.asarray(shortest_path(near, unweighted=True), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
-class _Edges:
+class _SwitchEdges:
     """Link ends between switches, [edge]: the link end, the switch that sends on it, the one it leads to."""
 
     end: npt.NDArray[np.intp]
@@ -119,7 +119,7 @@ class _Edges:
     target: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, network: Network) -> _Edges:
+    def of(cls, network: IndexedNetwork) -> _SwitchEdges:
         switch = network.switch_of[network.fabric.link_node.ravel()]
         other = network.switch_of[network.fabric.link_node[:, ::-1].ravel()]
         end = np.flatnonzero((switch != NONE) & (other != NONE) & (switch != other))
@@ -127,7 +127,10 @@ class _Edges:
 
 
 def _share_out(
-    edges: _Edges, distance: npt.NDArray[np.float64], demand: npt.NDArray[np.uint64], shared: npt.NDArray[np.float64]
+    edges: _SwitchEdges,
+    distance: npt.NDArray[np.float64],
+    demand: npt.NDArray[np.uint64],
+    shared: npt.NDArray[np.float64],
 ) -> None:
     """Move what is bound for one switch on, step by step, over all minimal ports alike."""
     minimal = _find_minimal(edges, distance)
@@ -142,7 +145,7 @@ def _share_out(
 
 
 def _take_all(
-    edges: _Edges,
+    edges: _SwitchEdges,
     distance: npt.NDArray[np.float64],
     target: int,
     demand: npt.NDArray[np.uint64],
@@ -156,7 +159,7 @@ def _take_all(
     most[edges.end[minimal]] += coming[edges.source[minimal]]
 
 
-def _find_minimal(edges: _Edges, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+def _find_minimal(edges: _SwitchEdges, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
     """Find the edges that lead a step closer, by the distance of each switch, inf where there is no way."""
     near = distance[edges.target]
     return np.flatnonzero(np.isfinite(near) & (near == distance[edges.source] - 1))

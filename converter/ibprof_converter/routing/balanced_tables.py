@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import ForwardingTables
 
 _FAR = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class _SwitchEnds:
     """Link ends between switches: what they are, the switches they join, and their rates; int [end]."""
 
     number: npt.NDArray[np.int64]
@@ -41,7 +41,7 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     Returns:
         Tables of all switches that have one, by shortest routes.
     """
-    network = Network.index(fabric, tables)
+    network = IndexedNetwork.index(fabric, tables)
     ends = _find_ends(network)
     gates, lids, ports = _find_destinations(network)
     distance = _measure_distances(len(network.switch_node), ends)
@@ -61,18 +61,20 @@ def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables
     return ForwardingTables(f"{tables.name}, balanced", tables.switch_guid, table)
 
 
-def _find_ends(network: Network) -> _Ends:
+def _find_ends(network: IndexedNetwork) -> _SwitchEnds:
     fabric = network.fabric
     node = fabric.link_node.ravel()
     number = np.arange(len(node))
     source, target = network.switch_of[node], network.switch_of[network.next_node[:-1]]
     between = (source != NONE) & (target != NONE) & (source != target)
     gbps = np.repeat(np.nan_to_num(fabric.link_gbps, nan=1.0), 2)
-    return _Ends(number[between], source[between].astype(np.int64), target[between].astype(np.int64), gbps[between])
+    return _SwitchEnds(
+        number[between], source[between].astype(np.int64), target[between].astype(np.int64), gbps[between]
+    )
 
 
 def _find_destinations(
-    network: Network,
+    network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Find the CA ports that are cabled to a switch: that switch, the LID, the port of the switch; int64 [port]."""
     fabric = network.fabric
@@ -87,7 +89,7 @@ def _find_destinations(
     )
 
 
-def _measure_distances(switches: int, ends: _Ends) -> npt.NDArray[np.int64]:
+def _measure_distances(switches: int, ends: _SwitchEnds) -> npt.NDArray[np.int64]:
     """Count hops between switches: int64 [switch, switch]."""
     near = np.zeros((switches, switches), np.float32)
     near[ends.source, ends.target] = 1
@@ -104,7 +106,7 @@ def _measure_distances(switches: int, ends: _Ends) -> npt.NDArray[np.int64]:
 
 
 def _route(
-    ends: _Ends,
+    ends: _SwitchEnds,
     distance: npt.NDArray[np.int64],
     gate: int,
     sources: npt.NDArray[np.float64],

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.indexed_tables import NONE
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids
+from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_lids
 
 
 class FlowIndex:
@@ -21,7 +21,7 @@ class FlowIndex:
         source_lid, destination_lid: int [flow].
     """
 
-    def __init__(self, routes: Routes, source_lid: Integers, destination_lid: Integers) -> None:
+    def __init__(self, routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers) -> None:
         self._routes = routes
         network = routes.network
         fabric = network.fabric

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids
+from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_lids
 
 _FLOWS = 1 << 21
 """Flows that are followed together, so that millions of them take no more memory than these."""
@@ -17,7 +17,7 @@ _NOT_WANTED = -1
 
 
 def scan_flows(
-    routes: Routes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
+    routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
 ) -> list[npt.NDArray[np.intp]]:
     """Find the flows that load some link ends.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 
@@ -42,7 +42,7 @@ def trace(fabric: Fabric, tables: ForwardingTables, source_lid: int, destination
 
     A CA or router sends by the port that owns the source LID, a switch by its table.
     """
-    network = Network.index(fabric, tables)
+    network = IndexedNetwork.index(fabric, tables)
     source, destination = _find_port(fabric, source_lid), _find_port(fabric, destination_lid)
     if NONE in (source, destination):
         return Path((), Reason.UNKNOWN_LID)
@@ -53,7 +53,7 @@ def trace(fabric: Fabric, tables: ForwardingTables, source_lid: int, destination
     return Path(tuple(hops), reason)
 
 
-def _walk(network: Network, source: int, destination: int, destination_lid: int, hops: list[Hop]) -> Reason:
+def _walk(network: IndexedNetwork, source: int, destination: int, destination_lid: int, hops: list[Hop]) -> Reason:
     """Add the hops from one port (an index into the fabric's ports) to another, and say how they end."""
     fabric = network.fabric
     passed: set[int] = set()
@@ -81,7 +81,7 @@ def _find_port(fabric: Fabric, lid: int) -> int:
     return int(fabric.lid_port[lid]) if 0 <= lid < LIDS else NONE
 
 
-def _look_up(network: Network, node: int, lid: int) -> tuple[int, Reason | None]:
+def _look_up(network: IndexedNetwork, node: int, lid: int) -> tuple[int, Reason | None]:
     """Ask a switch for the egress port of a LID; the second value says why there is none."""
     row = network.row[network.switch_of[node]]
     if row == NONE:

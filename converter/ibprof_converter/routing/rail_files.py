@@ -15,7 +15,7 @@ from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
-from ibprof_converter.routing.synthetic.spec import is_generated
+from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.routing.table_reader import find_fdbs, find_table_format
 
 _LOOKED_AT = 1000
@@ -41,7 +41,7 @@ class RailFiles:
         candidates: files beside it that have tables, of whatever fabric.
         lid_ranges: OpenSM's `guid2lid`; None: one of that name beside the list of links, if any.
         adaptive: ibdiagnet 2's `.ar` or `.far`, if any.
-        generated: the name of a fabric that is made up; then there are no files.
+        synthetic: the name of a fabric that is made up; then there are no files.
     """
 
     links: Path
@@ -49,11 +49,11 @@ class RailFiles:
     candidates: tuple[Path, ...] = ()
     lid_ranges: Path | None = None
     adaptive: Path | None = None
-    generated: str | None = None
+    synthetic: str | None = None
 
     def all(self) -> Iterator[Path]:
         """Give every file that may be read."""
-        if self.generated:
+        if self.synthetic:
             return
         for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive):
             if path is not None:
@@ -79,13 +79,13 @@ def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | Path
     named = _Named(tables=[Path(name) for name in tables])
     for name in names:
         path = Path(name)
-        if is_generated(name):
-            rails.append(RailFiles(path, generated=fspath(name)))
+        if is_synthetic(name):
+            rails.append(RailFiles(path, synthetic=fspath(name)))
             continue
         if path.is_dir():
             rails.extend(_read_folder(path))
             continue
-        content = tell_content(path)
+        content = identify_content(path)
         if content in (None, Content.LINKS):
             rails.append(RailFiles(path))
         else:
@@ -96,7 +96,7 @@ def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | Path
     return [_complete(rail, named, number) for number, rail in enumerate(rails)]
 
 
-def tell_content(path: Path) -> Content | None:
+def identify_content(path: Path) -> Content | None:
     """Tell by the beginning of a file what it has; None for anything else, and for what cannot be read."""
     head = peek_dump(path)
     if find_link_format(head):
@@ -110,7 +110,7 @@ def tell_content(path: Path) -> Content | None:
 
 def has_links(path: Path) -> bool:
     """Whether a file is a list of links, or a folder holds one."""
-    return bool(_sort_folder(path).links) if path.is_dir() else tell_content(path) is Content.LINKS
+    return bool(_sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ class _Named:
 
 def _complete(rail: RailFiles, named: _Named, number: int) -> RailFiles:
     """Give a rail the files that were named for it; else, for its tables, what lies beside its links."""
-    if rail.generated:
+    if rail.synthetic:
         return rail
     tables = named.tables[number] if named.tables else rail.tables or find_fdbs(rail.links)
     candidates = () if tables or rail.candidates else tuple(_sort_folder(rail.links.parent).tables)
@@ -164,7 +164,7 @@ def _sort_folder(folder: Path) -> _Folder:
     found = _Folder()
     files = (path for path in sorted(folder.iterdir()) if path.is_file())
     for _, path in zip(range(_LOOKED_AT), files, strict=False):
-        content = tell_content(path)
+        content = identify_content(path)
         if content is Content.LINKS:
             link_format = find_link_format(peek_dump(path))
             found.links.append((LINK_FORMATS.index(link_format) if link_format else len(LINK_FORMATS), path))

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.subnet_routes import Integers, Routes, as_lids, check_status, count_threads
+from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_lids, check_status, count_threads
 
 
 @dataclass(frozen=True, slots=True)
-class LinkLoads:
+class SpreadLoads:
     """What traffic puts on the links of one subnet.
 
     Attributes:
@@ -37,14 +37,14 @@ class LinkLoads:
 
 
 def spread(
-    routes: Routes,
+    routes: SubnetRoutes,
     source_lid: Integers,
     destination_lid: Integers,
     bytes: npt.NDArray[np.uint64],
     group: Integers,
     groups: int,
     threads: int | None = None,
-) -> LinkLoads:
+) -> SpreadLoads:
     """Add each flow's bytes to every link end on its path.
 
     Args:
@@ -80,12 +80,12 @@ def spread(
 
 
 def spread_matrix(
-    routes: Routes,
+    routes: SubnetRoutes,
     source_lid: Integers,
     destination_lid: Integers,
     bytes: npt.NDArray[np.uint64],
     threads: int | None = None,
-) -> LinkLoads:
+) -> SpreadLoads:
     """Add the bytes of each pair to every link end on its path, where the pairs are a whole matrix.
 
     Args:
@@ -125,10 +125,10 @@ def _sum_up(
     routed: npt.NDArray[np.uint64],
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
-) -> LinkLoads:
+) -> SpreadLoads:
     """Name the bytes of each reason, and which reasons occur: both [reason]."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
-    return LinkLoads(
+    return SpreadLoads(
         bytes=load,
         reason=reason,
         routed=routed,

@@ -16,9 +16,9 @@ from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.routing.adaptive_groups import AdaptiveRouting, read_adaptive
-from ibprof_converter.routing.indexed_tables import NONE, Network, find_rows
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork, find_rows
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
@@ -49,10 +49,10 @@ class Subnet:
     warnings: tuple[str, ...]
     gaps: tuple[str, ...] = ()
     adaptive: AdaptiveRouting | None = None
-    routes: Routes = field(init=False, repr=False, compare=False)
+    routes: SubnetRoutes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "routes", Routes(self.fabric, self.tables))
+        object.__setattr__(self, "routes", SubnetRoutes(self.fabric, self.tables))
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
@@ -81,8 +81,8 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
         InconsistentError: the files are not of one fabric.
         UsageError: there can be no such fabric.
     """
-    if files.generated:
-        made = generate(files.generated, number)
+    if files.synthetic:
+        made = generate(files.synthetic, number)
         return join_subnet(made.fabric, made.tables)
     fabric = read_fabric(files.links, files.lid_ranges)
     tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
@@ -187,12 +187,12 @@ def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
     unlisted = int(find_unlisted(fabric, tables).sum())
     if unlisted:
         yield f"{unlisted} LIDs are reachable that no port in {fabric.name} has"
-    dangling = len(find_dangling_ports(Network.index(fabric, tables)))
+    dangling = len(find_dangling_ports(IndexedNetwork.index(fabric, tables)))
     if dangling:
         yield f"routes leave by {dangling} switch ports that have no active link in {fabric.name}"
 
 
-def find_dangling_ports(network: Network) -> list[tuple[int, int]]:
+def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
     """Find the ports, as (node, port), that tables name and no link is at; port 0 is the switch itself."""
     found = []
     for switch in np.flatnonzero(network.row != NONE):

@@ -16,7 +16,7 @@ from ibprof.errors import InconsistentError
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.fabric.listing import PORTS
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.tables import ForwardingTables
 
 Integers = npt.NDArray[np.integer]
@@ -28,7 +28,7 @@ _HOP = np.dtype([("end", np.int32), ("to", np.int32)])
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
@@ -42,7 +42,7 @@ class Paths:
     reason: npt.NDArray[np.uint8]
 
 
-class Routes:
+class SubnetRoutes:
     """Where the packets of one subnet go. Made once per subnet; whatever is costly is kept.
 
     A link end is the number 2 * link + end; it stands for what its node sends on the link.
@@ -55,13 +55,13 @@ class Routes:
     """
 
     def __init__(self, fabric: Fabric, tables: ForwardingTables) -> None:
-        self.network = Network.index(fabric, tables)
+        self.network = IndexedNetwork.index(fabric, tables)
         self.switch_node, self.leaves = _sort_switches(self.network)
         self._kernels = load_kernels()
         self._held: dict[str, npt.NDArray[Any]] = {}
         self.handle = self._describe()
 
-    def find_paths(self, source_lid: Integers, destination_lid: Integers) -> Paths:
+    def find_paths(self, source_lid: Integers, destination_lid: Integers) -> PairPaths:
         """Follow pairs of LIDs hop by hop, at the cost of their hops.
 
         Args:
@@ -75,7 +75,7 @@ class Routes:
         check_status(lib.ibp_find_paths(*pairs, null, pointer(reason)))
         end = np.zeros(int(offset[-1]), np.int32)
         check_status(lib.ibp_find_paths(*pairs, pointer(end), pointer(reason)))
-        return Paths(offset.astype(np.int64), end, reason)
+        return PairPaths(offset.astype(np.int64), end, reason)
 
     def find_upstream(self, end: int, destination_lid: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Find the switches from which packets to some LIDs come over a link end, the one that sends on it included.
@@ -183,7 +183,7 @@ def check_status(status: int) -> None:
         raise ValueError(f"a kernel was called wrongly: {os.strerror(-status)}")
 
 
-def _sort_switches(network: Network) -> tuple[npt.NDArray[np.int32], int]:
+def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
     """Give all switches, those with a CA or router first, and how many of these there are."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE

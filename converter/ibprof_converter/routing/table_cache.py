@@ -39,14 +39,14 @@ _SUFFIX = ".tables"
 
 
 @dataclass(frozen=True, slots=True)
-class CachePlace:
+class CacheEntry:
     """Where the tables of one file, as it is now, are kept."""
 
     path: Path
     identity: str
 
     @classmethod
-    def of(cls, dump: str | PathLike[str]) -> CachePlace | None:
+    def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
         """Find the place for a dump; None where it is not to be kept."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
@@ -103,7 +103,7 @@ class CachePlace:
                 Path(name).replace(self.path)
             finally:
                 Path(name).unlink(missing_ok=True)
-            _make_room(folder)
+            _evict(folder)
 
 
 def _folder() -> Path:
@@ -112,7 +112,7 @@ def _folder() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path("~/.cache").expanduser()) / "ibprof"
 
 
-def _make_room(folder: Path) -> None:
+def _evict(folder: Path) -> None:
     """Throw away what was not used for longest, and what writers that were killed left behind."""
     files = []
     for path in folder.iterdir():

@@ -14,7 +14,7 @@ from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_pa
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
-from ibprof_converter.routing.table_cache import CachePlace
+from ibprof_converter.routing.table_cache import CacheEntry
 from ibprof_converter.routing.tables import ForwardingTables
 
 
@@ -42,13 +42,13 @@ def read_tables(path: str | PathLike[str]) -> ForwardingTables:
     Raises:
         InputError: the file is in no known format, or not what its format asks for.
     """
-    place = CachePlace.of(path)
+    place = CacheEntry.of(path)
     kept = place.load(path) if place else None
     if kept is not None:
         return kept
     tables = _read_tables(path)
     # A file that was written to meanwhile has another place by now.
-    if place is not None and CachePlace.of(path) == place:
+    if place is not None and CacheEntry.of(path) == place:
         place.keep(tables)
     return tables
 

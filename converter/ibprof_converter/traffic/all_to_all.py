@@ -17,11 +17,11 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic import rail_policies as rails
 from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.lid_traffic import NO_COMMON_RAIL, describe_rails, map_to_lids, note_incomplete
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.patterns import as_rank_traffic
-from ibprof_converter.traffic.placed_traffic import NO_COMMON_RAIL, describe_rails, note_incomplete, place_traffic
+from ibprof_converter.traffic.rail_policies import SPLIT, share_out
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic, total_bytes
 
 _FLOWS = 1 << 21
@@ -30,7 +30,7 @@ _FLOWS = 1 << 21
 _Rows = npt.NDArray[np.intp]
 
 
-def load_everyone(
+def load_all_to_all(
     text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None
 ) -> tuple[Traffic, Loads]:
     """Send `size` bytes from each host to each other one, along the forwarding tables of the rails.
@@ -48,7 +48,7 @@ def load_everyone(
     Raises:
         UsageError: the policy wants a rail that was not given.
     """
-    policy = policy or rails.SPLIT
+    policy = policy or SPLIT
     by_rail = [np.zeros((subnet.fabric.links, 2, 1), np.uint64) for subnet in subnets]
     unrouted: dict[str, int] = {}
     routed = incomplete = 0
@@ -80,14 +80,14 @@ def load_everyone(
 
 def _make_parts(text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str) -> Iterator[Traffic]:
     """Make the flows, those of some senders at a time."""
-    everyone = np.arange(len(hosts.name), dtype=np.int32)
-    for begin in range(0, len(everyone), senders := max(_FLOWS // len(everyone), 1)):
-        some = everyone[begin : begin + senders]
-        source, destination = np.repeat(some, len(everyone)), np.tile(everyone, len(some))
+    all_hosts = np.arange(len(hosts.name), dtype=np.int32)
+    for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
+        some = all_hosts[begin : begin + senders]
+        source, destination = np.repeat(some, len(all_hosts)), np.tile(all_hosts, len(some))
         demand = as_rank_traffic(
-            text, source[source != destination], destination[source != destination], size, len(everyone)
+            text, source[source != destination], destination[source != destination], size, len(all_hosts)
         )
-        yield place_traffic(demand, hosts, fabrics, None, policy)
+        yield map_to_lids(demand, hosts, fabrics, None, policy)
 
 
 def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
@@ -102,7 +102,7 @@ def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterato
     """Give the rails that the bytes of such a pair take, and how many take each."""
     if usable.any():
         rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
-        shares = rails.share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)
+        shares = share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)
         yield from zip(shares.rail.tolist(), shares.bytes.tolist(), strict=True)
 
 
@@ -120,7 +120,7 @@ def _describe(text: str, hosts: Hosts, count: int, policy: str, incomplete: int)
         regions=(ALL,),
         operations=(ALL,),
         on_host_bytes=0,
-        unplaced={},
+        unmapped={},
         rail_source=describe_rails(policy, count),
         origin=text,
         rank_lid=hosts.lid,

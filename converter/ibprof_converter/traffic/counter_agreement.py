@@ -88,7 +88,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
     less = np.where(expected > there, expected - np.minimum(there, expected), np.uint64(0))
     varied = len(there) > 1 and np.ptp(there) > 0 and np.ptp(expected) > 0
     evident = np.where(more > _EVIDENT * expected.astype(np.float64), more, np.uint64(0))
-    places = _place_ends(known)
+    places = _index_ends(known)
 
     def name(amounts: npt.NDArray[np.uint64]) -> tuple[Difference, ...]:
         order = np.argsort(-amounts.astype(np.float64), kind="stable")[:top]
@@ -117,7 +117,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
     )
 
 
-def _place_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
+def _index_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
     """Give rail, link and end of each link end that has a counter: int64 [counter, 3]."""
     return np.concatenate(
         [

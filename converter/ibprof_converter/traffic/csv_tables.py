@@ -156,7 +156,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
         regions=(ALL,),
         operations=(ALL,),
         on_host_bytes=0,
-        unplaced={},
+        unmapped={},
         rail_source=rail_source,
         origin=f"LID pairs of {path}",
         rank_lid=np.zeros((0, rails), np.int32),
@@ -193,6 +193,6 @@ def _read_rank_matrix(path: Path, rows: Iterator[tuple[int, list[str]]]) -> Rank
         regions=(ALL,),
         operations=(ALL,),
         ranks=max(max(source, default=-1), max(destination, default=-1)) + 1,
-        unplaced={},
+        unmapped={},
         origin=f"rank matrix {path}",
     )

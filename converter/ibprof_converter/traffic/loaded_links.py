@@ -56,7 +56,7 @@ def load_links(
         by_region, by_operation: what to tell apart.
     """
     grouping = _group(traffic, by_region, by_operation)
-    unrouted = dict(traffic.unplaced)
+    unrouted = dict(traffic.unmapped)
     by_rail = []
     routed = 0
     on_host = traffic.on_host_bytes
@@ -79,7 +79,7 @@ def load_links(
         by_rail=tuple(by_rail),
         groups=grouping.names,
         jobs=grouping.jobs,
-        bytes_total=total_bytes(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unplaced.values()),
+        bytes_total=total_bytes(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unmapped.values()),
         bytes_routed=routed,
         bytes_on_host=on_host,
         bytes_unrouted=unrouted,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile
 from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
-from ibprof_converter.traffic.rank_placement import Placement, guid_number, lids_by_port_guid
+from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, lids_by_port_guid
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic, total_bytes
 
 MEASURED = "measured (what was posted to queue pairs)"
@@ -30,7 +30,7 @@ _NO_HOST = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class _PairEnds:
     """Where the two ends of each pair of ports are; arrays of one length, first the own end, then the remote one.
 
     Attributes:
@@ -54,7 +54,9 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
     return "no port of the run is in the fabric by its GUID"
 
 
-def place_measured(demand: RankTraffic, run: Profile, placement: Placement, fabrics: Sequence[Fabric]) -> Traffic:
+def map_measured_to_lids(
+    demand: RankTraffic, run: Profile, placement: RankPlacement, fabrics: Sequence[Fabric]
+) -> Traffic:
     """Put what work requests carried on the fabrics.
 
     Args:
@@ -74,7 +76,7 @@ def place_measured(demand: RankTraffic, run: Profile, placement: Placement, fabr
     nowhere = rail == _NO_RAIL
     loop = ~nowhere & (source_lid == destination_lid)
     on_link = np.flatnonzero(~nowhere & ~loop)
-    flows = _Flows(demand, run)
+    flows = _FlowsByHosts(demand, run)
     share = flows.share_out(
         transfers.region[on_link], source_host[on_link], destination_host[on_link], transfers.bytes[on_link]
     )
@@ -100,7 +102,7 @@ def place_measured(demand: RankTraffic, run: Profile, placement: Placement, fabr
         regions=demand.regions,
         operations=operations,
         on_host_bytes=total_bytes(transfers.bytes[loop]),
-        unplaced={UNKNOWN_PORT: lost} if lost else {},
+        unmapped={UNKNOWN_PORT: lost} if lost else {},
         rail_source=MEASURED,
         origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
         rank_lid=placement.lid,
@@ -111,14 +113,14 @@ def place_measured(demand: RankTraffic, run: Profile, placement: Placement, fabr
 # -- ports ------------------------------------------------------------------------------------------------------------
 
 
-def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _Ends:
+def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
     index = PortIndex(run)
     ports = lids_by_port_guid(fabrics)
     rails, lids, hosts = [], [], []
     for pair in run.pairs:
         own, remote = index.ends(pair)
-        rail, lid = _place_end(own, pair.lid, ports)
-        other_rail, other_lid = _place_end(remote, pair.remote_lid, ports)
+        rail, lid = _find_rail_and_lid(own, pair.lid, ports)
+        other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
             # A port of a host that was not recorded: its LID is one of the same subnet.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
@@ -126,14 +128,14 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _Ends:
         rails.append(rail if both else _NO_RAIL)
         lids.append((lid, other_lid))
         hosts.append([_NO_HOST if end.host is None else end.host for end in (own, remote)])
-    return _Ends(
+    return _PairEnds(
         rail=np.array(rails, np.int32),
         lid=np.array(lids, np.int32).reshape(-1, 2).T,
         host=np.array(hosts, np.int64).reshape(-1, 2).T,
     )
 
 
-def _place_end(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """Give the rail and the LID of a port, path bits included; the fabric's LID counts where the run had another."""
     if end.port is None:
         return _NO_RAIL, NO_LID
@@ -165,7 +167,7 @@ class _Share:
     bytes: npt.NDArray[np.uint64]
 
 
-class _Flows:
+class _FlowsByHosts:
     """The flows between ranks, found by region and the hosts of the two ranks."""
 
     def __init__(self, demand: RankTraffic, run: Profile) -> None:

@@ -20,14 +20,14 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
     """
     if len(traffics) == 1:
         return traffics[0]
-    jobs = _tell_apart(names)
+    jobs = _distinct_names(names)
     first = np.concatenate([[0], np.cumsum([len(traffic.rank_lid) for traffic in traffics])]).tolist()
     regions, region = _merge_names([(traffic.regions, traffic.region) for traffic in traffics])
     operations, operation = _merge_names([(traffic.operations, traffic.operation) for traffic in traffics])
-    unplaced: dict[str, int] = {}
+    unmapped: dict[str, int] = {}
     for traffic in traffics:
-        for reason, amount in traffic.unplaced.items():
-            unplaced[reason] = unplaced.get(reason, 0) + amount
+        for reason, amount in traffic.unmapped.items():
+            unmapped[reason] = unmapped.get(reason, 0) + amount
     notes = [f"job {job}: {note}" for job, traffic in zip(jobs, traffics, strict=True) for note in traffic.notes]
     if shared := _count_shared_ports(traffics):
         notes.append(f"{shared} port(s) are used by more than one job")
@@ -51,7 +51,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
         regions=regions,
         operations=operations,
         on_host_bytes=sum(traffic.on_host_bytes for traffic in traffics),
-        unplaced=unplaced,
+        unmapped=unmapped,
         rail_source="; ".join(dict.fromkeys(traffic.rail_source for traffic in traffics)),
         origin="; ".join(f"job {job}: {traffic.origin}" for job, traffic in zip(jobs, traffics, strict=True)),
         rank_lid=np.concatenate([traffic.rank_lid for traffic in traffics]),
@@ -63,7 +63,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
     )
 
 
-def _tell_apart(names: Sequence[str]) -> tuple[str, ...]:
+def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     """Give each job a name of its own: its number where another has the same."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 

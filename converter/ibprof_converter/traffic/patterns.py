@@ -89,7 +89,7 @@ def as_rank_traffic(
         regions=(ALL,),
         operations=(ALL,),
         ranks=hosts,
-        unplaced={},
+        unmapped={},
         origin=text,
     )
 

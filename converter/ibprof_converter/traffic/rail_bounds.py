@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, Flows, bound_adaptive
+from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, LidFlows, bound_adaptive
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.traffic_data import Traffic
 
@@ -50,7 +50,7 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     return Bounds(tuple(by_rail), reason)
 
 
-def _parts(traffic: Traffic, rail: int) -> Iterator[Flows]:
+def _parts(traffic: Traffic, rail: int) -> Iterator[LidFlows]:
     for part in traffic.parts():
         here = np.flatnonzero(part.rail == rail)
         yield part.source_lid[here], part.destination_lid[here], part.bytes[here]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import IbprofError, InputError, UsageError, quote_found
-from ibprof.profile import profile_data as profile
+from ibprof.profile.profile_data import Host, Port, Profile
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
@@ -34,7 +34,7 @@ FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class RankPlacement:
     """The machine and the ports of each rank.
 
     Attributes:
@@ -48,7 +48,9 @@ class Placement:
     notes: tuple[str, ...]
 
 
-def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1) -> Placement:
+def place_ranks_by_rule(
+    rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1
+) -> RankPlacement:
     """Place ranks as `--placement` says.
 
     Args:
@@ -66,7 +68,7 @@ def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int
     """
     if rule.startswith(_SLURM):
         named = deal_ranks(rule.removeprefix(_SLURM), ranks)
-        return _place_on(
+        return _place_ranks_on(
             named,
             hosts,
             f"--placement {rule}",
@@ -82,7 +84,7 @@ def place_by_rule(rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int
             "a file rank,host can put several on one"
         )
     chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
-    return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by --placement {rule}",))
+    return RankPlacement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by --placement {rule}",))
 
 
 def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
@@ -101,12 +103,12 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     return None
 
 
-def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
+def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     if path.is_dir() or not path.exists():
         raise UsageError(f"--placement {path}: there is no such file; expected {FORMS}")
     if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
         named = read_host_list(path, ranks)
-        return _place_on(
+        return _place_ranks_on(
             named, hosts, str(path), lambda name, why: InputError(path, None, "hosts of the fabric", f"{name}{why}")
         )
     host = np.full(ranks, NO_HOST, np.int32)
@@ -137,10 +139,12 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
     if len(seen) < ranks:
         missing = next(rank for rank in range(ranks) if rank not in seen)
         raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
-    return Placement(host=host, lid=lid, notes=(f"ranks are placed by {path}",))
+    return RankPlacement(host=host, lid=lid, notes=(f"ranks are placed by {path}",))
 
 
-def _place_on(named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[[str, str], IbprofError]) -> Placement:
+def _place_ranks_on(
+    named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[[str, str], IbprofError]
+) -> RankPlacement:
     """Place each rank on the host of its name.
 
     Args:
@@ -155,7 +159,7 @@ def _place_on(named: Sequence[str], hosts: Hosts, source: str, refuse: Callable[
         if host is None:
             raise refuse(quote_found(name), ", which several adapters are called" if index.is_shared(name) else "")
     chosen = np.array([found[name] for name in named], np.int32)
-    return Placement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
+    return RankPlacement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
@@ -170,7 +174,7 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
     return host, lids
 
 
-def place_as_recorded(run: profile.Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> Placement:
+def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place ranks where they ran.
 
     A machine is known by the GUIDs of its active InfiniBand ports; where none of them is in the fabrics, by its name
@@ -202,7 +206,7 @@ def place_as_recorded(run: profile.Profile, hosts: Hosts, fabrics: Sequence[Fabr
     notes = [f"{len(names)} {way}: {_some(names)}" for way, names in found.items() if names]
     if moved:
         notes.append(f"{moved} port(s) have another LID in the fabric than in the run; the fabric's are used")
-    return Placement(host=host_of_rank, lid=lid, notes=tuple(notes))
+    return RankPlacement(host=host_of_rank, lid=lid, notes=tuple(notes))
 
 
 _BY_NAME = "host(s) found by name, not by port GUID"
@@ -210,7 +214,7 @@ _BY_LID = "host(s) found by LID alone (is this the fabric that the job ran on?)"
 _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ranks on hosts that are)"
 
 
-def _active_ports(host: profile.Host) -> list[profile.Port]:
+def _active_ports(host: Host) -> list[Port]:
     return [port for port in host.ports if port.link_layer == "InfiniBand" and port.state == _LINK_ACTIVE]
 
 
@@ -225,7 +229,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 
 
 def _lids_of_guids(
-    active: list[profile.Port], ports: dict[int, tuple[int, int]], rails: int
+    active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[npt.NDArray[np.int32], int]:
     """Give the LID of a machine on each rail, and how many of its ports have another LID than when it was recorded."""
     lids = np.full(rails, NO_LID, np.int32)
@@ -238,7 +242,7 @@ def _lids_of_guids(
     return lids, moved
 
 
-def _known_lids(active: list[profile.Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np.int32]:
+def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np.int32]:
     """Give the recorded LIDs that are hosts' in the fabrics, the first port's on the first rail and so on."""
     lids = np.full(len(fabrics), NO_LID, np.int32)
     for rail, (port, fabric) in enumerate(zip(active, fabrics, strict=False)):

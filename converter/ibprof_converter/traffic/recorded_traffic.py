@@ -62,7 +62,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
         regions=run.regions or (ALL,),
         operations=run.operations or (ALL,),
         ranks=run.world_size,
-        unplaced={UNKNOWN_PEER_REASON: unknown} if unknown else {},
+        unmapped={UNKNOWN_PEER_REASON: unknown} if unknown else {},
         origin=origin,
         profile=run,
     )

@@ -34,7 +34,7 @@ class RankTraffic:
         region, operation: int32, indices into the names.
         regions, operations: names; a traffic without them has the one name `ALL`.
         ranks: number of ranks, those without traffic included.
-        unplaced: reason -> bytes whose other end is no rank.
+        unmapped: reason -> bytes whose other end is no rank.
         origin: where the numbers come from, in words, for every output.
         profile: the run they were recorded in; None where it was no run.
     """
@@ -48,7 +48,7 @@ class RankTraffic:
     regions: tuple[str, ...]
     operations: tuple[str, ...]
     ranks: int
-    unplaced: dict[str, int]
+    unmapped: dict[str, int]
     origin: str
     profile: Profile | None = None
 
@@ -65,7 +65,7 @@ class Traffic:
         source_rank, destination_rank: int32, `NO_RANK` where the traffic knows no ranks.
         regions, operations: names; a traffic without them has the one name `ALL`.
         on_host_bytes: of rank pairs that share a host, so load no link.
-        unplaced: reason -> bytes that found no LID (unknown peer, host not in the fabric, ...).
+        unmapped: reason -> bytes that found no LID (unknown peer, host not in the fabric, ...).
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
         origin: where the numbers come from, in words, for every output.
         rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows where there are no ranks.
@@ -88,7 +88,7 @@ class Traffic:
     regions: tuple[str, ...]
     operations: tuple[str, ...]
     on_host_bytes: int
-    unplaced: dict[str, int]
+    unmapped: dict[str, int]
     rail_source: str
     origin: str
     rank_lid: npt.NDArray[np.int32]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.routing.indexed_tables import NONE as NO_ROW
+from ibprof_converter.routing.indexed_network import NONE as NO_ROW
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.traffic_data import Traffic

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.layout.lower_end import lower_ends, order_of_links
-from ibprof_converter.layout.positions import Layout
+from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
@@ -25,7 +25,7 @@ from ibprof_converter.viewer.view_runs import SharedNames, ViewRun, describe_run
 def encode_document(
     title: str,
     subnets: Sequence[Subnet],
-    layouts: Sequence[Layout],
+    layouts: Sequence[FabricLayout],
     hosts: Hosts,
     runs: Sequence[ViewRun],
     attributes: Sequence[UserAttribute] = (),
@@ -94,14 +94,14 @@ def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:
     return [LinkValue("speed", "Gb/s", np.repeat(gbps, 2))] if np.isfinite(gbps).any() else []
 
 
-def _order_ends(subnet: Subnet, layout: Layout) -> npt.NDArray[np.intp]:
+def _order_ends(subnet: Subnet, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Give the fabric's link ends in the order of links.csv, the lower end of each link first: intp [2 * link]."""
     links = order_of_links(subnet.fabric, layout)
     lower = lower_ends(subnet.fabric, layout)[links]
     return np.stack([2 * links + lower, 2 * links + 1 - lower], axis=1).ravel()
 
 
-def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[Layout]) -> Arrays:
+def _describe_nodes(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout]) -> Arrays:
     fabrics = [subnet.fabric for subnet in subnets]
     return {
         "node_rail": np.repeat(np.arange(len(fabrics), dtype=np.uint8), [fabric.nodes for fabric in fabrics]),

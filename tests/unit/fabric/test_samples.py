@@ -16,7 +16,7 @@ from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import LinkLoads, spread
+from ibprof_converter.routing.spread import SpreadLoads, spread
 from ibprof_converter.routing.subnet import Subnet, infer_lmc, join_subnet, read_subnet
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
@@ -184,7 +184,7 @@ def test_all_to_all_makes_the_known_number_of_traversals() -> None:
     assert loads.unrouted == {}
 
 
-def all_to_all(subnet: Subnet) -> LinkLoads:
+def all_to_all(subnet: Subnet) -> SpreadLoads:
     lids = host_lids(subnet.fabric)
     source, destination = np.repeat(lids, len(lids)), np.tile(lids, len(lids))
     apart = source != destination

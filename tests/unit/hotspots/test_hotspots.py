@@ -22,8 +22,8 @@ from ibprof_converter.reports.provenance import Provenance
 from ibprof_converter.reports.terminal import print_sections
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
@@ -46,7 +46,7 @@ FAR = make_profile(
 def report_on(run: Profile, top: int = 10) -> Report:
     subnet = load_sample("testbed44", IBDIAGNET)
     demand = profile_traffic(run)
-    placed = place_traffic(demand, find_hosts([subnet.fabric]), [subnet.fabric], None, None)
+    placed = map_to_lids(demand, find_hosts([subnet.fabric]), [subnet.fabric], None, None)
     loads = load_links(placed, [subnet])
     return report_on_links(demand, placed, [subnet], lay_out([subnet.fabric]), loads, top)
 

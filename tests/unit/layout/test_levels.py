@@ -10,7 +10,7 @@ import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.layout.positions import Layout, lay_out
+from ibprof_converter.layout.positions import FabricLayout, lay_out
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:
@@ -52,7 +52,7 @@ def levels(fabric: Fabric) -> dict[str, int]:
     return dict(zip(fabric.node_name, find_levels(fabric).tolist(), strict=True))
 
 
-def places(fabric: Fabric, layout: Layout) -> dict[str, float]:
+def places(fabric: Fabric, layout: FabricLayout) -> dict[str, float]:
     return dict(zip(fabric.node_name, layout.x.tolist(), strict=True))
 
 

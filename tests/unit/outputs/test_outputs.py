@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from matplotlib.image import imread
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.layout.positions import Layout, lay_out
+from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.picture import write_picture
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
@@ -146,7 +146,7 @@ def test_a_picture_is_drawn_without_traffic_and_with_any_title(tmp_path: Path) -
 
 def test_two_rails_have_levels_above_and_below_the_hosts(tmp_path: Path) -> None:
     fabrics = [load_sample(f"dualrail/rail{rail}", IBDIAGNET).fabric for rail in (1, 2)]
-    layouts: list[Layout] = lay_out(fabrics)
+    layouts: list[FabricLayout] = lay_out(fabrics)
     write_picture(tmp_path / "p.png", "t", "s", fabrics, layouts, make_loads(fabrics))
     assert (layouts[0].y >= 0).all()
     assert (layouts[1].y <= 0).all()

@@ -16,12 +16,12 @@ import pytest
 from ibprof_converter.placement import swap_search as search_module
 from ibprof_converter.placement.launcher_files import placement_csv
 from ibprof_converter.placement.lower_bound import bound_max_seconds
-from ibprof_converter.placement.placement_problem import Problem, Seats, score_load
-from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order, spread_order
-from ibprof_converter.placement.swap_search import ROUNDS, Round, SearchRound, search
+from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, score_load
+from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots, spread_slots
+from ibprof_converter.placement.swap_search import ROUNDS, RoundSettings, SearchRound, search
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.placements import (
@@ -44,7 +44,7 @@ def rails(*samples: str) -> list[Subnet]:
 class PlainSearch:
     """The search of the kernel, written for reading: loads are added up anew for each proposal."""
 
-    def __init__(self, problem: Problem, start: Seats, how: Round, seed: int, work: int) -> None:
+    def __init__(self, problem: PlacementProblem, start: SlotOfRank, how: RoundSettings, seed: int, work: int) -> None:
         self.problem, self.how, self.state, self.all_work = problem, how, seed, work
         self.seat = start.tolist()
         self.rank_at = dict(zip(self.seat, range(problem.ranks), strict=True))
@@ -56,13 +56,13 @@ class PlainSearch:
 
     def loads(self, seat: list[int]) -> np.ndarray:
         problem = self.problem
-        neighbours, sites, paths = problem.neighbours, problem.sites, problem.paths
+        neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
         load = np.zeros(len(paths.rail), np.int64)
         for number, (owner, other) in enumerate(zip(neighbours.owner(), neighbours.rank, strict=True)):
-            a, b = sites.of_seat[seat[owner]], sites.of_seat[seat[other]]
+            a, b = slots.host_of_slot[seat[owner]], slots.host_of_slot[seat[other]]
             if a == b:
                 continue
-            row = neighbours.row_of_rails[sites.rails[a] & sites.rails[b]]
+            row = neighbours.row_of_rails[slots.rails[a] & slots.rails[b]]
             for rail, amount in enumerate(neighbours.sent[number, row]):
                 load[paths.between(rail, int(a), int(b))] += amount
         return load
@@ -82,21 +82,21 @@ class PlainSearch:
         return (self.draw() >> 32) * limit >> 32
 
     def draw_seat(self, rank: int) -> int:
-        neighbours, sites = self.problem.neighbours, self.problem.sites
+        neighbours, slots = self.problem.neighbours, self.problem.slots
         first, last = neighbours.first[rank : rank + 2].tolist()
         if first == last or self.draw() >> 63:
-            return self.below(sites.seats)
+            return self.below(slots.count)
         other = neighbours.rank[first + self.below(last - first)]
-        group = sites.group[sites.of_seat[self.seat[other]]]
-        begin, end = sites.first_seat_of_group[group : group + 2].tolist()
+        group = slots.group[slots.host_of_slot[self.seat[other]]]
+        begin, end = slots.first_slot_of_group[group : group + 2].tolist()
         return begin + self.below(end - begin)
 
     def propose(self, temperature: float) -> None:
         rank = self.below(self.problem.ranks)
         seat = self.draw_seat(rank)
         threshold = self.energy - self.energy * temperature * math.log(((self.draw() >> 11) + 1) / 2**53)
-        of_seat = self.problem.sites.of_seat
-        if of_seat[seat] == of_seat[self.seat[rank]]:
+        host_of_slot = self.problem.slots.host_of_slot
+        if host_of_slot[seat] == host_of_slot[self.seat[rank]]:
             return
         changed = [*self.seat]
         changed[rank] = seat
@@ -115,32 +115,32 @@ def test_the_kernel_takes_the_steps_of_a_search_in_plain_python(samples: tuple[s
     subnets = rails(*samples)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(7, 3), subnets, chosen[::3][:9], slots)
-    how = Round(3, 1.0, 1.0, 1.0)  # one temperature, since that of the kernel falls with its own count of work
-    start = random_order(problem.sites, problem.ranks, 1)
+    how = RoundSettings(3, 1.0, 1.0, 1.0)  # one temperature, since that of the kernel falls with its own count of work
+    start = random_slots(problem.slots, problem.ranks, 1)
     plain = PlainSearch(problem, start, how, 42, 1 << 60)
     kernel = SearchRound(problem, start, problem.score(start), how, 42, 1 << 60)
     moved = 0
     for _ in range(150):
         before = [*plain.seat]
         plain.propose(1.0)
-        kernel.go_on(1)
+        kernel.advance(1)
         moved += before != plain.seat
-        assert kernel.seats.tolist() == plain.seat
+        assert kernel.slot_of_rank.tolist() == plain.seat
         assert kernel.energy == pytest.approx(plain.energy, rel=1e-9)
     assert moved > 20
-    assert moved == kernel.accepted or slots > 1  # two seats of one host are one place
+    assert moved == kernel.accepted or slots > 1  # two slot_of_rank of one host are one place
 
 
 def test_how_the_work_is_cut_into_calls_does_not_change_the_result() -> None:
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(shuffled_halo((4, 4, 2), 1), subnets, chosen)
-    start = packed_order(problem.sites, problem.ranks)
+    start = packed_slots(problem.slots, problem.ranks)
     results = []
     for step in (7_001, 10_000_000):
         one = SearchRound(problem, start, problem.score(start), ROUNDS[0], 5, 400_000)
         while not one.done:
-            one.go_on(step)
+            one.advance(step)
         results.append((one.best.tolist(), one.score, one.proposals))
     assert results[0] == results[1]
 
@@ -150,22 +150,22 @@ def test_the_same_seed_and_time_give_the_same_placement(monkeypatch: pytest.Monk
     subnets = rails(*DUAL)
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(40, 1), subnets, chosen)
-    start = random_order(problem.sites, 40, 9)
+    start = random_slots(problem.slots, 40, 9)
     first, again, other = (search(problem, [start], seed, seconds=60) for seed in (7, 7, 8))
-    assert {first.cut, again.cut, other.cut} == {False}
-    assert first.seats.tolist() == again.seats.tolist() != other.seats.tolist()
+    assert {first.stopped_by_clock, again.stopped_by_clock, other.stopped_by_clock} == {False}
+    assert first.slot_of_rank.tolist() == again.slot_of_rank.tolist() != other.slot_of_rank.tolist()
     assert (first.score, first.proposals, first.accepted) == (again.score, again.proposals, again.accepted)
 
 
 def seconds_of_the_report(
-    problem: Problem, demand: RankTraffic, subnets: list[Subnet], seats: Seats, file: Path
+    problem: PlacementProblem, demand: RankTraffic, subnets: list[Subnet], slot_of_rank: SlotOfRank, file: Path
 ) -> float:
     """The largest time between switches, by the way that ibprof-report goes."""
     hosts, _ = hosts_on_all_rails(subnets)
-    names = [problem.sites.name[site] for site in problem.sites.of_seat[seats]]
+    names = [problem.slots.name[site] for site in problem.slots.host_of_slot[slot_of_rank]]
     file.write_text(placement_csv(names))
     fabrics = [subnet.fabric for subnet in subnets]
-    placed = place_traffic(demand, hosts, fabrics, str(file), "split")
+    placed = map_to_lids(demand, hosts, fabrics, str(file), "split")
     greatest = 0.0
     for fabric, load in zip(fabrics, load_links(placed, subnets).by_rail, strict=True):
         between = (fabric.node_kind[fabric.link_node] == 1).all(axis=1)
@@ -181,9 +181,9 @@ def test_times_are_those_of_the_reports_loads(samples: tuple[str, ...], tmp_path
     demand = samplesort(12, 2)
     for slots in (3,) if len(chosen) < 12 else (1, 3):
         problem = make_problem(demand, subnets, chosen, slots)
-        for seats in (random_order(problem.sites, 12, 4), spread_order(problem.sites, 12)):
-            expected = seconds_of_the_report(problem, demand, subnets, seats, tmp_path / "placement.csv")
-            assert problem.score(seats).max_seconds == pytest.approx(expected, rel=1e-12)
+        for slot_of_rank in (random_slots(problem.slots, 12, 4), spread_slots(problem.slots, 12)):
+            expected = seconds_of_the_report(problem, demand, subnets, slot_of_rank, tmp_path / "placement.csv")
+            assert problem.score(slot_of_rank).max_seconds == pytest.approx(expected, rel=1e-12)
 
 
 CASES = {
@@ -201,18 +201,18 @@ def test_it_beats_random_and_packed_on_the_dual_rail_fabric(case: str, own: bool
     if own:  # the job's own hosts are scattered
         chosen = sorted(np.random.default_rng(5).choice(chosen, 128, replace=False).tolist())
     problem = make_problem(CASES[case], subnets, chosen)
-    rules = [packed_order(problem.sites, 128), spread_order(problem.sites, 128)]
-    aware = aware_orders(problem.neighbours, problem.sites, problem.paths)
+    rules = [packed_slots(problem.slots, 128), spread_slots(problem.slots, 128)]
+    aware = fabric_aware_slots(problem.neighbours, problem.slots, problem.paths)
     found = search(problem, [*rules, *aware.values()], seed=1, seconds=5.0)
-    randoms = [problem.score(random_order(problem.sites, 128, seed)).max_seconds for seed in range(20)]
+    randoms = [problem.score(random_slots(problem.slots, 128, seed)).max_seconds for seed in range(20)]
     best = found.score.max_seconds
     assert best < min(randoms)
     assert best < problem.score(rules[0]).max_seconds
     if not own:
         assert best < 0.7 * statistics.median(randoms)
     assert bound_max_seconds(problem) <= best
-    assert sorted(set(found.seats.tolist())) == sorted(found.seats.tolist())
-    again = problem.score(found.seats)
+    assert sorted(set(found.slot_of_rank.tolist())) == sorted(found.slot_of_rank.tolist())
+    again = problem.score(found.slot_of_rank)
     assert (again.lost, again.max_seconds) == (0, best)
     assert again.squares == pytest.approx(found.score.squares)
 
@@ -221,7 +221,7 @@ def test_sub_communicators_that_fit_on_leaf_switches_need_no_link_between_them()
     subnets = rails("xgft3-1296")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(transpose(128, 8), subnets, chosen)
-    grouped = aware_orders(problem.neighbours, problem.sites, problem.paths)["grouped"]
+    grouped = fabric_aware_slots(problem.neighbours, problem.slots, problem.paths)["grouped"]
     assert problem.score(grouped).max_seconds == 0
 
 
@@ -229,13 +229,13 @@ def test_the_result_is_never_worse_than_a_start() -> None:
     subnets = rails("xgft3-512")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(40, 1), subnets, chosen)
-    start = random_order(problem.sites, 40, 9)
+    start = random_slots(problem.slots, 40, 9)
     found = search(problem, [start], seed=1, seconds=1e-9)
     assert found.score <= problem.score(start)
 
 
-def every_seating(seats: int, ranks: int) -> list[Seats]:
-    return [np.array(each, np.uint32) for each in permutations(range(seats), ranks)]
+def every_seating(slot_of_rank: int, ranks: int) -> list[SlotOfRank]:
+    return [np.array(each, np.uint32) for each in permutations(range(slot_of_rank), ranks)]
 
 
 @pytest.mark.parametrize("slots", [1, 2])
@@ -248,10 +248,10 @@ def test_no_seating_at_all_is_below_the_bound_and_the_best_of_all_is_found(seed:
     source, destination = generator.integers(0, 5, (2, 14))
     demand = make_demand(source, destination, generator.integers(1, 1000, 14), 5)
     problem = make_problem(demand, subnets, picked, slots)
-    scores = [problem.score(seats) for seats in every_seating(problem.sites.seats, 5)]
+    scores = [problem.score(slot_of_rank) for slot_of_rank in every_seating(problem.slots.count, 5)]
     best = min(scores)
     assert bound_max_seconds(problem) <= best.max_seconds * (1 + 1e-12)
-    found = search(problem, [packed_order(problem.sites, 5)], seed=1, seconds=0.5)
+    found = search(problem, [packed_slots(problem.slots, 5)], seed=1, seconds=0.5)
     assert found.score.max_seconds == pytest.approx(best.max_seconds)
 
 
@@ -259,7 +259,7 @@ def test_the_bound_is_more_than_nothing_where_leaves_are_too_small() -> None:
     subnets = rails("xgft3-1296")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(128, 0), subnets, chosen)
-    packed = problem.score(packed_order(problem.sites, 128)).max_seconds
+    packed = problem.score(packed_slots(problem.slots, 128)).max_seconds
     assert 0.9 * packed < bound_max_seconds(problem) <= packed
 
 
@@ -267,7 +267,7 @@ def test_what_does_not_arrive_is_told_and_avoided() -> None:
     subnets = rails("xgft3-1296-partial")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(16, 1), subnets, chosen)
-    start = random_order(problem.sites, 16, 3)
+    start = random_slots(problem.slots, 16, 3)
     score = problem.score(start)
     assert score.lost > 0
     found = search(problem, [start], seed=1, seconds=2.0)

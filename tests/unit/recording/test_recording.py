@@ -14,7 +14,7 @@ import pytest
 
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof.native.recording_layout import recording_layout
-from ibprof.profile import profile_data as profile
+from ibprof.profile import profile_data
 from ibprof.profile.profile_data import HardwareCounter, Mark, MarkKind, PortPair, Profile
 from ibprof.recording.recording_reader import CUT_SHORT, read_recording
 from ibprof_testing.samples.recordings import PAGE, Process, counter, header, make_recording
@@ -45,13 +45,13 @@ def test_numpy_types_have_the_layout_that_the_compiler_gives_the_structs() -> No
 
 @pytest.mark.parametrize("name", ["Source", "Kind", "Direction", "MarkKind", "Opcode"])
 def test_enumerations_are_those_of_the_header(name: str) -> None:
-    ours = {member.name: int(member) for member in getattr(profile, name)}
+    ours = {member.name: int(member) for member in getattr(profile_data, name)}
     c_name = {"MarkKind": "mark_kind"}.get(name, name.lower())
     prefix = f"IBP_{c_name.removesuffix('_kind').upper()}_"
     theirs = header().typeof(f"enum ibp_{c_name}").relements
     assert {key.removeprefix(prefix): value for key, value in theirs.items()} == ours
-    assert recording_layout().constants["IBP_PEER_UNKNOWN"] == profile.UNKNOWN_PEER
-    assert recording_layout().constants["IBP_SIZE_BINS"] == profile.SIZE_BINS
+    assert recording_layout().constants["IBP_PEER_UNKNOWN"] == profile_data.UNKNOWN_PEER
+    assert recording_layout().constants["IBP_SIZE_BINS"] == profile_data.SIZE_BINS
 
 
 def test_names_are_merged_over_ranks_and_hosts(tmp_path: Path) -> None:

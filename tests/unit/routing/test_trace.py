@@ -14,7 +14,7 @@ from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 
@@ -64,11 +64,11 @@ def test_a_fault_in_the_tables_is_named_and_loads_nothing(tables: ForwardingTabl
     path = trace(fabric, tables, HOST, FAR_HOST)
     assert (path.reason, len(path.hops)) == (reason, hops)
     loads = spread(
-        Routes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]), np.array([7], np.uint64), np.array([0]), 1
+        SubnetRoutes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]), np.array([7], np.uint64), np.array([0]), 1
     )
     assert loads.unrouted == {reason: 7}
     assert not loads.bytes.any()
-    index = FlowIndex(Routes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]))
+    index = FlowIndex(SubnetRoutes(fabric, tables), np.array([HOST]), np.array([FAR_HOST]))
     assert not any(len(index.on(hop.link, hop.end)) for hop in path.hops)
 
 
@@ -83,7 +83,7 @@ def test_a_port_that_sends_to_itself_loads_nothing() -> None:
     fabric, tables = load()
     assert trace(fabric, tables, HOST, HOST).reason is Reason.SAME_PORT
     loads = spread(
-        Routes(fabric, tables), np.array([HOST]), np.array([HOST]), np.array([7], np.uint64), np.array([0]), 1
+        SubnetRoutes(fabric, tables), np.array([HOST]), np.array([HOST]), np.array([7], np.uint64), np.array([0]), 1
     )
     assert (loads.same_port, loads.routed.tolist(), loads.unrouted) == (7, [0], {})
 
@@ -102,7 +102,7 @@ def test_what_is_for_a_switch_ends_there_whatever_its_table_says() -> None:
     odd = replace(tables, port=table)
     assert len(trace(fabric, odd, HOST, ITS_SWITCH).hops) == 1
     loads = spread(
-        Routes(fabric, odd), np.array([HOST]), np.array([ITS_SWITCH]), np.array([7], np.uint64), np.array([0]), 1
+        SubnetRoutes(fabric, odd), np.array([HOST]), np.array([ITS_SWITCH]), np.array([7], np.uint64), np.array([0]), 1
     )
     assert loads.bytes.sum() == 7
 
@@ -111,10 +111,10 @@ def test_bytes_are_exact_up_to_64_bits_and_refused_beyond() -> None:
     fabric, tables = load()
     source, destination = np.array([HOST, HOST]), np.array([FAR_HOST, FAR_HOST])
     most = np.array([(1 << 64) - 2, 1], np.uint64)
-    loads = spread(Routes(fabric, tables), source, destination, most, np.zeros(2, np.int64), 1)
+    loads = spread(SubnetRoutes(fabric, tables), source, destination, most, np.zeros(2, np.int64), 1)
     assert set(loads.bytes[loads.bytes > 0].tolist()) == {(1 << 64) - 1}
     with pytest.raises(InconsistentError, match="more than 2"):
-        spread(Routes(fabric, tables), source, destination, most + np.uint64(1), np.zeros(2, np.int64), 1)
+        spread(SubnetRoutes(fabric, tables), source, destination, most + np.uint64(1), np.zeros(2, np.int64), 1)
 
 
 def test_every_reason_has_a_label() -> None:

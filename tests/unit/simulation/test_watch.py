@@ -140,7 +140,7 @@ def test_what_stays_at_a_host_is_no_traffic(network: SimulatedNetwork, reads: in
     watch = Watch(Simulation(network, [Job("some", limit=30, reads=reads)], clients))
     watch.run(1 << 60)
     flows = list_flows(watch)
-    assert set(flows.unplaced.values()) == {0}
+    assert set(flows.unmapped.values()) == {0}
     found, simulated = load_links(flows, [network.subnet]), load_ends(watch.simulation)
     assert (found.by_rail[0] == simulated.by_rail[0]).all()
     assert found.bytes_on_host == 16 * 15 * (60_000 + reads)
@@ -194,7 +194,7 @@ def test_flows_put_on_links_by_the_tables_are_what_was_simulated(network: Simula
     found, simulated = load_links(flows, [network.subnet]), load_ends(watch.simulation)
     assert (found.by_rail[0] == simulated.by_rail[0]).all()
     assert found.bytes_routed == simulated.bytes_total == watch.simulation.state.bytes_arrived
-    assert set(flows.unplaced.values()) == {0}
+    assert set(flows.unmapped.values()) == {0}
     busy, short, long, waits, lies = (value for _, value in describe_links(watch))
     assert 0 < busy.max() <= 1
     assert busy == pytest.approx(short + long)

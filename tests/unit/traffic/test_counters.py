@@ -14,9 +14,9 @@ from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.counter_agreement import compare_counters
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.port_counters import read_counters, subtract_counters
 from ibprof_converter.traffic.traffic_data import PortCounters
 from ibprof_testing.lab.db_csv import write_db_csv
@@ -106,7 +106,7 @@ def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsy
     of = subnet.fabric
     hosts = find_hosts([of])
     demand = build_pattern("pattern:all-to-all:100000", len(hosts.name))
-    predicted = load_links(place_traffic(demand, hosts, [of], None, None), [subnet]).by_rail[0][:, :, 0]
+    predicted = load_links(map_to_lids(demand, hosts, [of], None, None), [subnet]).by_rail[0][:, :, 0]
     counted = predicted + predicted // np.uint64(50)
     counted[3, 1] += np.uint64(10**9)
     counted[5, 0] = 0

@@ -14,7 +14,7 @@ from ibprof.errors import IbprofError, InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.traffic.hostlists import deal_ranks, expand_hosts, read_host_list
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.rank_placement import place_by_rule
+from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
 
 HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
@@ -97,7 +97,7 @@ def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
 
 def test_ranks_are_placed_by_a_list_and_by_a_file(tmp_path: Path) -> None:
     fabrics = [load_sample("testbed44", IBDIAGNET).fabric]
-    by_list = place_by_rule("slurm:host[03,01,40]", HOSTS, fabrics, 3)
+    by_list = place_ranks_by_rule("slurm:host[03,01,40]", HOSTS, fabrics, 3)
     assert [HOSTS.name[host] for host in by_list.host] == ["host03", "host01", "host40"]
     for name, text in (
         ("nodefile", "host03.cluster.example\nhost01\nhost40\n"),
@@ -105,7 +105,7 @@ def test_ranks_are_placed_by_a_list_and_by_a_file(tmp_path: Path) -> None:
         ("csv", "rank,host\n2,host40\n0,host03\n1,host01\n"),
     ):
         (tmp_path / name).write_text(text)
-        placement = place_by_rule(str(tmp_path / name), HOSTS, fabrics, 3)
+        placement = place_ranks_by_rule(str(tmp_path / name), HOSTS, fabrics, 3)
         assert np.array_equal(placement.lid, by_list.lid)
 
 
@@ -115,7 +115,7 @@ def test_hosts_that_are_not_there_are_named(tmp_path: Path, text: str) -> None:
     fabrics = [load_sample("testbed44", IBDIAGNET).fabric]
     for rule in (str(tmp_path / "f"), "slurm:nowhere,host01"):
         with pytest.raises(IbprofError, match="nowhere"):
-            place_by_rule(rule, HOSTS, fabrics, 2)
+            place_ranks_by_rule(rule, HOSTS, fabrics, 2)
 
 
 def test_a_rule_finds_the_host_in_odd_descriptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,9 +16,9 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -79,7 +79,7 @@ def make_run(*posted: Posted, counts: tuple[Count, ...] = (Count(0, 1, 90), Coun
 
 def place(run: Profile, policy: str | None = None, rule: str | None = None) -> Traffic:
     fabrics = [subnet.fabric for subnet in rails()]
-    return place_traffic(profile_traffic(run), find_hosts(fabrics), fabrics, rule, policy)
+    return map_to_lids(profile_traffic(run), find_hosts(fabrics), fabrics, rule, policy)
 
 
 def flows(traffic: Traffic) -> list[tuple[int, ...]]:
@@ -108,7 +108,7 @@ def test_every_byte_is_on_a_link_or_has_a_reason() -> None:
     posted = [Posted(0, pair, 1000 + pair, region=region) for pair in range(len(PAIRS)) for region in (0, 1)]
     traffic = place(make_run(*posted))
     assert traffic.on_host_bytes == 2 * 1003
-    assert traffic.unplaced == {UNKNOWN_PORT: 2 * 1004}
+    assert traffic.unmapped == {UNKNOWN_PORT: 2 * 1004}
     loads = load_links(traffic, rails())
     assert loads.bytes_total == sum(each.bytes for each in posted)
     assert loads.bytes_routed == 2 * (1000 + 1001 + 1002)

@@ -12,8 +12,8 @@ import pytest
 from ibprof.errors import InputError, UsageError
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Profile, Source
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.placed_traffic import place_traffic
-from ibprof_converter.traffic.rank_placement import place_by_rule
+from ibprof_converter.traffic.lid_traffic import map_to_lids
+from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -26,7 +26,7 @@ PORT_GUID = {"host01": 0x0002C903000A0001}
 def place(demand: RankTraffic, rule: str | None = None, policy: str | None = None, dual: bool = False) -> Traffic:
     samples = ["dualrail/rail1", "dualrail/rail2"] if dual else ["testbed44"]
     fabrics = [load_sample(sample, IBDIAGNET).fabric for sample in samples]
-    return place_traffic(demand, find_hosts(fabrics), fabrics, rule, policy)
+    return map_to_lids(demand, find_hosts(fabrics), fabrics, rule, policy)
 
 
 def pair_on(*hosts: str, **changes: Any) -> Profile:
@@ -67,20 +67,20 @@ def test_the_lid_alone_decides_last_and_is_said() -> None:
 def test_a_host_that_is_not_there_is_counted_and_named() -> None:
     traffic = place(profile_traffic(pair_on("host1", "host02")))
     assert flows(traffic) == []
-    assert traffic.unplaced == {"host is not in the fabric": 10}
+    assert traffic.unmapped == {"host is not in the fabric": 10}
     assert any("'host1'" in note for note in traffic.notes)
 
 
 def test_ranks_of_one_host_load_no_link_even_when_it_is_not_in_the_fabric() -> None:
     traffic = place(profile_traffic(pair_on("laptop")))
-    assert (flows(traffic), traffic.on_host_bytes, traffic.unplaced) == ([], 10, {})
+    assert (flows(traffic), traffic.on_host_bytes, traffic.unmapped) == ([], 10, {})
 
 
 def test_ranks_that_were_not_recorded_and_peers_that_are_no_ranks_are_counted() -> None:
     counts = [Count(0, 1, 10), Count(0, 2, 100), Count(0, UNKNOWN_PEER, 1000)]
     run = make_profile(counts, [make_rank(0), make_rank(1)], [make_host("host01")], world_size=3)
     traffic = place(profile_traffic(run))
-    assert traffic.unplaced == {
+    assert traffic.unmapped == {
         "peer is no rank of MPI_COMM_WORLD": 1000,
         "rank was not recorded, so its host is not known": 100,
     }
@@ -194,7 +194,7 @@ def test_a_name_that_several_adapters_have_is_refused_as_such(tmp_path: Path) ->
     path = tmp_path / "p.csv"
     path.write_text("rank,host\n0,host01\n")
     with pytest.raises(InputError, match="found 'host01', which several adapters are called"):
-        place_by_rule(str(path), find_hosts([fabric]), [fabric], 1)
+        place_ranks_by_rule(str(path), find_hosts([fabric]), [fabric], 1)
 
 
 def test_a_host_that_is_on_one_rail_alone_uses_that_one() -> None:

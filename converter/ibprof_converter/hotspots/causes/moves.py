@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.hotspots.causes.cuts import narrowest_cut
 from ibprof_converter.hotspots.causes.situation import Flows, Situation
-from ibprof_converter.placement.placement_problem import Problem, Seats, find_neighbours
-from ibprof_converter.placement.slots import make_sites, seat_on_hosts
-from ibprof_converter.placement.starting_placements import aware_orders, packed_order, random_order
+from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
+from ibprof_converter.placement.slots import assign_slots, slots_on_hosts
+from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots
 from ibprof_converter.placement.swap_search import search
-from ibprof_converter.placement.switch_paths import find_paths
+from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic
@@ -67,31 +67,31 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> Move | None:
     if not own_hosts_only:
         on_all = np.flatnonzero((situation.hosts.lid != NO_LID).all(axis=1))
         chosen = np.union1d(talking, on_all)
-    sites = make_sites(situation.hosts, dict.fromkeys(chosen.tolist(), 1), len(talking))
+    slots = assign_slots(situation.hosts, dict.fromkeys(chosen.tolist(), 1), len(talking))
     demand = _as_demand(rank_of[source[known]], rank_of[destination[known]], situation.flows.bytes[known], len(talking))
-    problem = Problem(
-        find_neighbours(demand, SPLIT, sites.rails, len(situation.subnets)),
-        sites,
-        find_paths(situation.subnets, sites.lid),
+    problem = PlacementProblem(
+        find_neighbours(demand, SPLIT, slots.rails, len(situation.subnets)),
+        slots,
+        find_switch_paths(situation.subnets, slots.lid),
     )
-    present = seat_on_hosts(sites, talking.astype(np.int32))
+    present = slots_on_hosts(slots, talking.astype(np.int32))
     if present is None:
         return None
     starts = [
         present,
-        packed_order(sites, len(talking)),
-        *aware_orders(problem.neighbours, sites, problem.paths).values(),
+        packed_slots(slots, len(talking)),
+        *fabric_aware_slots(problem.neighbours, slots, problem.paths).values(),
     ]
     found = search(problem, starts, _SEED, _SECONDS)
 
-    def moved(seats: Seats) -> Situation:
-        return situation.changed(flows=_move(situation, rank_of, sites.host[sites.of_seat[seats]]))
+    def moved(slot_of_rank: SlotOfRank) -> Situation:
+        return situation.changed(flows=_move(situation, rank_of, slots.host[slots.host_of_slot[slot_of_rank]]))
 
-    randoms = [moved(random_order(sites, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
+    randoms = [moved(random_slots(slots, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
     cuts = [narrowest_cut(each) for each in randoms]
-    host = sites.host[sites.of_seat[found.seats]]
+    host = slots.host[slots.host_of_slot[found.slot_of_rank]]
     return Move(
-        after=moved(found.seats),
+        after=moved(found.slot_of_rank),
         hosts=int((host != talking).sum()),
         random_seconds=statistics.median(each.max_seconds for each in randoms),
         random_cut_seconds=statistics.median(cut.seconds if cut else 0.0 for cut in cuts),
@@ -112,7 +112,7 @@ def _as_demand(
         regions=(ALL,),
         operations=(ALL,),
         ranks=ranks,
-        unplaced={},
+        unmapped={},
         origin="pairs of hosts",
     )
 

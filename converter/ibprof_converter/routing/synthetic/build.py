@@ -24,7 +24,7 @@ Cables = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class SyntheticSubnet:
     """A fabric that was made up, and its tables."""
 
     fabric: Fabric
@@ -32,7 +32,7 @@ class Generated:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SyntheticPlan:
     """What a generator decides.
 
     Attributes:
@@ -51,7 +51,7 @@ class Plan:
     egress: npt.NDArray[np.uint8]
 
 
-def build(plan: Plan, gbps: float | npt.NDArray[np.float64], rail: int) -> Generated:
+def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
     """Number nodes, ports and LIDs.
 
     Hosts have the LIDs from 1 on, in their order, then come the switches, if there are so many unicast LIDs; a switch's
@@ -109,4 +109,4 @@ def build(plan: Plan, gbps: float | npt.NDArray[np.float64], rail: int) -> Gener
     own = lid[:switches]
     known = own < table.shape[1]
     table[np.flatnonzero(known), own[known]] = 0
-    return Generated(fabric, ForwardingTables(plan.name, guid[:switches], table))
+    return SyntheticSubnet(fabric, ForwardingTables(plan.name, guid[:switches], table))

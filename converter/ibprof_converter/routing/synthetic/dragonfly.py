@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+from ibprof_converter.routing.synthetic.build import SyntheticPlan, SyntheticSubnet, build
 
 Indices = npt.NDArray[np.int64]
 
@@ -23,7 +23,7 @@ def generate_dragonfly(
     groups: int | None = None,
     gbps: float = 100.0,
     rail: int = 0,
-) -> Generated:
+) -> SyntheticSubnet:
     """Make a dragonfly. Routes are local cable, global cable, local cable, each if it is needed.
 
     Global cable k of group i, of switch k // h, leads to group i + 1 + k modulo the number of groups, and so round and
@@ -74,7 +74,9 @@ def generate_dragonfly(
     home, own = host // p, 1 + host % p
     egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], own, egress_to[:, home])
     names = [f"g{i + 1}-s{s + 1}" for i, s in zip(group.tolist(), place.tolist(), strict=True)]
-    return build(Plan(name, names, home, own, np.concatenate([*local, joined]), egress.astype(np.uint8)), gbps, rail)
+    return build(
+        SyntheticPlan(name, names, home, own, np.concatenate([*local, joined]), egress.astype(np.uint8)), gbps, rail
+    )
 
 
 def _route(a: int, p: int, h: int, g: int, rounds: int, group: Indices, place: Indices, local_port: Indices) -> Indices:

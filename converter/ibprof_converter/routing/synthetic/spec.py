@@ -7,7 +7,7 @@ import re
 from os import PathLike, fspath
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.synthetic.build import Generated
+from ibprof_converter.routing.synthetic.build import SyntheticSubnet
 from ibprof_converter.routing.synthetic.dragonfly import generate_dragonfly
 from ibprof_converter.routing.synthetic.torus import generate_torus
 from ibprof_converter.routing.synthetic.xgft import generate_tree, generate_xgft
@@ -28,12 +28,12 @@ _LARGEST = 1 << 16
 """Above any number of nodes that a subnet can have."""
 
 
-def is_generated(name: str | PathLike[str]) -> bool:
+def is_synthetic(name: str | PathLike[str]) -> bool:
     """Whether a name asks for a fabric that is made up."""
     return fspath(name).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
-def generate(name: str, rail: int = 0) -> Generated:
+def generate(name: str, rail: int = 0) -> SyntheticSubnet:
     """Make the fabric that a name asks for.
 
     Raises:

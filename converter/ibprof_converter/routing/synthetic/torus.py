@@ -12,10 +12,12 @@ from math import prod
 import numpy as np
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+from ibprof_converter.routing.synthetic.build import SyntheticPlan, SyntheticSubnet, build
 
 
-def generate_torus(name: str, sizes: Sequence[int], hosts_each: int, gbps: float = 100.0, rail: int = 0) -> Generated:
+def generate_torus(
+    name: str, sizes: Sequence[int], hosts_each: int, gbps: float = 100.0, rail: int = 0
+) -> SyntheticSubnet:
     """Make a torus. A ring of two switches has one cable.
 
     Ports of a switch: hosts from 1 on, then for each dimension the cable to the next switch, then to the one before.
@@ -56,4 +58,4 @@ def generate_torus(name: str, sizes: Sequence[int], hosts_each: int, gbps: float
     local = 1 + host % hosts_each
     egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], local, egress_to[:, home])
     names = ["sw" + "-".join(map(str, coordinates)) for coordinates in place.tolist()]
-    return build(Plan(name, names, home, local, np.concatenate(cables), egress.astype(np.uint8)), gbps, rail)
+    return build(SyntheticPlan(name, names, home, local, np.concatenate(cables), egress.astype(np.uint8)), gbps, rail)

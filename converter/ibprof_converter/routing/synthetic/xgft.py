@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.synthetic.build import Generated, Plan, build
+from ibprof_converter.routing.synthetic.build import SyntheticPlan, SyntheticSubnet, build
 
 Indices = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ def generate_xgft(
     parallel: Sequence[int] = (),
     gbps: float = 100.0,
     rail: int = 0,
-) -> Generated:
+) -> SyntheticSubnet:
     """Make a fat-tree.
 
     Args:
@@ -67,7 +67,7 @@ def generate_xgft(
         egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
     digits = len(str(max(counts)))
     return build(
-        Plan(
+        SyntheticPlan(
             name=name,
             switch_name=[f"L{level + 1}-{n + 1:0{digits}}" for level, count in enumerate(counts) for n in range(count)],
             host_switch=host // m[0],
@@ -80,7 +80,7 @@ def generate_xgft(
     )
 
 
-def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail: int = 0) -> Generated:
+def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
     """Make a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
 
     Raises:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.indexed_tables import NONE
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 Ints = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import runs_programs
 
@@ -113,7 +113,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
             quickest of it are too far apart.
     """
     fabric = subnet.fabric
-    network = Network.index(fabric, subnet.tables)
+    network = IndexedNetwork.index(fabric, subnet.tables)
     gbps = np.repeat(fabric.link_gbps if hardware.gbps is None else np.full(fabric.links, hardware.gbps), 2)
     if unknown := int((~(gbps > 0)).sum() // 2):
         raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is not known")

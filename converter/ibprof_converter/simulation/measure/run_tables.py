@@ -46,7 +46,7 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Give the bytes of complete messages from LID to LID, job by job; those of the others are unplaced."""
+    """Give the bytes of complete messages from LID to LID, job by job; those of the others are unmapped."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]
@@ -71,7 +71,7 @@ def list_flows(watch: Watch) -> Traffic:
         regions=(ALL,),
         operations=(ALL,),
         on_host_bytes=0,
-        unplaced={"of messages that had not arrived yet": state.bytes_sent - between},
+        unmapped={"of messages that had not arrived yet": state.bytes_sent - between},
         rail_source="single rail",
         origin="packet simulation",
         rank_lid=np.full((0, 1), NO_LID, np.int32),

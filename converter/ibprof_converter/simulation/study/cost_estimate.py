@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.indexed_tables import NONE
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
 from ibprof_converter.simulation.study.cell import Cell, load_network
 from ibprof_converter.simulation.workload.roles import Role, ServerPlacement, Workload, seat_servers

@@ -16,7 +16,7 @@ from ibprof_converter.simulation.study.cell import Setting, load_network
 from ibprof_converter.simulation.workload.recorded_messages import Recorded
 from ibprof_converter.simulation.workload.roles import Role, Workload, load_recorded
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
-from ibprof_converter.traffic.rank_placement import place_as_recorded
+from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 
 DRAWN = "drawn"
 """In place of names: the hosts of a recorded run are drawn as those of other jobs, whatever the recording says."""
@@ -65,7 +65,7 @@ class NamedHosts:
             A host for each of the run's, none where the fabric lacks one; and what to tell the user.
         """
         run = load_profile(Path(profile))
-        placed = place_as_recorded(run, self._hosts, [self._fabric], run.world_size)
+        placed = place_ranks_as_recorded(run, self._hosts, [self._fabric], run.world_size)
         first = np.unique(recorded.host, return_index=True)[1]
         found = [self._of_lid.get(lid) for lid in placed.lid[first, 0].tolist()]
         hosts = tuple(host for host in found if host is not None)

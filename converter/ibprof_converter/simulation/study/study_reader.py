@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from ibprof.errors import InputError, UsageError, quote_found
-from ibprof_converter.routing.synthetic.spec import is_generated
+from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.named_hosts import Refuse
@@ -178,7 +178,7 @@ class StudyReader:
         name = self.text(where, value)
         if not name.isprintable():  # a zero, say, that no file's name can have
             raise self.fail(where, "printable", name)
-        if is_generated(name):
+        if is_synthetic(name):
             return name
         for found in (self.path.parent / name, Path(name)):
             if found.exists():

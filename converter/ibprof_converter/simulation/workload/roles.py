@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.routing.indexed_tables import NONE
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork
 from ibprof_converter.simulation.workload import collective_schedules

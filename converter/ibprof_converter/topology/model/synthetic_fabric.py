@@ -16,12 +16,12 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from ibprof.errors import UsageError
-from ibprof_converter.routing.synthetic.build import LARGEST_PORT, Generated, Plan, build
+from ibprof_converter.routing.synthetic.build import LARGEST_PORT, SyntheticPlan, SyntheticSubnet, build
 from ibprof_converter.topology.model.host_attachment import HostAttachment, attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 
-def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Generated:
+def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> SyntheticSubnet:
     """Make a fabric and its tables.
 
     Args:
@@ -57,10 +57,10 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Gen
         )
     latency = topology.latency_seconds[attachment.cable_edge]
     egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)
-    plan = Plan(name, switch_name, host_switch, host_port, cable, egress)
+    plan = SyntheticPlan(name, switch_name, host_switch, host_port, cable, egress)
     made = build(plan, _link_rates(topology, attachment, gbps), 0)
     names = (*made.fabric.node_name[: len(switch_name)], *(f"{host} HCA-1" for host in topology.hosts))
-    return Generated(replace(made.fabric, node_name=names), made.tables)
+    return SyntheticSubnet(replace(made.fabric, node_name=names), made.tables)
 
 
 def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:

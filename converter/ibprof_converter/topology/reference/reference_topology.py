@@ -19,7 +19,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, without_tables
-from ibprof_converter.routing.subnet_routes import Routes
+from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.topology.files.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
@@ -57,7 +57,7 @@ class Reference:
     link: npt.NDArray[np.int32]
     gbps: Floats
     latency_seconds: Floats
-    routes: Routes | None = None
+    routes: SubnetRoutes | None = None
     host_lid: npt.NDArray[np.int32] | None = None
     fabric: Fabric | None = None
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.recording_layout import Layout, recording_layout
+from ibprof.native.recording_layout import RecordingLayout, recording_layout
 
 OPERATIONS = ("NONE", "UNATTRIBUTED", "ALLTOALLV", "ISEND")
 LARGEST_SEGMENT_PAGES = 64
@@ -30,7 +30,7 @@ Records = npt.NDArray[np.void]
 class FileWriter:
     """Puts the processes of one host into the bytes of a file."""
 
-    def __init__(self, layout: Layout, host: str, job: str) -> None:
+    def __init__(self, layout: RecordingLayout, host: str, job: str) -> None:
         self._layout = layout
         self._page = layout.constants["IBP_PAGE_BYTES"]
         names = np.zeros(len(OPERATIONS), f"S{layout.constants['IBP_OPERATION_NAME_BYTES']}")
@@ -104,7 +104,13 @@ def write_recording(folder: Path, ranks: int, destinations: int, regions: int, r
 
 
 def _add_rank(
-    file: FileWriter, layout: Layout, draw: np.random.Generator, rank: int, ranks: int, destinations: int, regions: int
+    file: FileWriter,
+    layout: RecordingLayout,
+    draw: np.random.Generator,
+    rank: int,
+    ranks: int,
+    destinations: int,
+    regions: int,
 ) -> int:
     file.begin_process(
         pid=1000 + rank,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.tables import UNREACHABLE
 
@@ -36,7 +36,7 @@ class InTrees:
     reason: npt.NDArray[np.uint8]
 
     @classmethod
-    def grow(cls, network: Network, destination_lid: npt.NDArray[np.integer]) -> InTrees:
+    def grow(cls, network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]) -> InTrees:
         """Follow the tables to some LIDs, all of them known to the fabric."""
         end, to = _step(network, destination_lid)
         switches = len(network.switch_node)
@@ -58,7 +58,7 @@ class InTrees:
 
 
 def _step(
-    network: Network, destination_lid: npt.NDArray[np.integer]
+    network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Take one step from every switch: the link end it sends on and where that leads, both [switch, destination]."""
     switches = len(network.switch_node)
@@ -80,7 +80,9 @@ def _step(
     return end, to
 
 
-def arrive(network: Network, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def arrive(
+    network: IndexedNetwork, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
     """Give the place that link ends lead packets to.
 
     Args:

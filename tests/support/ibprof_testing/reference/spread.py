@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
-from ibprof_converter.routing.indexed_tables import NONE, Network
+from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.reasons import Reason
-from ibprof_converter.routing.spread import LinkLoads
+from ibprof_converter.routing.spread import SpreadLoads
 from ibprof_converter.routing.tables import ForwardingTables
 from ibprof_testing.reference.intree import InTrees, arrive
 
@@ -36,7 +36,7 @@ def spread(
     bytes: npt.NDArray[np.uint64],
     group: Integers,
     groups: int,
-) -> LinkLoads:
+) -> SpreadLoads:
     """Add each flow's bytes to every link end on its path.
 
     Args:
@@ -51,7 +51,7 @@ def spread(
     """
     if _total(bytes) >= 1 << 64:
         raise InconsistentError("the traffic adds up to more than 2^64 - 1 bytes")
-    network = Network.index(fabric, tables)
+    network = IndexedNetwork.index(fabric, tables)
     flows = _Flows.start(network, source_lid, destination_lid)
     group = group.astype(np.int64)
     loads = np.zeros(2 * fabric.links * groups, np.uint64)
@@ -67,7 +67,7 @@ def spread(
     delivered = flows.reason == Reason.DELIVERED
     np.add.at(routed, group[delivered], bytes[delivered])
     ended = {reason: _total(bytes[flows.reason == reason]) for reason in Reason if (flows.reason == reason).any()}
-    return LinkLoads(
+    return SpreadLoads(
         bytes=loads.reshape(fabric.links, 2, groups),
         reason=flows.reason,
         routed=routed,
@@ -93,7 +93,7 @@ class _Flows:
     reason: npt.NDArray[np.uint8]
 
     @classmethod
-    def start(cls, network: Network, source_lid: Integers, destination_lid: Integers) -> _Flows:
+    def start(cls, network: IndexedNetwork, source_lid: Integers, destination_lid: Integers) -> _Flows:
         """Send each flow from its source."""
         fabric = network.fabric
         switches = len(network.switch_node)
@@ -114,7 +114,7 @@ class _Flows:
 
 
 def _grow_in_batches(
-    network: Network, flows: _Flows, groups: int
+    network: IndexedNetwork, flows: _Flows, groups: int
 ) -> Iterator[tuple[InTrees, npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
     """Grow the trees of all destinations, as many at a time as fit.
 

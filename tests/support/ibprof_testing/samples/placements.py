@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.placement.placement_problem import Problem, find_neighbours
-from ibprof_converter.placement.slots import make_sites
-from ibprof_converter.placement.switch_paths import find_paths
+from ibprof_converter.placement.placement_problem import PlacementProblem, find_neighbours
+from ibprof_converter.placement.slots import assign_slots
+from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.traffic_data import ALL, RankTraffic
@@ -32,7 +32,7 @@ def make_demand(source: Integers, destination: Integers, amount: Integers, ranks
         regions=(ALL,),
         operations=(ALL,),
         ranks=ranks,
-        unplaced={},
+        unmapped={},
         origin="made up",
     )
 
@@ -72,8 +72,8 @@ def hosts_on_all_rails(subnets: Sequence[Subnet]) -> tuple[Hosts, list[int]]:
 
 def make_problem(
     demand: RankTraffic, subnets: Sequence[Subnet], chosen: Sequence[int], slots: int = 1, policy: str = "split"
-) -> Problem:
+) -> PlacementProblem:
     """Make a problem of a traffic and the hosts to choose from."""
-    sites = make_sites(find_hosts([subnet.fabric for subnet in subnets]), dict.fromkeys(chosen, slots), demand.ranks)
-    neighbours = find_neighbours(demand, policy, sites.rails, len(subnets))
-    return Problem(neighbours, sites, find_paths(subnets, sites.lid))
+    slots = assign_slots(find_hosts([subnet.fabric for subnet in subnets]), dict.fromkeys(chosen, slots), demand.ranks)
+    neighbours = find_neighbours(demand, policy, slots.rails, len(subnets))
+    return PlacementProblem(neighbours, slots, find_switch_paths(subnets, slots.lid))

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from ibprof.errors import UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.traffic import rail_policies as rails
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.measured_rails import place_measured, why_not_measured
+from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
-from ibprof_converter.traffic.rank_placement import FORMS, Placement, place_as_recorded, place_by_rule
+from ibprof_converter.traffic.rail_policies import SPLIT, share_out
+from ibprof_converter.traffic.rank_placement import FORMS, RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic, choose_rows, total_bytes
 
 NOT_RECORDED = "rank was not recorded, so its host is not known"
@@ -22,7 +22,7 @@ NOT_IN_FABRIC = "host is not in the fabric"
 NO_COMMON_RAIL = "no rail joins the two hosts"
 
 
-def place_traffic(
+def map_to_lids(
     demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, policy: str | None
 ) -> Traffic:
     """Find out which ports the bytes of each rank pair leave and enter by.
@@ -39,22 +39,22 @@ def place_traffic(
         UsageError: there is no telling where the ranks are, or they do not fit.
         InputError: the file of the placement is not what it should be.
     """
-    placement = _place(demand, hosts, fabrics, rule)
+    placement = _find_placement(demand, hosts, fabrics, rule)
     run = demand.profile
     unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
     if run and len(run.transfers.bytes) and rule is None and policy is None and not unmeasured:
-        return place_measured(demand, run, placement, fabrics)
-    on_host, unplaced, usable = _sort_out(demand, placement)
-    reasons = dict(demand.unplaced)
-    for reason, rows in unplaced.items():
+        return map_measured_to_lids(demand, run, placement, fabrics)
+    on_host, unmapped, usable = _classify_flows(demand, placement)
+    reasons = dict(demand.unmapped)
+    for reason, rows in unmapped.items():
         if amount := total_bytes(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
     if unmeasured:
         notes.append(f"rails are modelled though work requests were seen: {unmeasured}")
     on_link = choose_rows(np.logical_or.reduce(usable, axis=1))
-    policy = policy or rails.SPLIT
-    shares = rails.share_out(
+    policy = policy or SPLIT
+    shares = share_out(
         policy,
         usable[on_link],
         demand.source[on_link],
@@ -77,7 +77,7 @@ def place_traffic(
         regions=demand.regions,
         operations=demand.operations,
         on_host_bytes=total_bytes(demand.bytes[on_host]),
-        unplaced=reasons,
+        unmapped=reasons,
         rail_source=describe_rails(policy, len(fabrics)),
         origin=demand.origin,
         rank_lid=placement.lid,
@@ -98,19 +98,19 @@ def note_incomplete(flows: int) -> tuple[str, ...]:
     return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
 
 
-def _place(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None) -> Placement:
+def _find_placement(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None) -> RankPlacement:
     if rule is not None:
-        return place_by_rule(rule, hosts, fabrics, demand.ranks)
+        return place_ranks_by_rule(rule, hosts, fabrics, demand.ranks)
     if demand.profile is not None:
-        return place_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
+        return place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     if demand.origin.startswith(PREFIX):
         every = np.arange(demand.ranks, dtype=np.int32)
-        return Placement(host=every, lid=hosts.lid, notes=())
+        return RankPlacement(host=every, lid=hosts.lid, notes=())
     raise UsageError(f"{demand.origin} says nothing of hosts: give --placement ({FORMS})")
 
 
-def _sort_out(
-    demand: RankTraffic, placement: Placement
+def _classify_flows(
+    demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
     """Tell flows that stay on a host, those that find no port (by reason), and the rails that each other can use."""
     source, destination = demand.source, demand.destination

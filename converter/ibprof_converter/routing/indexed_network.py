@@ -16,7 +16,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class IndexedNetwork:
     """Where link ends lead. A link end is the number 2 * link + end; it stands for what its node sends on the link.
 
     Arrays over link ends have one element more, the last, so that `NONE` can be looked up.
@@ -42,7 +42,7 @@ class Network:
     row: npt.NDArray[np.int32]
 
     @classmethod
-    def index(cls, fabric: Fabric, tables: ForwardingTables) -> Network:
+    def index(cls, fabric: Fabric, tables: ForwardingTables) -> IndexedNetwork:
         """Index a fabric and its tables."""
         node, number = fabric.link_node.ravel(), fabric.link_port.ravel()
         end_at = np.full((fabric.nodes, PORTS), NONE, np.int32)

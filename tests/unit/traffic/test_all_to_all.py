@@ -12,13 +12,12 @@ import pytest
 from ibprof_converter.cli import report
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
-from ibprof_converter.traffic import all_to_all as everyone
-from ibprof_converter.traffic import rail_policies as rails
-from ibprof_converter.traffic.all_to_all import load_everyone
+from ibprof_converter.traffic import all_to_all, rail_policies
+from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.patterns import build_pattern, read_all_to_all
-from ibprof_converter.traffic.placed_traffic import place_traffic
 from ibprof_converter.traffic.traffic_data import join_parts
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 
@@ -36,8 +35,8 @@ def faulty(subnet: Subnet) -> Subnet:
 @pytest.mark.parametrize(
     ("samples", "policy"),
     [
-        *((DUALRAIL, policy) for policy in (None, *rails.POLICIES)),
-        *((samples, policy) for samples in (DUALRAIL[:1], ("quirks-small",)) for policy in (None, rails.FIRST)),
+        *((DUALRAIL, policy) for policy in (None, *rail_policies.POLICIES)),
+        *((samples, policy) for samples in (DUALRAIL[:1], ("quirks-small",)) for policy in (None, rail_policies.FIRST)),
     ],
 )
 @pytest.mark.parametrize("broken", [False, True])
@@ -49,9 +48,9 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics)
     text = f"pattern:all-to-all:{size}"
-    flows = place_traffic(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
+    flows = map_to_lids(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
     expected = load_links(flows, subnets)
-    traffic, found = load_everyone(text, size, hosts, subnets, policy)
+    traffic, found = load_all_to_all(text, size, hosts, subnets, policy)
     assert all((one == other).all() for one, other in zip(found.by_rail, expected.by_rail, strict=True))
     assert found.groups == expected.groups
     assert (found.bytes_total, found.bytes_routed, found.bytes_on_host) == (
@@ -64,15 +63,15 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
     assert np.array_equal(traffic.rank_lid, flows.rank_lid)
 
 
-@pytest.mark.parametrize("policy", rails.POLICIES)
+@pytest.mark.parametrize("policy", rail_policies.POLICIES)
 def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(everyone, "_FLOWS", 100)
+    monkeypatch.setattr(all_to_all, "_FLOWS", 100)
     subnets = [load_sample(sample, IBDIAGNET) for sample in DUALRAIL]
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics)
     text = "pattern:all-to-all:7"
-    flows = place_traffic(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
-    traffic, _ = load_everyone(text, 7, hosts, subnets, policy)
+    flows = map_to_lids(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
+    traffic, _ = load_all_to_all(text, 7, hosts, subnets, policy)
     parts = list(traffic.parts())
     assert len(parts) > 10
     joined = join_parts(parts)
@@ -84,7 +83,7 @@ def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPat
 def test_reports_and_bounds_are_the_same_from_parts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(everyone, "_FLOWS", 100)
+    monkeypatch.setattr(all_to_all, "_FLOWS", 100)
     said = []
     for limit in (report.DIAGNOSED_FLOWS, 0):
         monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
