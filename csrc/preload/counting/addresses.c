@@ -17,8 +17,10 @@
 static struct {
     struct ibp_address own[OWN_MAX];
     uint32_t own_count;
-    struct ibp_peers by_hash; /* key: hash of the address */
-    uint32_t recorded;        /* records in the recording */
+    /* Key: hash of the address. */
+    struct ibp_peers by_hash;
+    /* Records in the recording. */
+    uint32_t recorded;
     bool open;
 } addresses;
 

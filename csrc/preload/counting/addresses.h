@@ -28,8 +28,10 @@ void ibp_addresses_record(void);
 struct ibp_peers {
     struct ibp_peer {
         uint64_t key;
-        uint64_t address; /* of the layer's, for its own use */
-        uint32_t number;  /* of ibp_address_of_peer; 0 until it was asked for */
+        /* Of the layer's, for its own use. */
+        uint64_t address;
+        /* Of ibp_address_of_peer; 0 until it was asked for. */
+        uint32_t number;
     } *place;
     uint64_t mask, used;
 };

@@ -16,16 +16,20 @@
 
 /* The counter that was used last for one purpose: many a message goes where the one before it went. */
 struct ibp_recent {
-    uint64_t *amount, *bins; /* of the slot */
-    int peer;                /* IBP_NO_PEER where there is none */
+    /* Of the slot. */
+    uint64_t *amount, *bins;
+    /* IBP_NO_PEER where there is none. */
+    int peer;
     uint16_t operation;
 };
 
 #define IBP_NO_PEER INT32_MIN /* neither a rank nor one of MPI's constants */
 
 struct ibp_context {
-    ibp_handle sent_on, received_on; /* MPI_COMM_WORLD; 0 where each message has to be looked at */
-    int lowest_tag;                  /* messages under lower ones have tags of their own */
+    /* MPI_COMM_WORLD; 0 where each message has to be looked at. */
+    ibp_handle sent_on, received_on;
+    /* Messages under lower ones have tags of their own. */
+    int lowest_tag;
     struct ibp_recent send, isend, receive;
 };
 

@@ -22,16 +22,22 @@
 
 /* Where one key's bytes are added up. `bins` counts messages by size; it is a bin of waste where that is not recorded. */
 struct ibp_slot {
-    uint64_t key;     /* 0 is a free slot */
-    uint64_t *amount; /* bytes, messages */
+    /* 0 is a free slot. */
+    uint64_t key;
+    /* Bytes, messages. */
+    uint64_t *amount;
     uint64_t *bins;
-    uint64_t ordinal; /* number of the counter in the recording, from 1; 0 when there was no room for it */
+    /* Number of the counter in the recording, from 1; 0 when there was no room for it. */
+    uint64_t ordinal;
 };
 
 struct ibp_counters {
-    struct ibp_slot *slots; /* a power of two of them, and a free one behind the last */
-    uint64_t mask;          /* of the offset of a slot in bytes */
-    uint64_t region_key;    /* of the region that bytes are counted in now */
+    /* A power of two of them, and a free one behind the last. */
+    struct ibp_slot *slots;
+    /* Of the offset of a slot in bytes. */
+    uint64_t mask;
+    /* Of the region that bytes are counted in now. */
+    uint64_t region_key;
     uint64_t used;
     enum ibp_source source;
     struct ibp_process *process;

@@ -28,12 +28,17 @@ enum ibp_call_kind {
 };
 
 struct ibp_current_call {
-    uint16_t operation;      /* IBP_OPERATION_NONE outside of any */
+    /* IBP_OPERATION_NONE outside of any. */
+    uint16_t operation;
     uint8_t kind;            /* enum ibp_call_kind */
-    bool starts_request;     /* it is MPI_Start or MPI_Startall, which counts for itself */
-    int tag;                 /* internal one that it is expected to take; 0 where none is */
-    long communicator;       /* its argument, unread; 0 where it has none */
-    uintptr_t frame;         /* of the wrapper, where its stack ends */
+    /* It is MPI_Start or MPI_Startall, which counts for itself. */
+    bool starts_request;
+    /* Internal one that it is expected to take; 0 where none is. */
+    int tag;
+    /* Its argument, unread; 0 where it has none. */
+    long communicator;
+    /* Of the wrapper, where its stack ends. */
+    uintptr_t frame;
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;

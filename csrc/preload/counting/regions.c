@@ -22,16 +22,20 @@
 
 static struct {
     struct ibp_region *record[IBP_REGIONS_MAX];
-    uint16_t by_name[BUCKETS]; /* region + 1 */
+    /* Region + 1. */
+    uint16_t by_name[BUCKETS];
     uint32_t count;
     struct { /* regions that are entered, the outermost first; those beyond DEPTH_MAX are counted in the last one */
         uint32_t region;
         uint64_t since_ns;
     } entered[DEPTH_MAX];
     unsigned depth;
-    uint64_t open_since_ns; /* when region 0 began, anew after each mark */
-    bool marked;            /* IBPROF_REGION() was called */
-    uint64_t off_since_ns;  /* 0 while switched on */
+    /* When region 0 began, anew after each mark. */
+    uint64_t open_since_ns;
+    /* IBPROF_REGION() was called. */
+    bool marked;
+    /* 0 while switched on. */
+    uint64_t off_since_ns;
 } *regions;
 
 static void mark(enum ibp_mark_kind kind, uint32_t region, uint64_t now, bool with_totals)

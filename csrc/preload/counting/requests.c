@@ -14,7 +14,8 @@
 #define FIRST_PLACES 256
 
 static struct {
-    struct ibp_request *place; /* by hash of the address; an address with role 0 is one that was forgotten */
+    /* By hash of the address; an address with role 0 is one that was forgotten. */
+    struct ibp_request *place;
     uint64_t mask, used;
 } table;
 

@@ -16,7 +16,8 @@ enum ibp_request_role {
     IBP_REQUEST_SEND = 1,
     IBP_REQUEST_RECEIVE,
     IBP_REQUEST_COLLECTIVE,
-    IBP_REQUEST_MESSAGE /* of MPI_Mprobe: not a request, but remembered alike */
+    /* Of MPI_Mprobe: not a request, but remembered alike. */
+    IBP_REQUEST_MESSAGE
 };
 
 struct ibp_request {
@@ -26,7 +27,8 @@ struct ibp_request {
     uint8_t kind; /* enum ibp_kind of what it sends */
     uint32_t peer;
     uint64_t bytes;
-    ibp_handle communicator; /* of a receive or a message */
+    /* Of a receive or a message. */
+    ibp_handle communicator;
 };
 
 /* Remembers one; whatever had the address before is gone. */

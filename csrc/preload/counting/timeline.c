@@ -19,13 +19,17 @@
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
-    struct ibp_snapshot *record[KEPT_MAX]; /* in the order of time, and behind them those that were dropped */
+    /* In the order of time, and behind them those that were dropped. */
+    struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;
     uint64_t period_ns;
-    uint64_t next_ns; /* never, before there are any */
-    uint64_t asked_ns; /* when a message asked last */
-    uint64_t last_ns;  /* of the newest record, in Unix time */
+    /* Never, before there are any. */
+    uint64_t next_ns;
+    /* When a message asked last. */
+    uint64_t asked_ns;
+    /* Of the newest record, in Unix time. */
+    uint64_t last_ns;
 } timeline = {.next_ns = UINT64_MAX};
 
 void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns)

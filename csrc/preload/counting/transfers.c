@@ -15,8 +15,10 @@
 struct group {
     uint32_t pair;
     uint32_t opcode;
-    uint64_t given[2]; /* bytes, messages */
-    uint64_t total[2]; /* while regions change */
+    /* Bytes, messages. */
+    uint64_t given[2];
+    /* While regions change. */
+    uint64_t total[2];
 };
 
 /* A record of the recording: of a group and a writer, or of a group and a region. */
@@ -37,8 +39,10 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    struct array index;   /* uint64_t: where the item of a key is, in any of the above */
-    uint32_t region;      /* that is open */
+    /* uint64_t: where the item of a key is, in any of the above. */
+    struct array index;
+    /* That is open. */
+    uint32_t region;
 } transfers;
 
 /* -- arrays that grow ------------------------------------------------------------------------------------------------- */
@@ -66,7 +70,8 @@ enum table { PAIRS, GROUPS, WRITTEN, GIVEN };
 struct entry {
     uint64_t hash;
     uint32_t table;
-    uint32_t number; /* 0 is a free entry */
+    /* 0 is a free entry. */
+    uint32_t number;
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)

@@ -13,8 +13,10 @@
 #define FREED ((ibp_handle) - 1)
 
 static struct {
-    struct ibp_communicator *place; /* a power of two of them, by hash of the handle; 0 is free, FREED was used */
-    uint64_t mask, used;            /* used counts FREED ones too */
+    /* A power of two of them, by hash of the handle; 0 is free, FREED was used. */
+    struct ibp_communicator *place;
+    /* `used` counts FREED ones too. */
+    uint64_t mask, used;
 } table;
 
 static uint64_t hash(ibp_handle handle)

@@ -24,16 +24,24 @@ struct ibp_tag_memory {
 
 struct ibp_communicator {
     ibp_handle handle;
-    uint32_t *world_rank; /* NULL: ranks are world ranks */
-    int size;             /* of the group that messages go to */
-    bool described;       /* the two above are known */
-    bool carries_windows; /* made for a window: its messages are one-sided traffic in disguise */
-    bool carries_partitions; /* Open MPI's own, for partitioned messages */
-    bool is_examined;        /* the one above is known */
-    bool is_duplicated;   /* MPI_Comm_idup was called on it, which sends under tags that it takes later */
-    uint32_t tags_taken;  /* by nonblocking calls, where the library does not show it */
-    uint16_t
-        only_started; /* the operation of all of those, if they are all of one; IBP_OPERATION_NONE before the first */
+    /* NULL: ranks are world ranks. */
+    uint32_t *world_rank;
+    /* Of the group that messages go to. */
+    int size;
+    /* The two above are known. */
+    bool described;
+    /* Made for a window: its messages are one-sided traffic in disguise. */
+    bool carries_windows;
+    /* Open MPI's own, for partitioned messages. */
+    bool carries_partitions;
+    /* The one above is known. */
+    bool is_examined;
+    /* MPI_Comm_idup was called on it, which sends under tags that it takes later. */
+    bool is_duplicated;
+    /* By nonblocking calls, where the library does not show it. */
+    uint32_t tags_taken;
+    /* The operation of all of those, if they are all of one; IBP_OPERATION_NONE before the first. */
+    uint16_t only_started;
     struct ibp_tag_memory *tags;
 };
 

@@ -31,7 +31,8 @@
 static struct {
     void **slot;
     void *before;
-    bool read_only; /* made so by the dynamic linker when it was done */
+    /* Made so by the dynamic linker when it was done. */
+    bool read_only;
 } changes[CHANGES_MAX];
 static unsigned changed;
 
@@ -43,9 +44,11 @@ struct tables {
 };
 
 struct search {
-    const struct ibp_replacement *replacements; /* one, or several whose names begin alike */
+    /* One, or several whose names begin alike. */
+    const struct ibp_replacement *replacements;
     size_t count;
-    bool in_mpi;    /* in the MPI libraries, or in all that is not one */
+    /* In the MPI libraries, or in all that is not one. */
+    bool in_mpi;
     void *original;
     int found;
 };

@@ -18,13 +18,18 @@ enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
 
 struct ibp_mpi {
     enum ibp_abi abi;
-    void *library;  /* of dlopen */
+    /* Of dlopen. */
+    void *library;
     ibp_handle world;
     ibp_handle self;
-    int rank, size; /* in MPI_COMM_WORLD, or where there is none the process set mpi://WORLD */
-    ibp_handle session;     /* that the program began with; 0 when it called MPI_Init */
-    ibp_handle world_group; /* of the process set, then */
-    bool has_own_self;      /* and self is a communicator of ours */
+    /* In MPI_COMM_WORLD, or where there is none the process set mpi://WORLD. */
+    int rank, size;
+    /* That the program began with; 0 when it called MPI_Init. */
+    ibp_handle session;
+    /* Of the process set, then. */
+    ibp_handle world_group;
+    /* And self is a communicator of ours. */
+    bool has_own_self;
     int thread_level;
     char version[256];
     /* Writable data of the library, and of the program, where a copy relocation may put it: predefined datatypes lie there. */
@@ -42,7 +47,8 @@ struct ibp_mpi {
     int (*group_size)(ibp_handle, int *);
     int (*group_translate_ranks)(ibp_handle, int, const int *, ibp_handle, int *);
     int (*group_free)(ibp_handle *);
-    int (*type_size)(ibp_handle, int64_t *); /* MPI_Type_size_x */
+    /* MPI_Type_size_x. */
+    int (*type_size)(ibp_handle, int64_t *);
     int (*irecv)(void *, int, ibp_handle, int, int, ibp_handle, void *);
     int (*send)(const void *, int, ibp_handle, int, int, ibp_handle);
     int (*wait)(void *, void *);

@@ -14,7 +14,8 @@
 
 struct process {
     long parent;
-    unsigned long long started; /* ticks since the host did: with the number, no other process's */
+    /* Ticks since the host did: with the number, no other process's. */
+    unsigned long long started;
     bool is_proxy;
 };
 

@@ -12,16 +12,18 @@
 #include <stdint.h>
 
 enum ibp_operation {
-    IBP_OPERATION_NONE,         /* outside of any wrapped call */
-    IBP_OPERATION_UNATTRIBUTED, /* sent by MPI on behalf of a call that could not be told */
+    /* Outside of any wrapped call. */
+    IBP_OPERATION_NONE,
+    /* Sent by MPI on behalf of a call that could not be told. */
+    IBP_OPERATION_UNATTRIBUTED,
 #define IBP_CALL(name, arguments, kind, communicator) IBP_OPERATION_##name,
 #define IBP_POINT_TO_POINT(name) IBP_OPERATION_##name,
 #include "mpi.def"
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
     IBP_OPERATIONS,
-    IBP_OPERATION_UNWANTED =
-        IBP_OPERATIONS /* was started while counting was off: never counted, whoever sends its messages */
+    /* Was started while counting was off: never counted, whoever sends its messages. */
+    IBP_OPERATION_UNWANTED = IBP_OPERATIONS
 };
 
 /* The operation's name: the call's in upper case, without MPI_. */

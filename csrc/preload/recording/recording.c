@@ -46,15 +46,19 @@ static const uint32_t record_bytes[KINDS] = {
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 
 static struct {
-    char path[PATH_MAX]; /* of the mapped file */
-    char output_folder[PATH_MAX]; /* that it is copied to; empty when it lies there itself */
+    /* Of the mapped file. */
+    char path[PATH_MAX];
+    /* That it is copied to; empty when it lies there itself. */
+    char output_folder[PATH_MAX];
     char stem[128];
     struct ibp_file_header *header;
     uint64_t process_offset;
     bool first;
-    struct ibp_segment *segment[KINDS]; /* the one being filled */
+    /* The one being filled. */
+    struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
-    struct ibp_segment *all[SEGMENTS_MAX + 8]; /* its own record first; a few threads may pass the limit at once */
+    /* Its own record first; a few threads may pass the limit at once. */
+    struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
 

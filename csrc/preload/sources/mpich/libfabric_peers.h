@@ -17,8 +17,10 @@ struct ibp_fi_known_endpoint {
     struct ibp_fi_endpoint *object;
     struct ibp_fi_domain *domain;
     bool named;
-    struct ibp_peers peers; /* key: index and 1 */
-    uint64_t last_index;    /* and 1 */
+    /* Key: index and 1. */
+    struct ibp_peers peers;
+    /* And 1. */
+    uint64_t last_index;
     uint32_t last_number;
 };
 

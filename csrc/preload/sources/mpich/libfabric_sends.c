@@ -20,7 +20,8 @@ static size_t bytes_of(const struct iovec *parts, size_t count)
  * the message is for on top. The largest tag that a program may use tells which layout this is. */
 static const struct layout {
     unsigned tag_bits, context_bits, purpose_shift;
-    uint64_t synchronous; /* the purpose of MPI_Ssend's data; others without data are answers */
+    /* The purpose of MPI_Ssend's data; others without data are answers. */
+    uint64_t synchronous;
 } layouts[] = {
     {31, 20, 51, UINT64_C(1) << 54}, /* MPICH 4.3.2 and 5.0.2 */
     {20, 20, 60, UINT64_C(1) << 61}, /* Intel MPI 2021.18, where the provider carries no data beside a message */

@@ -18,7 +18,8 @@
 struct ibp_mpich_envelope {
     uint32_t context;
     uint32_t tag;
-    bool is_control; /* of the library's own: it has no data */
+    /* Of the library's own: it has no data. */
+    bool is_control;
 };
 
 /* Counts a message: one under such a tag, or one of MPICH's active messages, which carry what the network's own calls cannot

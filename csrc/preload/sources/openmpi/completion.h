@@ -34,10 +34,12 @@ struct ibp_openmpi_request {
     bool persistent;
     int fortran_index;
     void *start;
-    void *volatile release; /* the function that frees it */
+    /* The function that frees it. */
+    void *volatile release;
     void *cancel;
     void *callback;
-    uint64_t datum; /* of the callback */
+    /* Of the callback. */
+    uint64_t datum;
     ibp_handle communicator;
 };
 

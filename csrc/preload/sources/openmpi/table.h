@@ -51,9 +51,11 @@ extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
 
 /* What is put in the place of one of them. */
 struct ibp_openmpi_hook {
-    const char *slot; /* the function's name in the table */
+    /* The function's name in the table. */
+    const char *slot;
     void *function;
-    void *next; /* where in ibp_openmpi_next the former one is kept */
+    /* Where in ibp_openmpi_next the former one is kept. */
+    void *next;
 };
 
 /* Finds the table and its layout. Returns 0, or -1 with the reason in `why`. */

@@ -62,7 +62,8 @@ struct ibp_verbs_send {
     uint32_t request; /* enum ibp_verbs_request */
     uint32_t flags;
     uint32_t immediate;
-    void *address_handle; /* on an unreliable datagram queue pair alone */
+    /* On an unreliable datagram queue pair alone. */
+    void *address_handle;
 };
 
 struct ibp_verbs_context;
@@ -77,7 +78,8 @@ struct ibp_verbs_context {
     void *operations_after_post_send[6];
     int command_file, async_file, completion_vectors;
     _Alignas(8) char mutex[40];
-    void *compatibility; /* all ones where a struct verbs_context is around this one */
+    /* All ones where a struct verbs_context is around this one. */
+    void *compatibility;
 };
 
 /* struct verbs_context, which grows towards lower addresses: its last fields. The one before `context` tells its size. */
@@ -110,7 +112,8 @@ struct ibp_verbs_path {
     uint8_t gid_index, hop_limit, traffic_class;
     uint16_t remote_lid;
     uint8_t service_level, path_bits, static_rate;
-    uint8_t is_global; /* the GIDs hold */
+    /* The GIDs hold. */
+    uint8_t is_global;
     uint8_t port;
 };
 
@@ -138,7 +141,8 @@ struct ibp_verbs_qp_init {
     uint32_t limits[5];
     uint32_t type;
     int signal_all;
-    uint32_t fields; /* of those that follow, which hold */
+    /* Of those that follow, which hold. */
+    uint32_t fields;
     void *between[8];
     uint64_t send_operations;
 };

@@ -21,11 +21,13 @@
 /* What is built between wr_start and wr_complete: the tally, and then a run of requests that go the same way by the same
  * opcode. */
 struct ibp_verbs_build {
-    const struct ibp_verbs_qp_ex *qp; /* NULL: none */
+    /* NULL: none. */
+    const struct ibp_verbs_qp_ex *qp;
     const struct ibp_verbs_builders *original;
     struct ibp_route *queue_pair, *route;
     uint64_t bytes;
-    uint32_t opcode; /* NOTHING: there is no run */
+    /* NOTHING: there is no run. */
+    uint32_t opcode;
     uint32_t messages;
     struct ibp_tally tally;
 };

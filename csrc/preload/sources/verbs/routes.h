@@ -32,25 +32,34 @@ const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs
  * thread adds to, so needs no atomic addition. Others use shared records. */
 struct ibp_route {
     const void *owner;
-    uint64_t *own[IBP_OPCODES]; /* the owner's; NULL before its first one */
+    /* The owner's; NULL before its first one. */
+    uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    struct ibp_verbs_build *parked; /* see build.c; NULL as a rule */
-    uint32_t pair;                  /* IBP_NO_PAIR before the first post */
-    bool datagram;                  /* the address handle of each request says where it goes */
-    bool direct;                    /* made for posting past verbs, and not seen to post by it */
+    /* See build.c; NULL as a rule. */
+    struct ibp_verbs_build *parked;
+    /* IBP_NO_PAIR before the first post. */
+    uint32_t pair;
+    /* The address handle of each request says where it goes. */
+    bool datagram;
+    /* Made for posting past verbs, and not seen to post by it. */
+    bool direct;
 
     uint64_t *shared[IBP_OPCODES];
     struct ibp_verbs_context *context;
-    bool connected;     /* the path holds */
-    bool has_alternate; /* that path holds */
+    /* The path holds. */
+    bool connected;
+    /* That path holds. */
+    bool has_alternate;
     struct ibp_verbs_path path, alternate;
     struct ibp_route *next_free;
 };
 
 /* An open hash table that is read without a lock and changed with it. */
 struct ibp_route_slot {
-    const void *address; /* NULL: free */
-    struct ibp_route *route; /* NULL: was there */
+    /* NULL: free. */
+    const void *address;
+    /* NULL: was there. */
+    struct ibp_route *route;
 };
 struct ibp_route_table {
     uint64_t mask;

@@ -18,7 +18,8 @@ struct ibp_tally_entry {
 };
 
 struct ibp_tally {
-    struct ibp_tally_entry *entries; /* `first`, or more of them */
+    /* `first`, or more of them. */
+    struct ibp_tally_entry *entries;
     uint32_t count, capacity;
     struct ibp_tally_entry first[IBP_TALLY_FIRST];
 };
