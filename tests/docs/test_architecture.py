@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 from importlinter.api import read_configuration
@@ -13,7 +14,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 # Folders whose own folders are rooms, each to be named. What lies deeper is the room's own affair.
 CONVERTER = "converter/ibprof_converter"
 HOUSES = (
-    *("ibprof", "csrc", "tests", CONVERTER),
+    *("ibprof", "csrc", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER),
     *(f"{CONVERTER}/{room}" for room in ("latency", "simulation", "topology")),
 )
 
@@ -48,6 +49,13 @@ def test_the_layers_on_the_page_are_those_that_are_checked() -> None:
     ]
     assert " > ".join([layer for layer in converter if layer] + ["ibprof"]) in PAGE
     assert "ibprof: " + " > ".join(layers["ibprof"]) in PAGE
+
+
+def test_the_recorders_rooms_are_in_the_order_that_is_checked() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "check-includes.py"))
+    order = script["ORDERS"][0][1:-1]  # between the headers for everybody and the tests
+    printed = " < ".join(", ".join(room.removeprefix("preload/") for room in rooms) for rooms in order)
+    assert f"    {printed}\n" in PAGE
 
 
 def test_the_page_on_the_recording_names_every_struct_of_the_header() -> None:
