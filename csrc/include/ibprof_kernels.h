@@ -5,9 +5,9 @@
  * description of what the library exports for it. Python declares the headers to cffi in the order in which they stand
  * here, from each the text between its two marker lines: plain structs, enums, integer defines and prototypes.
  *
- * Conventions. Calls return 0 or a negative errno unless they say otherwise. The caller owns all arrays and passes their
- * lengths; no call writes beyond them. No call prints, and none keeps state that its arguments do not name, so several
- * threads may call at the same time.
+ * Conventions. Calls return 0 or a negative errno unless they say otherwise. The caller owns all arrays and passes
+ * their lengths; no call writes beyond them. No call prints, and none keeps state that its arguments do not name, so
+ * several threads may call at the same time.
  */
 #ifndef IBPROF_KERNELS_H
 #define IBPROF_KERNELS_H

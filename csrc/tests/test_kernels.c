@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The kernels on memory that ends where the data does, so that the sanitizers see every step beyond.
+ * The kernels on memory that ends where the data ends, so that the sanitizers detect every access beyond.
  */
 #include "check.h"
 #include "ibprof_kernels.h"
@@ -15,7 +15,7 @@ static const char dump[] = "dump_ucast_routes: Switch 0x10\n"
                            "0x0003 : 254\n"
                            "0xBFFF : 000  : HOPS UNKNOWN";
 
-/* Every beginning of a dump, and every beginning of its last lines. */
+/* A dump cut after every byte. */
 static void test_cut_dumps(void)
 {
     for (size_t size = 0; size < sizeof dump; size++) {
@@ -118,7 +118,7 @@ static void test_all_to_all(void)
     free(egress);
 }
 
-/* Trees over hosts: all sizes up to some, each on memory of its own. */
+/* Trees over hosts of many sizes, each in separate memory. */
 static void test_trees(void)
 {
     for (uint32_t leaves = 2; leaves < 150; leaves += leaves < 12 ? 1 : 23) {

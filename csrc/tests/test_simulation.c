@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The packet engine on networks built by hand; its own checks (bytes conserved, room kept to, time never back) and the
- * sanitizers look on.
+ * The packet engine on networks built by hand, under its own assertions (bytes conserved, capacities kept, time never
+ * backwards) and the sanitizers.
  */
 #include "check.h"
 #include "ibprof_kernels.h"
@@ -14,7 +14,7 @@ enum { HOSTS_MAX = 16, SWITCHES_MAX = 8, WIDTH = 8, ENDS_MAX = 64, CLIENTS_MAX =
 
 static const uint64_t byte_ticks = UINT64_C(1) << 29; /* 8 bytes a tick */
 
-/* A network that is added to link by link. */
+/* A network built link by link. */
 struct net {
     struct ibp_sim_network network;
     uint32_t end_to[ENDS_MAX], end_delay[ENDS_MAX], end_capacity[ENDS_MAX], host_leaf[HOSTS_MAX];
@@ -115,12 +115,13 @@ static struct ibp_sim_step send(uint32_t host, uint64_t bytes)
 
 static const struct ibp_sim_job once = {.limit = 1, .sampled = 1};
 
-static struct ibp_sim_state finish(struct ibp_sim *sim, struct ibp_sim_sample *sample, uint64_t room, int64_t samples)
+static struct ibp_sim_state finish(struct ibp_sim *sim, struct ibp_sim_sample *sample, uint64_t capacity,
+                                   int64_t samples)
 {
     struct ibp_sim_state state;
 
     CHECK(sim);
-    CHECK(ibp_sim_run(sim, UINT64_MAX, sample, room) == samples);
+    CHECK(ibp_sim_run(sim, UINT64_MAX, sample, capacity) == samples);
     ibp_sim_look(sim, &state);
     return state;
 }
@@ -146,7 +147,7 @@ static void test_exact_times(void)
     ibp_sim_free(sim);
 }
 
-/* The request of 8 bytes goes there, the answer comes back. */
+/* A request of 8 bytes, then the answer. */
 static void test_a_read(void)
 {
     struct net net;
@@ -162,7 +163,7 @@ static void test_a_read(void)
     ibp_sim_free(sim);
 }
 
-static void test_a_ring_locks_up(void)
+static void test_a_ring_deadlocks(void)
 {
     struct net net;
     struct ibp_sim_client client[6];
@@ -172,7 +173,7 @@ static void test_a_ring_locks_up(void)
 
     for (unsigned lanes = 1; lanes <= 2; lanes++) {
         make_ring(&net, 6, 256);
-        /* Ways through the link into switch 0 have a lane of their own from there on, which opens the circle. */
+        /* Routes through the link into switch 0 change to another lane there, which breaks the cycle. */
         for (uint32_t from = 0; from < 6; from++)
             for (uint32_t to = 0; to < 6; to++) net.lane[from * 6 + to] = to < from;
         net.network.lanes = lanes;
@@ -187,22 +188,22 @@ static void test_a_ring_locks_up(void)
         CHECK(state.stopped == (lanes > 1 ? IBP_SIM_DONE : IBP_SIM_DEADLOCK));
         const uint64_t waits = ibp_sim_waits(sim, 1, holds, wants, ENDS_MAX);
         CHECK((waits > 0) == (lanes == 1) && waits <= ENDS_MAX);
-        /* Follow who waits for whom: it ends in the circle of the six, wherever it begins. */
-        uint32_t at = waits ? holds[0] : 0, in_circle = 0;
+        /* Follow the waits: from any packet they lead into the cycle of the six. */
+        uint32_t at = waits ? holds[0] : 0, in_cycle = 0;
         for (uint32_t turn = 0; waits && turn < 12; turn++) {
             uint64_t i = 0;
 
-            if (turn == 6) in_circle = at;
+            if (turn == 6) in_cycle = at;
             while (i < waits && holds[i] != at) i++;
             CHECK(i < waits);
             at = wants[i];
         }
-        CHECK(!waits || at == in_circle);
+        CHECK(!waits || at == in_cycle);
         ibp_sim_free(sim);
     }
 }
 
-static void test_no_way(void)
+static void test_no_route(void)
 {
     struct net net;
     struct ibp_sim_state state;
@@ -243,7 +244,7 @@ static void test_slots(void)
     ibp_sim_free(sim);
 }
 
-/* Whatever a network is like, all that is sent arrives; in one go or bit by bit. */
+/* On random networks, all bytes sent arrive, in one run or in many short ones. */
 static void test_many(uint32_t seed)
 {
     struct net net;
@@ -271,20 +272,20 @@ static void test_many(uint32_t seed)
         if (step[i].host != client[i].host)
             sent += job[client[i].job].limit * (step[i].bytes + job[client[i].job].reads);
     }
-    for (int way = 0; way < 2; way++) {
+    for (int run = 0; run < 2; run++) {
         struct ibp_sim *sim = ibp_sim_new(&net.network, job, 2, client, CLIENTS_MAX, step, CLIENTS_MAX, seed);
-        const uint64_t bit = way ? 777 : UINT64_MAX;
+        const uint64_t bit = run ? 777 : UINT64_MAX;
         CHECK(sim);
         do {
-            ibp_sim_look(sim, &state[way]);
-            const uint64_t until = bit == UINT64_MAX ? bit : state[way].now + bit;
-            const int64_t more = ibp_sim_run(sim, until, sample[way] + samples[way], CLIENTS_MAX * 8);
+            ibp_sim_look(sim, &state[run]);
+            const uint64_t until = bit == UINT64_MAX ? bit : state[run].now + bit;
+            const int64_t more = ibp_sim_run(sim, until, sample[run] + samples[run], CLIENTS_MAX * 8);
             CHECK(more >= 0);
-            samples[way] += more;
-            ibp_sim_look(sim, &state[way]);
-        } while (state[way].stopped == IBP_SIM_TIME || state[way].stopped == IBP_SIM_SAMPLES);
-        CHECK(state[way].stopped == IBP_SIM_DONE && !state[way].in_flight);
-        CHECK(state[way].bytes_sent == sent && state[way].bytes_arrived == sent);
+            samples[run] += more;
+            ibp_sim_look(sim, &state[run]);
+        } while (state[run].stopped == IBP_SIM_TIME || state[run].stopped == IBP_SIM_SAMPLES);
+        CHECK(state[run].stopped == IBP_SIM_DONE && !state[run].in_flight);
+        CHECK(state[run].bytes_sent == sent && state[run].bytes_arrived == sent);
         ibp_sim_free(sim);
     }
     CHECK(samples[0] == samples[1]);
@@ -293,8 +294,8 @@ static void test_many(uint32_t seed)
         CHECK(sample[0][i].client == sample[1][i].client && sample[0][i].ticks == sample[1][i].ticks);
 }
 
-/* What cannot be is refused, not run. */
-static void test_unsound(void)
+/* Invalid input is refused. */
+static void test_invalid(void)
 {
     struct net net;
     struct ibp_sim_client client = {.host = 0, .steps = 1};
@@ -322,17 +323,17 @@ static void test_unsound(void)
     REFUSED(client.next = 1);
     REFUSED(step.host = 2);
     REFUSED(step.client = 1);
-    REFUSED(step.client = 0); /* to which no messages come */
+    REFUSED(step.client = 0); /* it receives no messages */
     REFUSED(step.awaits = 1);
     REFUSED(job.jitter = 65537);
     REFUSED(net.host_end[1] = IBP_NONE);
     REFUSED(net.end_capacity[3] = 255);
-    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* a lane and all that waits for it would not be counted */
+    REFUSED(net.end_capacity[3] = UINT32_MAX / WIDTH); /* a lane and all bytes waiting for it would overflow */
     REFUSED(net.end_delay[1] = 0);
     REFUSED(net.network.lanes = 17);
     REFUSED(net.network.packet_bytes = 0);
 #undef REFUSED
-    /* A round that does not begin at its beginning. */
+    /* A round that begins with its second step. */
     const struct ibp_sim_client late = {.steps = 2, .next = 1, .arrivals = 1};
     const struct ibp_sim_step both[] = {send(1, 10), send(1, 10)};
     CHECK(!ibp_sim_new(&net.network, &job, 1, &late, 1, both, 2, 1));
@@ -345,10 +346,10 @@ int main(void)
 {
     test_exact_times();
     test_a_read();
-    test_a_ring_locks_up();
-    test_no_way();
+    test_a_ring_deadlocks();
+    test_no_route();
     test_slots();
     for (uint32_t seed = 1; seed <= 40; seed++) test_many(seed);
-    test_unsound();
+    test_invalid();
     return 0;
 }

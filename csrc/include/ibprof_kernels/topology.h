@@ -3,8 +3,8 @@
  *
  * Topologies inferred from delays: clustering of hosts into trees, detours, and positions in space.
  *
- * A binary tree has the leaves 0 to leaves - 1; node leaves + k joins child[2 * k] and child[2 * k + 1], whose numbers are
- * lower. The last node is the root.
+ * A binary tree has the leaves 0 to leaves - 1; node leaves + k joins child[2 * k] and child[2 * k + 1], whose numbers
+ * are lower. The last node is the root.
  */
 #ifndef IBPROF_KERNELS_TOPOLOGY_H
 #define IBPROF_KERNELS_TOPOLOGY_H

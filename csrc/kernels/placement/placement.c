@@ -7,9 +7,12 @@
 #include "ibprof_kernels/placement.h"
 #include "support/random.h"
 
-#define LOOK_EVERY 64      /* proposals between two looks at the temperature */
-#define ADD_UP_EVERY 4096 /* accepted proposals after which the energy is added up anew: rounding errors do not grow */
-#define FALLEN 0x1p-10 /* so is it when it falls this far, for the same reason */
+/* Proposals between two updates of the temperature. */
+#define UPDATE_EVERY 64
+/* Accepted proposals after which the energy is summed anew, so that rounding errors do not grow; likewise a relative
+ * fall of the energy. */
+#define SUM_EVERY 4096
+#define FALLEN 0x1p-10
 #define FREE (-1)
 
 typedef struct ibp_placement_problem problem_t;
@@ -39,7 +42,7 @@ static const uint32_t *path_between(const problem_t *p, uint32_t rail, uint32_t 
     return p->path + p->path_first[index];
 }
 
-/* Bytes by rail between two sites, of an array of `sent` or `received`. */
+/* Return the bytes by rail between two hosts, from `sent` or `received`. */
 static const int64_t *amounts(const problem_t *p, const int64_t *of_neighbours, uint64_t neighbour, uint32_t from,
                               uint32_t to)
 {
@@ -85,8 +88,8 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Note in `change` what moving a rank does, that of its traffic with `partner`, which goes the other way, included if
- * asked for. Returns nothing; `touched` counts the ends. */
+/* Add to `change` what moving a rank does. `partner` moves in the opposite direction; traffic with it is included if
+ * `with_partner`. `touched` counts the link directions. */
 static void change_rank(const problem_t *p, search_t *s, uint32_t rank, uint32_t old_host, uint32_t new_host,
                         int64_t partner, int with_partner, uint32_t *touched)
 {
@@ -116,13 +119,13 @@ static double cost(const problem_t *p, const search_t *s, uint32_t end, int64_t 
     return value;
 }
 
-static void add_up_energy(const problem_t *p, search_t *s)
+static void sum_energy(const problem_t *p, search_t *s)
 {
     s->energy = 0;
     for (uint32_t end = 0; end < p->ends; end++) s->energy += cost(p, s, end, s->load[end]);
 }
 
-/* Keep the present placement if it is the best one met. */
+/* Keep the present placement if it is the best one so far. */
 static void keep_if_best(const problem_t *p, search_t *s)
 {
     int64_t lost = s->load[p->ends - 1];
@@ -141,7 +144,7 @@ static void keep_if_best(const problem_t *p, search_t *s)
     }
 }
 
-/* A slot for a rank: any, or one of the group where a rank is that it sends to. */
+/* Sample a slot for a rank: any, or one in the group of a neighbour. */
 static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
 {
     uint64_t neighbours = p->first[rank + 1] - p->first[rank];
@@ -163,7 +166,7 @@ static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t slot
     if (other != FREE) s->slot_of_rank[other] = old_slot;
     int has_fallen = energy < s->energy * FALLEN;
     s->energy = energy;
-    if (++s->accepted % ADD_UP_EVERY == 0 || has_fallen) add_up_energy(p, s);
+    if (++s->accepted % SUM_EVERY == 0 || has_fallen) sum_energy(p, s);
 }
 
 static void propose(const problem_t *p, search_t *s)
@@ -192,7 +195,7 @@ static void propose(const problem_t *p, search_t *s)
     if (better && s->energy < s->computed_at) {
         s->computed_at = s->energy;
         keep_if_best(p, s);
-        s->work += p->ends / 8; /* ends that are read one after the other cost little */
+        s->work += p->ends / 8; /* sequential reads cost little */
     }
 }
 
@@ -200,12 +203,12 @@ void ibp_placement_search(const problem_t *p, search_t *s, uint64_t until)
 {
     if (s->proposals == 0) {
         ibp_placement_load(p, s->slot_of_rank, s->load);
-        add_up_energy(p, s);
+        sum_energy(p, s);
         s->computed_at = s->energy;
         keep_if_best(p, s);
     }
     while (s->work < until && s->work < s->all_work) {
-        if (s->proposals % LOOK_EVERY == 0)
+        if (s->proposals % UPDATE_EVERY == 0)
             s->temperature = s->hottest * pow(s->coldest / s->hottest, (double)s->work / (double)s->all_work);
         s->proposals++;
         propose(p, s);

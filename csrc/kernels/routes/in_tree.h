@@ -10,14 +10,15 @@
 
 #include "routes/step.h"
 
-/* One step that is known: what comes to `place` leaves over `end` for `next` (the number of switches: for the destination). */
+/* One step that is known: what comes to `place` leaves over `end` for `next` (the number of switches: for the
+ * destination). */
 struct ibp_tree_step {
     uint16_t place;
     uint16_t next;
     uint32_t end;
 };
 
-/* The in-tree of one destination, as far as it was asked for. */
+/* The in-tree of one destination, as far as it was visited. */
 struct ibp_tree {
     const struct ibp_routes *routes;
     uint32_t lid;

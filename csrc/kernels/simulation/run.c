@@ -37,7 +37,7 @@ static void check_conservation(const struct ibp_sim *sim)
 }
 #endif
 
-/* Advance to the next tick with events, and process it. Returns false when the run ends, with the cause in `stopped`. */
+/* Advance to the next tick with events, and process it. Returns false when the run ends; `stopped` says why. */
 static bool advance(struct ibp_sim *sim, uint64_t until, uint64_t last_hop)
 {
     struct ibp_sim_state *state = &sim->state;

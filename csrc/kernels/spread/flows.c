@@ -17,10 +17,10 @@
 
 enum { LIDS = 1 << 16, FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
-/* Bytes of loads that threads may have to themselves before fewer threads are the better deal. */
+/* Bytes of private loads beyond which fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
 
-/* A flow where its destination's flows lie together. */
+/* A flow, sorted so that its destination's flows lie together. */
 struct entry {
     uint64_t bytes;
     uint32_t flow;
@@ -28,11 +28,12 @@ struct entry {
 };
 
 struct spreading {
-
     const struct ibp_routes *routes;
     const struct ibp_flows *flows;
-    const struct entry *sorted; /* flows by (destination, group) */
-    const uint64_t *of_lid;     /* [LIDS + 1], where a destination's flows begin in `sorted` */
+    /* Flows by (destination, group). */
+    const struct entry *sorted;
+    /* [LIDS + 1], where a destination's flows begin in `sorted` */
+    const uint64_t *of_lid;
     bool grouped;
     atomic_uint next_lid;
     atomic_int status;
@@ -42,10 +43,11 @@ struct spreading {
     uint8_t *reason;
 };
 
-/* What one thread adds up by itself. */
+/* The sums of one thread. */
 struct worker {
     struct ibp_tree tree;
-    uint64_t *inflow; /* [switch + 1], the last for what has arrived */
+    /* [switch + 1], the last for bytes that have arrived */
+    uint64_t *inflow;
     uint64_t *load, *routed;
     uint64_t ended[IBP_REASONS];
 };
@@ -56,7 +58,7 @@ static void run_down(struct spreading *all, struct worker *worker, uint32_t lid,
 {
     struct ibp_tree *tree = &worker->tree;
     const uint32_t switches = all->routes->switches, groups = all->flows->groups;
-    /* A few flows are quicker followed one by one than all switches looked at. */
+    /* Following a few flows one by one takes less time than visiting all switches. */
     bool one_by_one = (stop - first) * HOPS_GUESSED < tree->visits;
     for (uint64_t i = first; i < stop; i++) {
         uint64_t bytes = all->sorted[i].bytes;
@@ -139,8 +141,8 @@ static void spread_some(void *context)
     if (!all->alone) free(worker.load);
 }
 
-/* Where the items of each key begin, had they been sorted by it: begin[k + 1], so that begin[k] is that once placing them
- * has moved begin[k + 1] on to where those of k + 1 begin. */
+/* Where the items of each key begin, had they been sorted by it: begin[k + 1], so that begin[k] is that once placing
+ * them has moved begin[k + 1] on to where those of k + 1 begin. */
 static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint64_t *begin)
 {
     memset(begin, 0, (keys + 2) * sizeof *begin);
@@ -148,7 +150,7 @@ static void count_keys(const uint32_t *key, uint64_t count, uint64_t keys, uint6
     for (uint64_t k = 2; k <= keys; k++) begin[k] += begin[k - 1];
 }
 
-/* Sort flows by destination, those of one destination by group. `by_group` has room for the flows, or is NULL. */
+/* Sort flows by destination, those of one destination by group. `by_group` has capacity for the flows, or is NULL. */
 static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct entry *sorted, uint64_t *begin)
 {
     if (by_group) {

@@ -24,7 +24,7 @@ struct growing {
     atomic_ullong bytes;
 };
 
-/* Keep a destination's tree if packets from every leaf arrive: others are asked flow by flow anyway. */
+/* Keep a destination's tree if packets from every leaf arrive: others are followed flow by flow anyway. */
 static void keep(struct growing *growing, struct ibp_tree *tree)
 {
     const struct ibp_routes *routes = growing->routes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Numbers that look random. Source: splitmix64 of Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+ * Pseudorandom numbers. Source: splitmix64 of Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
  * OOPSLA 2014.
  */
 #ifndef IBPROF_KERNELS_RANDOM_H
@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-#define IBP_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15) /* numbers so far apart are mixed one after the other */
+/* The distance of successive numbers that ibp_mix gets. */
+#define IBP_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 
 static inline uint64_t ibp_mix(uint64_t number)
 {

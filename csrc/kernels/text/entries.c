@@ -19,7 +19,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
 {
     uint64_t count = 0;
     while (size) {
-        /* A byte each, 255 at most, which compilers add up many at a time. */
+        /* Counts of at most 255 fit a byte, and compilers add many bytes at a time. */
         uint64_t part = size < 255 ? size : 255;
         uint8_t here = 0;
         for (uint64_t i = 0; i < part; i++) here = (uint8_t)(here + (text[i] == '\n'));
@@ -30,7 +30,7 @@ uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size)
     return count;
 }
 
-/* Read three decimal digits that a blank or the line's end follows; -1 where there are none. */
+/* Read three decimal digits before a blank or the line's end; -1 for anything else. */
 static int read_port(const uint8_t *at)
 {
     unsigned a = digit_value[at[0]] - 1u, b = digit_value[at[1]] - 1u, c = digit_value[at[2]] - 1u;
@@ -38,7 +38,7 @@ static int read_port(const uint8_t *at)
     return (int)(a * 100 + b * 10 + c);
 }
 
-/* Read an entry, of which LONGEST_READ bytes can be looked at. No part of one can reach beyond a line break. */
+/* Read an entry. LONGEST_READ bytes of the line are readable; no part of an entry reaches beyond a line break. */
 static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *lid, uint8_t *port)
 {
     unsigned number = 0;

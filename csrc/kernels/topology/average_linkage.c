@@ -8,15 +8,19 @@
 
 #include "ibprof_kernels/topology.h"
 
-#define LANES 16 /* minima that are kept side by side, so that the compiler can use vectors */
+/* Minima kept in parallel, so that the compiler can use vectors. */
+#define LANES 16
 
 /* A cluster has a slot: a row and a column of the matrix. */
 typedef struct {
-    float *distance; /* [slot][slot] */
-    float *gone;     /* [slot], 0, or infinity once the cluster was merged into another */
+    /* [slot][slot] */
+    float *distance;
+    /* [slot], 0, or infinity once the cluster was merged into another */
+    float *gone;
     uint32_t *size;
     int32_t *node;
-    uint32_t *chain; /* slots, each the nearest neighbour of the one before */
+    /* Slots, each the nearest neighbour of the one before. */
+    uint32_t *chain;
     uint32_t chained;
     uint32_t slots;
     uint32_t alive;
@@ -27,7 +31,7 @@ static float *row_of(const clusters_t *c, uint32_t slot)
     return c->distance + (size_t)slot * c->slots;
 }
 
-/* The nearest other cluster; where several are as near, `preferred`, or else the first. */
+/* Return the nearest other cluster; of several, `preferred`, or else the first. */
 static uint32_t find_nearest(const clusters_t *c, uint32_t slot, uint32_t preferred)
 {
     const float *row = row_of(c, slot);
@@ -68,7 +72,7 @@ static void merge(clusters_t *c, uint32_t from, uint32_t into)
     c->alive--;
 }
 
-/* Leave out the slots of clusters that are gone: what is left lies closer together. */
+/* Remove the slots of merged clusters: the matrix shrinks. */
 static void compact(clusters_t *c)
 {
     uint32_t count = 0;
@@ -122,7 +126,7 @@ int ibp_average_linkage(float *distance, uint32_t leaves, int32_t *child, double
             uint32_t last = c.chain[c.chained - 1];
             uint32_t before = c.chained > 1 ? c.chain[c.chained - 2] : UINT32_MAX;
             uint32_t nearest = find_nearest(&c, last, before);
-            /* A distance is infinite or no number; or they are not symmetric, and the chain turns in a circle. */
+            /* A distance is infinite or not a number; or distances are not symmetric, and the chain is a cycle. */
             if (nearest == UINT32_MAX || (nearest != before && c.chained == c.alive)) goto out;
             if (nearest != before) {
                 c.chain[c.chained++] = nearest;

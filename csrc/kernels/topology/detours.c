@@ -7,7 +7,7 @@
 
 void ibp_find_detours(const float *distance, uint32_t count, float *detour)
 {
-    enum { BLOCK = 32 }; /* rows that stay in the cache while all others go by */
+    enum { BLOCK = 32 }; /* rows that stay in the cache while the others pass */
     for (size_t i = 0; i < (size_t)count * count; i++) detour[i] = INFINITY;
     for (uint32_t begin = 0; begin < count; begin += BLOCK) {
         uint32_t end = count - begin < BLOCK ? count : begin + BLOCK;
@@ -17,11 +17,11 @@ void ibp_find_detours(const float *distance, uint32_t count, float *detour)
                 if (k == i) continue;
                 const float *from = distance + (size_t)k * count;
                 float first = distance[(size_t)i * count + k];
-                /* By way of the end itself there is no detour. */
+                /* A path over the destination itself is not a detour. */
                 float kept = to[k];
                 for (uint32_t j = 0; j < count; j++) {
-                    float way = first + from[j];
-                    to[j] = way < to[j] ? way : to[j];
+                    float through = first + from[j];
+                    to[j] = through < to[j] ? through : to[j];
                 }
                 to[k] = kept;
             }

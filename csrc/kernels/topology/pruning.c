@@ -9,14 +9,15 @@
 
 typedef struct ibp_binary_tree tree_t;
 
-/* What the fit loses when two nodes' pairs get one height. */
+/* Return what the fit loses when two nodes' pairs get one height. */
 static double loss(double weight_a, double height_a, double weight_b, double height_b)
 {
     double gap = height_a - height_b;
     return gap <= 0 ? 0 : weight_a * weight_b / (weight_a + weight_b) * gap * gap;
 }
 
-/* Merge inner children into `top` while the fit loses less than each is worth. `inner` has room for all nodes below. */
+/* Merge inner children into `top` while the fit loses less than each is worth. `inner` has capacity for all nodes
+ * below. */
 static double absorb(const tree_t *t, int32_t top, double variance, double penalty, int32_t *into, double *weight,
                      double *height, int32_t *inner)
 {
@@ -38,9 +39,9 @@ static double absorb(const tree_t *t, int32_t top, double variance, double penal
                 best = i;
             }
         }
-        /* Any two of the children might have been told apart by chance: so many ways there were. */
-        double ways = 0.5 * children * (children + 1.0);
-        if (count == 0 || least / (2 * variance) > penalty + log(ways)) break;
+        /* Chance could have separated any pair of the children. */
+        double pairs = 0.5 * children * (children + 1.0);
+        if (count == 0 || least / (2 * variance) > penalty + log(pairs)) break;
         int32_t node = inner[best], k = node - leaves;
         double sum = *weight + t->weight[k];
         *height = (*weight * *height + t->weight[k] * t->height[k]) / sum;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * How far a drawing of a graph in space is from one whose edges are as long as they should be and whose other vertices keep
- * apart. Vertices nearer than 1 to each other are found by cells of side 1, so that it takes time by edges and close pairs.
+ * The stress of a graph's layout in space: edges that differ from their target length, and other vertices too close to
+ * each other. Cells of side 1 find vertices nearer than 1, so that the time is that of edges and close pairs.
  */
 #include <errno.h>
 #include <math.h>
@@ -11,14 +11,16 @@
 
 #include "ibprof_kernels/topology.h"
 
-#define FARTHEST 1e9 /* of a cell from the middle, so that its number is an integer */
+/* Of a cell from the origin, so that its number is an integer. */
+#define FARTHEST 1e9
 
-/* Vertices in the order of their cells' hashes, with their places and cells. */
+/* Vertices in the order of their cells' hashes, with their positions and cells. */
 typedef struct {
     uint32_t *vertex;
-    double (*place)[3];
+    double (*position)[3];
     int32_t (*cell)[3];
-    uint32_t *first; /* [hash], where its part begins; two more at the end */
+    /* [hash], where its part begins; two more at the end */
+    uint32_t *first;
     uint32_t mask;
 } cells_t;
 
@@ -29,10 +31,10 @@ static uint32_t hash_of(uint32_t mask, const int32_t cell[3])
     return (mixed ^ mixed >> 15) & mask;
 }
 
-static int find_cell(const double place[3], int32_t cell[3])
+static int find_cell(const double position[3], int32_t cell[3])
 {
     for (int axis = 0; axis < 3; axis++) {
-        double at = floor(place[axis]);
+        double at = floor(position[axis]);
         if (!(fabs(at) < FARTHEST)) return -EDOM;
         cell[axis] = (int32_t)at;
     }
@@ -42,95 +44,95 @@ static int find_cell(const double place[3], int32_t cell[3])
 static void free_cells(cells_t *cells)
 {
     free(cells->vertex);
-    free(cells->place);
+    free(cells->position);
     free(cells->cell);
     free(cells->first);
 }
 
-static int sort_into_cells(cells_t *cells, const double (*place)[3], uint32_t vertices)
+static int sort_into_cells(cells_t *cells, const double (*position)[3], uint32_t vertices)
 {
     uint32_t hashes = 64;
     while (hashes < vertices && hashes < 1u << 30) hashes *= 2;
-    size_t room = (size_t)vertices + 1;
-    *cells = (cells_t){.vertex = malloc(room * sizeof *cells->vertex),
-                       .place = malloc(room * sizeof *cells->place),
-                       .cell = malloc(room * sizeof *cells->cell),
+    size_t capacity = (size_t)vertices + 1;
+    *cells = (cells_t){.vertex = malloc(capacity * sizeof *cells->vertex),
+                       .position = malloc(capacity * sizeof *cells->position),
+                       .cell = malloc(capacity * sizeof *cells->cell),
                        .first = calloc((size_t)hashes + 2, sizeof *cells->first),
                        .mask = hashes - 1};
-    if (!cells->vertex || !cells->place || !cells->cell || !cells->first) return -ENOMEM;
+    if (!cells->vertex || !cells->position || !cells->cell || !cells->first) return -ENOMEM;
     int32_t cell[3];
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
-        int status = find_cell(place[vertex], cell);
+        int status = find_cell(position[vertex], cell);
         if (status) return status;
         cells->first[hash_of(cells->mask, cell) + 2]++;
     }
     for (uint32_t hash = 2; hash < hashes + 2; hash++) cells->first[hash] += cells->first[hash - 1];
-    /* The part of a hash ends where the next one's begins, which is so once all are placed. */
+    /* The part of a hash ends where the next one's begins, once all are stored. */
     for (uint32_t vertex = 0; vertex < vertices; vertex++) {
-        find_cell(place[vertex], cell);
+        find_cell(position[vertex], cell);
         uint32_t at = cells->first[hash_of(cells->mask, cell) + 1]++;
         cells->vertex[at] = vertex;
-        memcpy(cells->place[at], place[vertex], sizeof cells->place[at]);
+        memcpy(cells->position[at], position[vertex], sizeof cells->position[at]);
         memcpy(cells->cell[at], cell, sizeof cell);
     }
     return 0;
 }
 
-/* Adds the way from one to the other, so many times, to what pulls at the other, and takes it from the one. */
-static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double way[3], double times)
+/* Add `times` the offset from one vertex to the other to the other's gradient, and subtract it from the one's. */
+static void pull(double (*gradient)[3], uint32_t one, uint32_t other, const double offset[3], double times)
 {
     for (int axis = 0; axis < 3; axis++) {
-        gradient[one][axis] -= times * way[axis];
-        gradient[other][axis] += times * way[axis];
+        gradient[one][axis] -= times * offset[axis];
+        gradient[other][axis] += times * offset[axis];
     }
 }
 
-static double measure(const double (*place)[3], uint32_t one, uint32_t other, double way[3])
+static double measure(const double (*position)[3], uint32_t one, uint32_t other, double offset[3])
 {
     double squared = 0;
     for (int axis = 0; axis < 3; axis++) {
-        way[axis] = place[other][axis] - place[one][axis];
-        squared += way[axis] * way[axis];
+        offset[axis] = position[other][axis] - position[one][axis];
+        squared += offset[axis] * offset[axis];
     }
     return squared;
 }
 
-/* A pair that is too close, `sign` times: its parts of the stress and of the gradient. */
-static void repel(const double way[3], double squared, double sign, double gamma, double (*gradient)[3], uint32_t one,
-                  uint32_t other, double stress[3])
+/* Add `sign` times the stress and gradient of a pair that is too close. */
+static void repel(const double offset[3], double squared, double sign, double gamma, double (*gradient)[3],
+                  uint32_t one, uint32_t other, double stress[3])
 {
     stress[1] += sign * 2 * gamma * (squared > 0 ? 1 / squared : 1);
     stress[2] += sign * 2;
-    /* Half of the stress of both orders of the pair: 1 / d^2 has the gradient -2 / d^4 times the way. */
-    if (squared > 0) pull(gradient, one, other, way, -sign * gamma * 2 / (squared * squared));
+    /* Half of the stress of both orders of the pair: 1 / d^2 has the gradient -2 / d^4 times the offset. */
+    if (squared > 0) pull(gradient, one, other, offset, -sign * gamma * 2 / (squared * squared));
 }
 
-/* One vertex, `at` in the order of cells, and those of some cell behind it. */
+/* Add the pairs of one vertex, `at` in the order of cells, with those of a cell after it. */
 static void repel_from_cell(const cells_t *cells, uint32_t at, const int32_t cell[3], double gamma,
                             double (*gradient)[3], double stress[3])
 {
-    double way[3];
+    double offset[3];
     uint32_t hash = hash_of(cells->mask, cell), end = cells->first[hash + 1];
     int is_own = memcmp(cells->cell[at], cell, sizeof cells->cell[at]) == 0;
     for (uint32_t next = is_own ? at + 1 : cells->first[hash]; next < end; next++) {
         if (memcmp(cells->cell[next], cell, sizeof cells->cell[next]) != 0) continue;
-        double squared = measure((const double (*)[3])cells->place, at, next, way);
-        if (squared < 1) repel(way, squared, 1, gamma, gradient, cells->vertex[at], cells->vertex[next], stress);
+        double squared = measure((const double (*)[3])cells->position, at, next, offset);
+        if (squared < 1) repel(offset, squared, 1, gamma, gradient, cells->vertex[at], cells->vertex[next], stress);
     }
 }
 
-int ibp_stress(const double (*place)[3], uint32_t vertices, const uint32_t (*edge)[2], const double *length,
+int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*edge)[2], const double *length,
                size_t edges, double gamma, double (*gradient)[3], double stress[3])
 {
-    double way[3];
+    double offset[3];
     cells_t cells;
-    int status = sort_into_cells(&cells, place, vertices);
+    int status = sort_into_cells(&cells, position, vertices);
     if (status) goto free;
     memset(gradient, 0, (size_t)vertices * sizeof *gradient);
     memset(stress, 0, 3 * sizeof *stress);
     for (uint32_t at = 0; at < vertices; at++) {
         const int32_t *own = cells.cell[at];
-        /* The own cell, and of each two neighbours that are opposite the one: so each pair is met once. */
+        /* Its own cell, and one of each two opposite neighbours: so each pair counts once. */
         for (int side = 13; side < 27; side++) {
             int32_t cell[3] = {own[0] + side / 9 - 1, own[1] + side / 3 % 3 - 1, own[2] + side % 3 - 1};
             repel_from_cell(&cells, at, cell, gamma, gradient, stress);
@@ -138,11 +140,11 @@ int ibp_stress(const double (*place)[3], uint32_t vertices, const uint32_t (*edg
     }
     for (size_t at = 0; at < edges; at++) {
         uint32_t one = edge[at][0], other = edge[at][1];
-        double squared = measure(place, one, other, way), missed = squared - length[at] * length[at];
+        double squared = measure(position, one, other, offset), missed = squared - length[at] * length[at];
         stress[0] += 2 * missed * missed;
-        pull(gradient, one, other, way, 4 * missed);
-        /* All close pairs were taken for such as no edge joins. */
-        if (squared < 1) repel(way, squared, -1, gamma, gradient, one, other, stress);
+        pull(gradient, one, other, offset, 4 * missed);
+        /* Undo what was added for all close pairs as if without an edge. */
+        if (squared < 1) repel(offset, squared, -1, gamma, gradient, one, other, stress);
     }
 free:
     free_cells(&cells);
