@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-latency`: delays between processes, measured and looked at."""
+"""`ibprof-latency`: delays between processes, measured and analysed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import latency_look, latency_measure
+from ibprof_converter.cli import latency_measure, latency_queries
 from ibprof_converter.cli.ranks import run_on_ranks
 
 NAME = "ibprof-latency"
@@ -36,22 +36,18 @@ def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=NAME,
-        description="Delays of messages between all processes of a job: measured with any MPI, kept, looked at.",
+        description="Measure the delays of messages between all processes of a job, with any MPI; analyse them.",
         epilog=_EXAMPLES,
         formatter_class=raw,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    queries = latency_queries
     for name, add, summary, examples in (
         ("measure", latency_measure.add_measure, "measure, on all processes of an MPI job", latency_measure.EXAMPLES),
-        ("show", latency_look.add_show, "what was measured, and one matrix", latency_look.SHOW_EXAMPLES),
-        (
-            "features",
-            latency_look.add_features,
-            "peaks, steps, clusters, odd processes",
-            latency_look.FEATURES_EXAMPLES,
-        ),
-        ("diff", latency_look.add_diff, "which pairs changed", latency_look.DIFF_EXAMPLES),
-        ("convert", latency_look.add_convert, "from one format of delays to another", latency_look.CONVERT_EXAMPLES),
+        ("show", queries.add_show, "ranges of what was measured, and one matrix", queries.SHOW_EXAMPLES),
+        ("features", queries.add_features, "peaks, steps, clusters, outlying processes", queries.FEATURES_EXAMPLES),
+        ("diff", queries.add_diff, "which pairs changed", queries.DIFF_EXAMPLES),
+        ("convert", queries.add_convert, "from one format of delays to another", queries.CONVERT_EXAMPLES),
     ):
         description = summary[0].upper() + summary[1:] + "."
         add(commands.add_parser(name, help=summary, description=description, epilog=examples, formatter_class=raw))

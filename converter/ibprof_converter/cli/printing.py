@@ -15,13 +15,13 @@ _PIPE_WIDTH = 140
 """Columns where there is no terminal to ask."""
 
 
-def print_captured(show: Callable[[Console], None]) -> None:
+def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
     """Print what `show` puts on a console, without the blanks that rich fills every line of a table with."""
     from rich.console import Console  # noqa: PLC0415  (slow to import, and --json needs none of it)
 
     terminal = sys.stdout.isatty()
     console = Console(
-        width=None if terminal else _PIPE_WIDTH, force_terminal=terminal, markup=False, emoji=False, highlight=False
+        width=None if terminal else pipe_width, force_terminal=terminal, markup=False, emoji=False, highlight=False
     )
     with console.capture() as captured:
         show(console)
@@ -29,7 +29,7 @@ def print_captured(show: Callable[[Console], None]) -> None:
         print(line.rstrip())
 
 
-def print_json(document: Any) -> None:
+def print_json(document: Any, indent: int = 2) -> None:
     """Print plain values as JSON."""
-    json.dump(document, sys.stdout, indent=2)
+    json.dump(document, sys.stdout, indent=indent)
     print()

@@ -1,39 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare`: what was measured, beside what should be there."""
+"""`ibprof-topology compare`: a measurement compared with the topology that a network should have."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator
-from dataclasses import replace
-from io import StringIO
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof.text.quantities import printable
-from ibprof_converter.cli.arguments import parse_share
-from ibprof_converter.cli.topology_methods import add_method_arguments, apply_method, read_processes
-from ibprof_converter.latency.files.atomic_write import write_atomically
-from ibprof_converter.outputs.compared_topology import describe_comparison, write_dot, write_svg
-from ibprof_converter.outputs.slurm import compress
-from ibprof_converter.routing.rail_files import has_links
-from ibprof_converter.routing.synthetic.spec import is_synthetic
-from ibprof_converter.topology.files.topology_files import READERS, read_graph
-from ibprof_converter.topology.reference.differences import REGULAR
-from ibprof_converter.topology.reference.reference_comparison import (
-    ReferenceComparison,
-    compare_with_reference,
-    make_observable_topology,
-)
-from ibprof_converter.topology.reference.reference_topology import read_reference
-from ibprof_converter.topology.reference.slow_links import LEAST_DELAY, LEAST_SPEED
-
-_ENDINGS = (".dot", ".svg", ".json")
-_MOST_SHOWN = 20
+from ibprof.errors import THRESHOLD_CROSSED
+from ibprof_converter.cli.arguments import fill_options, parse_share
+from ibprof_converter.cli.topology_options import add_method_arguments, build_method, print_result
+from ibprof_converter.outputs.compared_topology import COMPARISON_ENDINGS, describe_comparison, write_comparison
+from ibprof_converter.outputs.comparison_text import describe_comparison_lines
+from ibprof_converter.outputs.topology_writers import check_files
+from ibprof_converter.topology.reference.file_comparison import CompareOptions, compare_files
+from ibprof_converter.topology.reference.slow_link_detection import LEAST_DELAY, LEAST_SPEED
 
 _EXAMPLES = """\
 examples:
@@ -47,6 +29,15 @@ A plan in DOT has hosts and switches by their names, and on its edges speeds in 
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Files of the reference coloured by its differences; whether to print JSON, and to exit with status 1."""
+
+    output: tuple[Path, ...]
+    json: bool
+    fail: bool
+
+
 def add_compare(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
     """Add the command `compare`."""
     parser = commands.add_parser(
@@ -57,119 +48,34 @@ def add_compare(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
         epilog=_EXAMPLES,
         formatter_class=raw,
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(options=_build_options, run=_compare)
     add = parser.add_argument
     add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")
     add("--rail", metavar="N", type=int, default=0, help="of a REFERENCE with several (0)")
-    add(
-        "--least",
-        metavar="SHARE",
-        type=parse_share,
-        default=LEAST_DELAY,
-        help="by how much longer delays must be that a link is blamed for (10%%)",
-    )
-    add(
-        "--least-speed",
-        metavar="SHARE",
-        type=parse_share,
-        default=LEAST_SPEED,
-        help="of its speed that a link must reach, where delays of long messages tell (50%%)",
-    )
-    add("--fail", action="store_true", help="end with status 1 when there is a difference")
+    add("--least", metavar="SHARE", type=parse_share, default=LEAST_DELAY, help="relative excess of a delay for which "
+        "a link is blamed (10%%)")  # fmt: skip
+    add("--least-speed", metavar="SHARE", type=parse_share, default=LEAST_SPEED, help="of its speed that a link must "
+        "reach, where delays of long messages show it (50%%)")  # fmt: skip
+    add("--fail", action="store_true", help="exit with status 1 when there is a difference")
     add("-o", "--output", metavar="FILE", type=Path, action="append", default=[], help="the reference coloured by its "
         "differences (.dot, .svg), or .json")  # fmt: skip
     add("--json", action="store_true", help="the same for programs")
     add_method_arguments(parser)
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    for path in arguments.output:
-        if path.suffix not in _ENDINGS:
-            raise UsageError(f"-o {path}: expected a name that ends with {', '.join(_ENDINGS)}")
-        if path.resolve() in (Path(arguments.inferred).resolve(), Path(arguments.reference).resolve()):
-            raise UsageError(f"-o {path}: this is also an input")
-    reference = read_reference(arguments.reference, arguments.rail)
-    shares = (arguments.least, arguments.least_speed)
-    name = arguments.inferred
-    if Path(name).suffix in READERS:
-        found = read_graph(name)
-        timed = not np.isnan(found.latency_seconds).any()
-        if not timed:
-            found = replace(found, latency_seconds=np.full(len(found.edge), 1e-6))
-        beside = compare_with_reference(found, reference, None, arguments.length or 0, *shares, timed)
-    elif is_synthetic(name) or Path(name).is_dir() or has_links(Path(name)):
-        beside = compare_with_reference(make_observable_topology(read_reference(name)), reference, None, timed=False)
-    else:
-        delays = read_processes(name)
-        length = int(delays.lengths[0]) if arguments.length is None else arguments.length
-        if length not in delays.lengths:
-            raise UsageError(f"--length: {length} bytes were not measured")
-        # Who is where is told by the shortest messages, whatever the length whose times are looked at.
-        arguments.bootstrap, arguments.length = 0, None
-        inferred, values = apply_method(arguments, delays)
-        statistic = values.statistic if values else "median"
-        beside = compare_with_reference(inferred.topology, reference, delays, length, *shares, statistic=statistic)
-    document = describe_comparison(beside)
-    for path in arguments.output:
-        _write(path, beside, document)
-    if arguments.json:
-        print(json.dumps(document, indent=1))
-    else:
-        for line in _describe(beside):
-            print(printable(line))
-    return THRESHOLD_CROSSED if arguments.fail and beside.differences else 0
+def _build_options(arguments: argparse.Namespace) -> tuple[CompareOptions, _Outputs]:
+    check_files(arguments.output, COMPARISON_ENDINGS, (arguments.inferred, arguments.reference))
+    return (
+        fill_options(CompareOptions, arguments, method=build_method(arguments)),
+        fill_options(_Outputs, arguments, output=tuple(arguments.output)),
+    )
 
 
-def _write(path: Path, beside: ReferenceComparison, document: dict[str, Any]) -> None:
-    text = StringIO()
-    if path.suffix == ".json":
-        print(json.dumps(document, indent=1), file=text)
-    else:
-        {".dot": write_dot, ".svg": write_svg}[path.suffix](text, beside)
-    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
-
-
-def _describe(beside: ReferenceComparison) -> Iterator[str]:
-    comparison, reference = beside.comparison, beside.reference
-    alike = f"; {100 * comparison.similarity:.1f} % alike" if comparison.kind == REGULAR else ""
-    yield f"{len(comparison.hosts)} hosts compared with {reference.origin}, {comparison.kind}{alike}"
-    yield f"{beside.differences} differences" if beside.differences else "no difference"
-    if comparison.not_in_reference:
-        yield f"not in the reference: {_some(comparison.not_in_reference)}"
-    for each in comparison.misplaced[:_MOST_SHOWN]:
-        yield (
-            f"wrong cable: {each.host} is measured with {_some(each.found_peers)} of {each.found_switch}; the "
-            f"reference has it on {each.switch} with {_some(each.peers) or 'no other host'}"
-        )
-    for part in comparison.separated[:_MOST_SHOWN]:
-        yield f"apart: {_some(part.hosts)}, on {part.switch} by the reference, farther than {_some(part.others)} there"
-    for moved in comparison.recabled[:_MOST_SHOWN]:
-        yield (
-            f"wrong cable: {moved.switch} with {_some(moved.hosts)} is measured nearest to {_some(moved.found_near)}; "
-            f"by the reference it is to {_some(moved.near)}"
-        )
-    for group in comparison.regrouped[:_MOST_SHOWN]:
-        yield (
-            f"grouped otherwise: near to one another by the reference: {_some(group.expected) or 'none like these'}; "
-            f"by the delays: {_some(group.found) or 'none like these'}"
-        )
-    for what, pairs in (("missing", comparison.missing), ("not in the reference", comparison.extra)):
-        for a, b in pairs[:_MOST_SHOWN]:
-            yield f"link {what}: {a} to {b}"
-    for link in beside.slow[:_MOST_SHOWN]:
-        a, b = (reference.names[end] for end in reference.link[link.link].tolist())
-        yield f"slow: {a} to {b}: {link.why}"
-    lists = (comparison.misplaced, comparison.separated, comparison.missing, comparison.extra, beside.slow)
-    if any(len(each) > _MOST_SHOWN for each in lists):
-        yield "and more: --json has all"
-    if comparison.not_measured:
-        yield f"note: not measured: {_some(comparison.not_measured)}"
-    for switches in comparison.merged[:_MOST_SHOWN]:
-        yield f"cannot be told: {_some(switches)}: by the delays their hosts are on one switch"
-    for text in comparison.unknown:
-        yield f"cannot be told: {text}"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return compress(names[:200]) + (", ..." if len(names) > 200 else "")
+def _compare(options: tuple[CompareOptions, _Outputs]) -> int:
+    compare, outputs = options
+    comparison = compare_files(compare)
+    for path in outputs.output:
+        write_comparison(path, comparison)
+    print_result(describe_comparison(comparison), describe_comparison_lines(comparison), outputs.json)
+    return THRESHOLD_CROSSED if outputs.fail and comparison.differences else 0

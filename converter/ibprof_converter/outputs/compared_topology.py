@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from html import escape
 from math import isnan
+from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import to_hex, to_rgb
 
+from ibprof_converter.latency.files.atomic_write import write_text
 from ibprof_converter.outputs.graph import quote_dot, quote_line
 from ibprof_converter.topology.reference.differences import REGULAR
 from ibprof_converter.topology.reference.host_groups import find_leaves
 from ibprof_converter.topology.reference.link_times import NOT_PASSED
 from ibprof_converter.topology.reference.reference_comparison import ReferenceComparison
+
+COMPARISON_ENDINGS = (".dot", ".svg", ".json")
 
 _FOUND, _MISSING, _EXTRA, _NAMED = "#2a7f2a", "#cc0000", "#999999", "#e07000"
 _NEVER_PASSED = "#e0e0e0"
@@ -24,6 +29,20 @@ _NEVER_PASSED = "#e0e0e0"
 _NOT_THERE = "not in the reference"
 _PALEST = 0.25
 _WIDTH, _ROW = 1200.0, 160.0
+
+
+def write_comparison(path: Path, comparison: ReferenceComparison) -> None:
+    """Write a comparison, by the name's end, one of `COMPARISON_ENDINGS`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    writers = {".dot": write_dot, ".svg": write_svg, ".json": _write_json}
+    write_text(path, lambda file: writers[path.suffix](file, comparison))
+
+
+def _write_json(file: TextIO, comparison: ReferenceComparison) -> None:
+    print(json.dumps(describe_comparison(comparison), indent=1), file=file)
 
 
 def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:

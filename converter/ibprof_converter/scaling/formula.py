@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -33,3 +33,23 @@ def parse_formula(option: str, text: str) -> Callable[[float], float]:
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"{option}: expected a positive number for n = 2, found {value:g} from {quote_found(text)}")
     return evaluate
+
+
+def read_operations(given: Sequence[str]) -> tuple[Callable[[float], float], dict[str, Callable[[float], float]]]:
+    """Return the formula of the whole, and those of regions; without the former the whole is the sum of the latter.
+
+    Args:
+        given: formulas, those of regions as `REGION:FORMULA`.
+
+    Raises:
+        UsageError: a formula is invalid, or there are several for the whole.
+    """
+    regions = {
+        name: parse_formula("--operations", formula)
+        for name, colon, formula in (each.rpartition(":") for each in given)
+        if colon
+    }
+    whole = [parse_formula("--operations", each) for each in given if ":" not in each]
+    if len(whole) > 1:
+        raise UsageError("--operations: expected one formula for the whole, and others as REGION:FORMULA")
+    return whole[0] if whole else lambda n: sum(of_size(n) for of_size in regions.values()), regions

@@ -21,8 +21,10 @@ from ibprof_converter.scaling.scaling_model import (
 from ibprof_converter.scaling.scaling_study import RegionStudy, ScalingStudy
 from ibprof_converter.scaling.top500 import ListedSystem, correlate_with_rank
 
+Document = dict[str, Any]
 
-def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> dict[str, Any]:
+
+def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
     """Describe a kernel: the optimum by the exact forms and by the slides', formulas, curves."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
@@ -52,12 +54,12 @@ def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[in
     )
 
 
-def describe_shares(shares: WorkShares) -> dict[str, Any]:
+def describe_shares(shares: WorkShares) -> Document:
     """Describe units that are not alike."""
     return _finite(asdict(shares))
 
 
-def describe_systems(systems: list[ListedSystem]) -> dict[str, Any]:
+def describe_systems(systems: list[ListedSystem]) -> Document:
     """Describe a TOP500-like list."""
     return _finite(
         {
@@ -67,7 +69,7 @@ def describe_systems(systems: list[ListedSystem]) -> dict[str, Any]:
     )
 
 
-def describe_study(study: ScalingStudy, between: str) -> dict[str, Any]:
+def describe_study(study: ScalingStudy, between: str) -> Document:
     """Describe what a set of recordings says."""
     first = study.regions[0] if study.regions else None
     return _finite(
@@ -84,7 +86,7 @@ def describe_study(study: ScalingStudy, between: str) -> dict[str, Any]:
     )
 
 
-def _describe_region(region: RegionStudy) -> dict[str, Any]:
+def _describe_region(region: RegionStudy) -> Document:
     optimum: Optimum = region.optimum
     return {
         "name": region.name,
@@ -97,7 +99,7 @@ def _describe_region(region: RegionStudy) -> dict[str, Any]:
     }
 
 
-def _describe_fit(fit: ExchangeFit) -> dict[str, Any]:
+def _describe_fit(fit: ExchangeFit) -> Document:
     return {
         "form": str(fit.form),
         "coefficient": asdict(fit.coefficient),
@@ -111,7 +113,7 @@ def _describe_fit(fit: ExchangeFit) -> dict[str, Any]:
     }
 
 
-def _finite(document: dict[str, Any]) -> dict[str, Any]:
+def _finite(document: Document) -> Document:
     """JSON has no infinity and no nan."""
     return {key: _finite_value(each) for key, each in document.items()}
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -13,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-
-Document = dict[str, Any]
+from ibprof_converter.scaling.scaling_document import Document
 
 _OPTIMUM = (
     ("p_half", "p_1/2, half of the peak is reached"),

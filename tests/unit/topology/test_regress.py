@@ -139,7 +139,7 @@ def test_a_fabrics_links_by_guid_and_port(capsys: pytest.CaptureFixture[str]) ->
     np.fill_diagonal(matrix, 0)
     write_delays("delays.nc", Delays(names, np.array([8]), matrix[None].astype(np.float32)))
     assert topology.main(["regress", fabric, "delays.nc", "-o", "r.csv", "--correct", "none"]) == 0
-    assert "24 links, 120 ways, R2 1.000000" in capsys.readouterr().out
+    assert "24 links, 120 paths, R2 1.000000" in capsys.readouterr().out
     with Path("r.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len({(row["a_guid"], row["a_port"], row["b_guid"], row["b_port"]) for row in rows}) == 24

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
+from typing import TextIO
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
@@ -26,6 +29,21 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
             Path(name).unlink()
         error.filename = os.fspath(path)
         raise
+
+
+def write_text(path: Path, write: Callable[[TextIO], None]) -> None:
+    """Write a text file atomically.
+
+    Args:
+        path: the file.
+        write: fills it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    text = StringIO()
+    write(text)
+    write_atomically(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def _mask() -> int:

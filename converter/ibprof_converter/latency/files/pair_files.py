@@ -56,6 +56,19 @@ def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
+def write_named_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
+    """Write pairs in both directions as `sender,receiver`; a host's name stands for all of its processes.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    content = io.StringIO()
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerow(HEADER)
+    writer.writerows(pair for a, b in pairs for pair in ((a, b), (b, a)))
+    write_atomically(path, content.getvalue().encode("utf-8", "backslashreplace"))
+
+
 def write_pairs(
     path: Path, labels: Sequence[str], pairs: npt.NDArray[np.int64], ratios: npt.NDArray[np.float64]
 ) -> None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InconsistentError, quote_found
+from ibprof.errors import InconsistentError, InputError, quote_found
 from ibprof_converter.latency.files.delay_files import read_delays, write_delays
 from ibprof_converter.latency.model.delays import STATISTICS, Attribute, Delays, empty_delays
 
@@ -140,6 +142,23 @@ def continue_delays(
     if there.repetitions is not None and room.repetitions is not None:
         room.repetitions[:] = there.repetitions
     return room
+
+
+def check_writable(path: Path) -> None:
+    """See to it that the measurement's time is not lost to a folder that cannot be written.
+
+    Raises:
+        OSError: it cannot.
+        InputError: there is something else of this name.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(path, None, "a file to write", "something else")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 def _show(lengths: npt.NDArray[np.int64]) -> str:

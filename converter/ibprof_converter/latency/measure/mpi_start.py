@@ -49,6 +49,15 @@ def describe_mpi(module: Any) -> str:
     return " ".join(first.split())
 
 
+def describe_place(module: Any) -> tuple[str, str]:
+    """Tell the name of this process's host, and the cores that it may run on, as `0-3,8`."""
+    cores = sorted(os.sched_getaffinity(0))
+    starts = [core for core in cores if core - 1 not in cores]
+    ends = [core for core in cores if core + 1 not in cores]
+    spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
+    return module.Get_processor_name(), ",".join(spans)
+
+
 def _prefer_the_launchers() -> None:
     """Where mpi4py is built for several MPIs, have it take the launcher's and not the first one that is installed."""
     if "MPI4PY_MPIABI" in os.environ or "MPI4PY_LIBMPI" in os.environ:

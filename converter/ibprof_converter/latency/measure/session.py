@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import math
-import os
 import platform
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InputError
 from ibprof_converter.latency.measure.batch_samples import Sampling
-from ibprof_converter.latency.measure.delay_store import DelayStore, continue_delays, new_delays
+from ibprof_converter.latency.measure.delay_store import DelayStore, check_writable, continue_delays, new_delays
 from ibprof_converter.latency.measure.measurement_plan import AGAIN_MORE, ALL_TO_ALL, SYNCHRONISING_S, MeasurementPlan
-from ibprof_converter.latency.measure.mpi_start import describe_mpi
+from ibprof_converter.latency.measure.mpi_start import describe_mpi, describe_place
 from ibprof_converter.latency.measure.outlier_pairs import find_outlier_pairs
 from ibprof_converter.latency.measure.process_agreement import GO_ON, SAVE, STOP, RoundBarrier, on_first
 from ibprof_converter.latency.measure.progress_meter import ProgressMeter, show_seconds
@@ -83,7 +80,16 @@ class MeasurementSession:
         if self.is_first:
             print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
 
-    # -- what a user asks for
+    def report(self, outcome: MeasurementOutcome) -> None:
+        """Print on the first process how many delays were measured, and whether some are missing."""
+        delays = outcome.delays
+        if delays is None:
+            return
+        found, all_pairs = int(delays.measured.sum()), len(delays.lengths) * self.size * (self.size - 1)
+        if outcome.stopped:
+            self.say(f"stopped: {self.path} has {found:,} of {all_pairs:,} delays; the same line with --resume goes on")
+        else:
+            self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
 
     def estimate(self) -> float:
         """Try one message of each length, and tell how long all would take, seconds."""
@@ -281,29 +287,3 @@ class MeasurementSession:
         slowest = np.zeros_like(took)
         self.comm.Allreduce(took, slowest, self.module.MAX)
         return np.interp(lengths, lengths[chosen], slowest)
-
-
-def describe_place(module: Any) -> tuple[str, str]:
-    """Tell the name of this process's host, and the cores that it may run on, as `0-3,8`."""
-    cores = sorted(os.sched_getaffinity(0))
-    starts = [core for core in cores if core - 1 not in cores]
-    ends = [core for core in cores if core + 1 not in cores]
-    spans = (str(one) if one == last else f"{one}-{last}" for one, last in zip(starts, ends, strict=True))
-    return module.Get_processor_name(), ",".join(spans)
-
-
-def check_writable(path: Path) -> None:
-    """See to it that the measurement's time is not lost to a folder that cannot be written.
-
-    Raises:
-        OSError: it cannot.
-        InputError: there is something else of this name.
-    """
-    if path.exists() and not path.is_file():
-        raise InputError(path, None, "a file to write", "something else")
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        error.filename = os.fspath(path)
-        raise

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ibprof_converter.latency.features.delay_changes import DelayChange
 from ibprof_converter.latency.features.delay_features import DelayFeatures
+from ibprof_converter.latency.features.outlying_processes import OutlyingProcess
 from ibprof_converter.latency.features.pair_clusters import CompressedSize, PairClusters
-from ibprof_converter.latency.features.slow_processes import DelayChange, OutlyingProcess
 from ibprof_converter.latency.model.delays import Delays
 
 Document = dict[str, Any]

@@ -101,6 +101,20 @@ class InferredTopology:
         np.fill_diagonal(delays, 0.0)
         return delays
 
+    def count_levels(self) -> int:
+        """Return the largest number of switches above a host, up to the middle of a tree; 0 for other graphs."""
+        if not self.switches or len(self.edge) != self.vertices - 1:
+            return 0
+        edge, rounds = self.edge, 0
+        while len(edge):
+            degree = np.bincount(edge.ravel(), minlength=self.vertices)
+            is_outer = (degree[edge] == 1).any(axis=1)
+            if not is_outer.any():
+                return 0
+            edge = edge[~is_outer]
+            rounds += 1
+        return rounds
+
     def find_splits(self) -> tuple[frozenset[int] | None, ...]:
         """Give for each edge of a tree the hosts on the side of it that host 0 is not on; None in other graphs.
 

@@ -37,13 +37,13 @@ class LinkRegression:
         latency_seconds: float64 [link]; nan where the ways do not tell it, alone or apart from others.
         r_squared: coefficient of determination: 1 where the links explain all delays; nan where all are equal. The more
             links there are, the higher it is.
-        ways: how many equations there were.
+        paths: number of equations.
         corrected: of `CORRECTIONS`.
     """
 
     latency_seconds: Floats
     r_squared: float
-    ways: int
+    paths: int
     corrected: str
 
 

@@ -18,7 +18,7 @@ from ibprof_converter.topology.reference.link_regression import LARGEST_WITH_CYC
 from ibprof_converter.topology.reference.link_times import LinkTimes, average_processes, spread_delays
 from ibprof_converter.topology.reference.reference_paths import find_reference_paths
 from ibprof_converter.topology.reference.reference_topology import Reference
-from ibprof_converter.topology.reference.slow_links import (
+from ibprof_converter.topology.reference.slow_link_detection import (
     LEAST_DELAY,
     LEAST_SPEED,
     SlowLink,

@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.latency.measure.concurrent_streams import ConcurrentStreams
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.text.quantities import printable
+from ibprof_converter.latency.measure.concurrent_streams import ConcurrentStreams, StreamSettings
+from ibprof_converter.latency.measure.process_agreement import RoundBarrier, on_first
+from ibprof_converter.latency.measure.progress_meter import ProgressMeter, show_seconds
+from ibprof_converter.latency.model.delays import name_processes
+from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.model.inferred_topology import InferredTopology, LinkThroughput
 from ibprof_converter.topology.throughput.link_throughput import PairJobResult, find_throughput, is_wide_enough
@@ -25,6 +35,102 @@ Rates = npt.NDArray[np.float64] | None
 
 _GBPS = 8e-9
 """Bytes a second -> Gb/s."""
+
+
+_ROUND_OVERHEAD = 1.5
+"""Time of a measurement over the time that is timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputOptions:
+    """What to measure.
+
+    Attributes:
+        topology: file of the topology, JSON.
+        streams: how pairs send.
+        repetitions: of each measurement.
+        pairs: largest number of pairs that send over a link at the same time; None for all.
+        dry_run: whether only to estimate the time.
+    """
+
+    topology: Path
+    streams: StreamSettings
+    repetitions: int
+    pairs: int | None
+    dry_run: bool
+
+
+def measure_throughput(module: Any, options: ThroughputOptions, finish: Callable[[InferredTopology], None]) -> int:
+    """Measure the throughput of all links; called on every process.
+
+    Args:
+        module: `mpi4py.MPI`.
+        options: the same on all processes.
+        finish: takes the topology with its throughput, on the first process; an error of it ends all processes.
+
+    Returns:
+        The number of the signal that ended it; 0 for none.
+
+    Raises:
+        UsageError: the topology is directed.
+        InconsistentError: a host of the topology has no process.
+        InputError: the topology cannot be read.
+    """
+    comm = module.COMM_WORLD.Dup()
+    processors = comm.allgather(module.Get_processor_name())
+    planned = on_first(comm, lambda: _plan(options, processors))
+    barrier = RoundBarrier(comm)
+    meter = ProgressMeter(lambda line: print(f"ibprof-topology: {line}", file=sys.stderr, flush=True))
+    rounds = planned.rounds if planned else 0
+    if planned:
+        seconds = rounds * 2 * options.repetitions * _ROUND_OVERHEAD * options.streams.seconds
+        meter.say(f"{len(planned.ranks)} hosts, {rounds} rounds of measurements; about {show_seconds(seconds)}")
+    if options.dry_run:
+        return 0
+    streams = ConcurrentStreams(comm, barrier, options.streams)
+    found: list[InferredTopology] = []
+    with barrier:
+        if planned:
+            meter.start("measuring", rounds)
+            throughput = planned.run(streams, lambda: meter.advance(1))
+            found.append(replace(planned.routes.topology, throughput=throughput))
+            meter.stop()
+        else:
+            follow_measurement(streams)
+    on_first(comm, lambda: finish(found[0]))
+    return int(comm.allreduce(barrier.signal, module.MAX))
+
+
+def _plan(options: ThroughputOptions, processors: Sequence[str]) -> ThroughputMeasurement:
+    topology = read_topology(options.topology)
+    if topology.directed:
+        raise UsageError(f"{options.topology}: arcs of one direction define no route; infer by another method")
+    ranks = find_ranks(topology.hosts, processors, str(options.topology))
+    return ThroughputMeasurement(topology, ranks, options.repetitions, options.pairs)
+
+
+def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
+    """Return the rank that measures for each host: the first one there.
+
+    Args:
+        hosts: of the topology; where it is of one host alone, its processes, `host#0` and so on.
+        processors: the host of each rank.
+        path: of the topology, for messages.
+
+    Raises:
+        InconsistentError: a host has no rank.
+    """
+    first: dict[str, int] = {}
+    for rank, (name, label) in enumerate(zip(processors, name_processes(processors), strict=True)):
+        first.setdefault(name, rank)
+        first.setdefault(label, rank)
+    missing = [host for host in hosts if host not in first]
+    if missing:
+        shown = ", ".join(missing[:5]) + (" and more" if len(missing) > 5 else "")
+        raise InconsistentError(
+            f"{path}: expected a process on each of its {len(hosts)} hosts, found none on {printable(shown)}"
+        )
+    return [first[host] for host in hosts]
 
 
 class ThroughputMeasurement:

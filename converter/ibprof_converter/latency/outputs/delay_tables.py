@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as tables, from the documents that `--json` prints."""
+"""Delays as tables, made of the documents that `--json` prints."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
 from rich import box
@@ -15,31 +12,17 @@ from rich.table import Table
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.latency.outputs.delay_document import Document
 
-_PIPE_WIDTH = 160
+PIPE_WIDTH = 160
+"""Columns where there is no terminal to ask."""
+
 _MOST_ROWS = 20
 
 MOST_SHOWN = 16
-"""Processes whose matrix fits into lines."""
-
-
-def print_document(document: Document, show: Callable[[Console, Document], None], as_json: bool) -> None:
-    """Print a document on stdout, as JSON or as its tables."""
-    if as_json:
-        json.dump(document, sys.stdout, indent=1, allow_nan=False)
-        print()
-        return
-    terminal = sys.stdout.isatty()
-    console = Console(
-        width=None if terminal else _PIPE_WIDTH, force_terminal=terminal, markup=False, emoji=False, highlight=False
-    )
-    with console.capture() as captured:
-        show(console, document)
-    for line in captured.get().splitlines():
-        print(line.rstrip())  # rich fills every line of a table with blanks
+"""Largest number of processes whose matrix is printed."""
 
 
 def show_delays(console: Console, document: Document) -> None:
-    """Print what was measured, by length."""
+    """Print the range of delays of each message length."""
     known = document["attributes"]
     what = f"{document['processes']} processes on {document['hosts']} hosts"
     console.print(", ".join([what, *(printable(str(known[name])) for name in ("mpi", "mode", "schedule", "started")
@@ -47,7 +30,7 @@ def show_delays(console: Console, document: Document) -> None:
     if known.get("complete") == 0 or document["missing"]:
         console.print(f"not complete: {document['missing']:,} delays are missing")
     table = _table(
-        "bytes", "measured", "least", f"{document['statistic'].replace('_', ' ')} of pairs", "most", "bandwidth"
+        "bytes", "measured", "minimum", f"{document['statistic'].replace('_', ' ')} of pairs", "maximum", "bandwidth"
     )
     for row in _ends(document["lengths"]):
         if row is None:
@@ -68,7 +51,7 @@ def show_delays(console: Console, document: Document) -> None:
 def _show_matrix(console: Console, matrix: Document) -> None:
     size = len(matrix["labels"])
     if size > MOST_SHOWN:
-        console.print(f"the matrix of {size:,} processes: --png draws it, --json and convert write it")
+        console.print(f"matrix of {size:,} processes: draw it with --png, write it with --json or convert")
         return
     rate = matrix["unit"] != "s"
     console.print(f"\n{matrix['length']:,} bytes, {'MB/s' if rate else 'µs'}, from row to column:")
@@ -80,14 +63,14 @@ def _show_matrix(console: Console, matrix: Document) -> None:
 
 
 def show_features(console: Console, document: Document) -> None:
-    """Print peaks, steps, clusters and odd processes."""
-    looked = document["pairs_looked_at"]
+    """Print peaks, steps, clusters and outlying processes."""
+    examined = document["pairs_looked_at"]
     found = document["features"]
     if found is not None:
         count = len(document["lengths"])
-        console.print(f"{looked:,} of {document['pairs']:,} pairs have a value at all {count} lengths")
+        console.print(f"{examined:,} of {document['pairs']:,} pairs are measured at all {count} lengths")
     if found is None:
-        console.print("peaks and steps: cannot be told; they need 4 message lengths and a pair measured at each")
+        console.print("peaks and steps: unknown; they need 4 message lengths and a pair measured at each")
     else:
         for name in ("peak", "step"):
             by_count = ", ".join(f"{pairs:,} with {count}" for count, pairs in enumerate(found[f"pairs_by_{name}s"]))
@@ -95,7 +78,7 @@ def show_features(console: Console, document: Document) -> None:
         _show_by_length(console, found)
     if document["clusters"] is not None:
         _show_clusters(console, document)
-    show_odd(console, document["odd_processes"])
+    show_outlying(console, document["odd_processes"])
 
 
 def _show_by_length(console: Console, found: Document) -> None:
@@ -121,19 +104,19 @@ def _show_clusters(console: Console, document: Document) -> None:
     if small is not None:
         console.print(
             f"compressed: {format_bytes(small['bytes'])}, {small['ratio']:.1f} times smaller than the matrices; "
-            f"error of a delay {100 * small['median_error']:.2g} % (median), "
-            f"{100 * small['p95_error']:.2g} % (95 of 100), {100 * small['max_error']:.2g} % (most)"
+            f"error of a delay {100 * small['median_error']:.2g}% (median), "
+            f"{100 * small['p95_error']:.2g}% (95th percentile), {100 * small['max_error']:.2g}% (largest)"
         )
 
 
-def show_odd(console: Console, odd: list[Document]) -> None:
-    """Print processes that stand out."""
+def show_outlying(console: Console, odd: list[Document]) -> None:
+    """Print the outlying processes."""
     if not odd:
         console.print("no process stands out")
         return
     table = _table("stands out", "as", "delays to the others'")
     for each in odd[:_MOST_ROWS]:
-        ratio = "no value at all" if each["ratio"] is None else f"{each['ratio']:.3g} times"
+        ratio = "not measured" if each["ratio"] is None else f"{each['ratio']:.3g} times"
         role = {"both": "sender and receiver"}.get(each["role"], each["role"])
         table.add_row(printable(each["process"]), role, ratio)
     console.print(table)
@@ -142,15 +125,15 @@ def show_odd(console: Console, odd: list[Document]) -> None:
 
 
 def show_change(console: Console, document: Document) -> None:
-    """Print what differs between two measurements."""
+    """Print the pairs that changed between two measurements."""
     console.print(
         f"{document['processes']} processes, {len(document['lengths'])} message lengths in both; "
-        f"all in all {_times(document['overall_ratio'])} as slow as before"
+        f"overall {_times(document['overall_ratio'])} as slow as before"
     )
     for key, text in (("only_before", "only before"), ("only_after", "only after")):
         if document[key]:
             console.print(f"{text}: {printable(', '.join(document[key][:_MOST_ROWS]))}")
-    for key, text in (("pairs_vanished", "have no value any more"), ("pairs_appeared", "have a value now")):
+    for key, text in (("pairs_vanished", "are no longer measured"), ("pairs_appeared", "are newly measured")):
         if document[key]:
             console.print(f"{len(document[key]):,} pairs {text}")
     changed = document["changed"]
@@ -164,7 +147,7 @@ def show_change(console: Console, document: Document) -> None:
         if len(changed) > _MOST_ROWS:
             console.print(f"and {len(changed) - _MOST_ROWS:,} pairs more")
     if document["odd_processes"]:
-        show_odd(console, document["odd_processes"])
+        show_outlying(console, document["odd_processes"])
 
 
 def _table(*columns: str) -> Table:
@@ -175,7 +158,7 @@ def _table(*columns: str) -> Table:
 
 
 def _ends(rows: list[Any]) -> list[Any]:
-    """Give all rows, or the first and last of many with None between."""
+    """Return all rows, or the first and last of many with None between."""
     half = _MOST_ROWS // 2
     return rows if len(rows) <= _MOST_ROWS else [*rows[:half], None, *rows[-half:]]
 
@@ -189,4 +172,4 @@ def _bare(seconds: float) -> str:
 
 
 def _times(ratio: float | None) -> str:
-    return "cannot be told how" if ratio is None else f"{ratio:.3g} times"
+    return "an unknown number of times" if ratio is None else f"{ratio:.3g} times"
