@@ -34,7 +34,7 @@ GOAL_S = 3.0
 
 # The stages are timed in a fresh interpreter each time, since the first import is part of what a user waits for.
 STAGES = """
-import sys, time
+import pathlib, sys, time
 began = time.perf_counter()
 laps = []
 def lap(name):
@@ -42,31 +42,32 @@ def lap(name):
     now = time.perf_counter()
     laps.append((now - began, name))
     began = now
-from ibprof_converter.cli import inputs, layout  # all that the command imports
+from ibprof_converter.analysis import load_options, load_pipeline
+from ibprof_converter.cli import layout  # all that the command imports
 from ibprof_converter.outputs import csv_file, rows
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
-arguments = layout._parser().parse_intermixed_args([fabric, traffic])
 current = None
 def stage(name):
     global current
     if current:
         lap(current)
     current = name
-loaded = inputs.load_inputs(arguments, progress=stage, flows_limit=0)
+options = load_options.FabricOptions((fabric,)), load_options.TrafficOptions((traffic,), flows_limit=0)
+loads = load_pipeline.load_fabric(*options, progress=stage)
 lap(current)
-fabrics = [subnet.fabric for subnet in loaded.subnets]
 with open(f"{folder}/links.csv", "w") as file:
-    csv_file.write_csv(file, rows.LINK_COLUMNS, rows.link_rows(fabrics, loaded.layouts, loaded.loads))
+    csv_file.write_csv(file, rows.LINK_COLUMNS, loads.rows())
 lap("writing links.csv")
 from ibprof_converter.outputs import yaml_file
 lap("import of yaml")
 with open(f"{folder}/links.yaml", "w") as file:
-    yaml_file.write_yaml(file, {}, [], rows.link_rows(fabrics, loaded.layouts, loaded.loads))
+    yaml_file.write_yaml(file, {}, [], loads.rows())
 lap("writing links.yaml")
 from ibprof_converter.outputs import picture
 lap("import of matplotlib")
-picture.write_picture(f"{folder}/heatmap.png", "", "", fabrics, loaded.layouts, loaded.loads)
+fabric = loads.fabric
+picture.write_picture(pathlib.Path(folder, "heatmap.png"), "", "", fabric.fabrics, fabric.layouts, loads.loads)
 lap("drawing heatmap.png")
 for seconds, name in laps:
     print(f"{seconds} {name}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ibprof_converter.analysis.load_options import split_names
 from ibprof_converter.cli import layout, place, report
-from ibprof_converter.cli.inputs import split_inputs
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 LST = str(find_sample("testbed44", IBDIAGNET))
@@ -117,10 +117,29 @@ def test_folders_are_of_fabrics_or_of_runs_by_what_is_in_them(tmp_path: Path) ->
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(Path(LST).read_bytes() if name.endswith(".lst") else b"")
     fabric, run1, run2, both = (str(tmp_path / name) for name in ("fabric", "run1", "run2", "both"))
-    assert split_inputs([fabric, run1, run2]) == ([fabric], [run1, run2])
-    assert split_inputs([both, run1]) == ([both], [run1])
-    assert split_inputs([LST, "m.csv", "pattern:shift:1", "x"]) == ([LST], ["m.csv", "pattern:shift:1", "x"])
-    assert split_inputs(["a.lst", "b.lst", "anything"]) == (["a.lst", "b.lst"], ["anything"])
+    assert split_names([fabric, run1, run2]) == (
+        (fabric,),
+        (
+            run1,
+            run2,
+        ),
+    )
+    assert split_names([both, run1]) == ((both,), (run1,))
+    assert split_names([LST, "m.csv", "pattern:shift:1", "x"]) == (
+        (LST,),
+        (
+            "m.csv",
+            "pattern:shift:1",
+            "x",
+        ),
+    )
+    assert split_names(["a.lst", "b.lst", "anything"]) == (
+        (
+            "a.lst",
+            "b.lst",
+        ),
+        ("anything",),
+    )
 
 
 def test_counters_are_no_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,40 +3,38 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import textwrap
 from collections.abc import Iterator
 
-from ibprof.errors import InconsistentError, UsageError
+from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
+from ibprof_converter.analysis.load_options import FabricOptions
 from ibprof_converter.checks.check import Health, RailSummary, look_over
-from ibprof_converter.cli.inputs import show_stages
-from ibprof_converter.cli.layout_outputs import OPTIONS
+from ibprof_converter.cli.printing import print_json, show_stages
 from ibprof_converter.routing.rail_files import find_rails
 
 _WIDTH = 120
 
 
-def check_fabric(name: str, arguments: argparse.Namespace) -> int:
-    """Check the fabrics that were named.
+def check_fabric(name: str, options: FabricOptions, as_json: bool) -> int:
+    """Check fabrics and print what was found.
+
+    Args:
+        name: of the command, for stderr.
+        options: which fabrics.
+        as_json: whether to print JSON.
 
     Returns:
         0, or the status of inconsistent data where routes cannot be trusted.
 
     Raises:
-        UsageError: something was asked for that is of a traffic.
-        IbprofError: of any other kind.
+        IbprofError: of any kind.
     """
-    options = (*OPTIONS, "panels", "placement", "rails", "by", "used", "counters")
-    if wanted := next((option for option in options if getattr(arguments, option)), None):
-        raise UsageError(f"--check has no traffic: --{wanted} does not apply")
     with show_stages() as progress:
-        health = look_over(find_rails(arguments.inputs, arguments.fdbs), progress)
-    if arguments.json:
-        json.dump(health.as_json(), sys.stdout, indent=2)
-        print()
+        health = look_over(find_rails(options.names, options.tables), progress)
+    if as_json:
+        print_json(health.as_json())
     else:
         for line in _describe(health):
             print(printable(line))

@@ -5,24 +5,33 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
+from ibprof_converter.analysis.load_options import OPERATION, REGION, FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, OutputOptions, write_outputs
+from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.check import check_fabric
-from ibprof_converter.cli.inputs import (
-    add_beside_arguments,
+from ibprof_converter.cli.input_arguments import (
+    add_adaptive_argument,
+    add_counters_argument,
     add_input_arguments,
-    load_inputs,
-    show_stages,
-    split_inputs,
-    warn_of_gaps,
+    fabric_options,
+    reading_options,
+    traffic_options,
 )
-from ibprof_converter.cli.layout_outputs import add_output_arguments, check_outputs, write_outputs
-from ibprof_converter.cli.patterns import SAMPLES, measure_patterns
+from ibprof_converter.cli.patterns import SAMPLES, PatternOptions, measure_patterns
+from ibprof_converter.cli.printing import print_warnings, show_stages
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-layout"
+
+_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "by", "used", "counters")
+"""Options that --check and --patterns, which have no traffic, refuse."""
 
 _EXAMPLE = f"""\
 examples:
@@ -38,28 +47,77 @@ examples:
 {FORMS}"""
 
 
+@dataclass(frozen=True, slots=True)
+class LayoutOptions:
+    """What `ibprof-layout` reads and writes."""
+
+    fabric: FabricOptions
+    traffic: TrafficOptions
+    outputs: OutputOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What `ibprof-layout --check` looks at, and how it prints."""
+
+    fabric: FabricOptions
+    as_json: bool
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-layout`."""
     return run_command(NAME, _lay_out, argv)
 
 
 def _lay_out(argv: Sequence[str] | None) -> int:
-    arguments = _parser().parse_intermixed_args(argv)
-    if arguments.check and not arguments.patterns:
-        return check_fabric(NAME, arguments)
-    if arguments.patterns:
-        measure_patterns(arguments)
+    options = _parse_options(argv)
+    if isinstance(options, CheckOptions):
+        return check_fabric(NAME, options.fabric, options.as_json)
+    if isinstance(options, PatternOptions):
+        measure_patterns(options)
         return 0
+    with show_stages() as progress:
+        loads = load_fabric(options.fabric, options.traffic, progress)
+    print_warnings(NAME, loads.warnings)
+    write_outputs(loads, options.outputs)
+    return 0
+
+
+def _parse_options(argv: Sequence[str] | None) -> LayoutOptions | CheckOptions | PatternOptions:
+    arguments = _parser().parse_intermixed_args(argv)
+    if arguments.patterns:
+        return _pattern_options(arguments)
+    return _check_options(arguments) if arguments.check else _layout_options(arguments)
+
+
+def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
     if arguments.json or arguments.samples is not None:
         raise UsageError("--json and --samples are for --check and --patterns; links.csv and --yaml hold the loads")
-    if not split_inputs(arguments.inputs)[0]:
-        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
-    check_outputs(arguments)
-    with show_stages() as progress:
-        loaded = load_inputs(arguments, arguments.by, progress, flows_limit=0)
-    warn_of_gaps(NAME, loaded)
-    write_outputs(arguments, loaded)
-    return 0
+    options = LayoutOptions(
+        fabric=fabric_options(arguments),
+        traffic=traffic_options(arguments, flows_limit=0),
+        outputs=OutputOptions(
+            **{name: getattr(arguments, name) for name in OUTPUT_FILES},
+            panels=arguments.panels,
+            only_used=arguments.used,
+        ),
+    )
+    options.outputs.check(options.traffic.by, len(options.traffic.names))
+    check_files((*options.fabric.files(), *options.traffic.files()), options.outputs.files())
+    return options
+
+
+def _check_options(arguments: argparse.Namespace) -> CheckOptions:
+    if wanted := next((option for option in _OF_TRAFFIC if getattr(arguments, option)), None):
+        raise UsageError(f"--check has no traffic: --{wanted} does not apply")
+    return CheckOptions(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
+
+
+def _pattern_options(arguments: argparse.Namespace) -> PatternOptions:
+    if wanted := next((option for option in (*_OF_TRAFFIC, "check") if getattr(arguments, option)), None):
+        raise UsageError(f"--patterns has patterns of its own: --{wanted} does not apply")
+    samples = SAMPLES if arguments.samples is None else arguments.samples
+    return PatternOptions(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,7 +128,8 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_input_arguments(parser, fabric_needed=True)
-    add_beside_arguments(parser)
+    add_adaptive_argument(parser)
+    add_counters_argument(parser)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -87,5 +146,51 @@ def _parser() -> argparse.ArgumentParser:
         "--samples", metavar="N", type=int, help=f"with --patterns: samples of each pattern (default: {SAMPLES})"
     )
     parser.add_argument("--json", action="store_true", help="with --check and --patterns: the same for programs")
-    add_output_arguments(parser)
+    _add_output_arguments(parser)
     return parser
+
+
+def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    outputs = parser.add_argument_group("outputs")
+
+    def add(option: str, metavar: str, text: str) -> None:
+        outputs.add_argument(option, metavar=metavar, type=Path, help=text)
+
+    outputs.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="links.csv, a row a link (default: stdout); Parquet if it ends with .parquet",
+    )
+    add("--nodes", "FILE", "nodes.csv, a row a node; Parquet if it ends with .parquet")
+    add("--yaml", "FILE", "nodes and links in one YAML file")
+    add("--png", "FILE", "a picture, each link end coloured by its own load")
+    add("--figure", "FILE", "the same for a paper: PNG, SVG or PDF by its ending")
+    outputs.add_argument(
+        "--panels",
+        choices=(REGION, OPERATION, JOB),
+        help="pictures of each region, operation (with --by) or job, with one scale of colours",
+    )
+    add("--html", "FILE", "the view of ibprof-view: one page for any browser")
+    add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")
+    add("--dot", "FILE", "the same for Graphviz")
+    add("--tgf", "FILE", "the same as Trivial Graph Format")
+    add("--topology-conf", "FILE", "Slurm's topology.conf: which hosts are near one another")
+    add("--boxfish", "DIR", "a folder of tables for Boxfish")
+    outputs.add_argument(
+        "--by",
+        metavar="region,operation",
+        type=_columns,
+        default=(),
+        help="a row for each region, operation or both that has bytes on a link",
+    )
+    outputs.add_argument("--used", action="store_true", help="leave out links without traffic")
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    columns = tuple(column.strip() for column in text.split(","))
+    if unknown := set(columns) - {REGION, OPERATION}:
+        found = ", ".join(sorted(unknown))
+        raise argparse.ArgumentTypeError(f"expected {REGION}, {OPERATION} or both, found {found!r}")
+    return columns

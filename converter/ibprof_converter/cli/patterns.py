@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
+from dataclasses import dataclass
 
 from ibprof.errors import UsageError
-from ibprof_converter.cli.inputs import read_subnets, show_stages
-from ibprof_converter.cli.layout_outputs import OPTIONS
+from ibprof_converter.analysis.load_options import FabricOptions
+from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.cli.printing import print_json, show_stages
 from ibprof_converter.hotspots.throughput import Throughput, measure_throughput
 
 SAMPLES = 20
@@ -17,27 +16,30 @@ SAMPLES = 20
 _LIMIT = 100_000
 
 
-def measure_patterns(arguments: argparse.Namespace) -> None:
-    """Measure the fabrics that were named.
+@dataclass(frozen=True, slots=True)
+class PatternOptions:
+    """What `ibprof-layout --patterns` measures, and how it prints."""
+
+    fabric: FabricOptions
+    samples: int
+    as_json: bool
+
+
+def measure_patterns(options: PatternOptions) -> None:
+    """Measure the throughput of common patterns on fabrics, and print it.
 
     Raises:
-        UsageError: something was asked for that is of a traffic.
+        UsageError: the number of samples is out of its range.
         IbprofError: of any other kind.
     """
-    options = (*OPTIONS, "panels", "placement", "rails", "by", "used", "counters", "check")
-    if wanted := next((option for option in options if getattr(arguments, option)), None):
-        raise UsageError(f"--patterns has patterns of its own: --{wanted} does not apply")
-    samples = SAMPLES if arguments.samples is None else arguments.samples
-    if not 1 <= samples <= _LIMIT:
-        raise UsageError(f"--samples {samples}: expected a number from 1 to {_LIMIT}")
+    if not 1 <= options.samples <= _LIMIT:
+        raise UsageError(f"--samples {options.samples}: expected a number from 1 to {_LIMIT}")
     results: list[Throughput] = []
     with show_stages() as progress:
-        subnets = read_subnets(arguments.inputs, arguments)
-        for rail, subnet in enumerate(subnets):
-            results += measure_throughput(subnet, rail, samples, progress)
-    if arguments.json:
-        json.dump({"patterns": [each.as_json() for each in results]}, sys.stdout, indent=2)
-        print()
+        for rail, subnet in enumerate(read_subnets(options.fabric)):
+            results += measure_throughput(subnet, rail, options.samples, progress)
+    if options.as_json:
+        print_json({"patterns": [each.as_json() for each in results]})
         return
     print("share of its own speed that a pair of hosts gets: mean, standard deviation, worst and best sample;")
     print("behind it the same beside what the hosts' own links alone would leave (100 %: the network takes nothing)")

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every command prints tables: by rich on a terminal, without its colours and blanks into a pipe."""
+"""What every command prints alike: tables, JSON, stages, warnings."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from ibprof.text.quantities import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +19,7 @@ _PIPE_WIDTH = 140
 
 
 def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDTH) -> None:
-    """Print what `show` puts on a console, without the blanks that rich fills every line of a table with."""
+    """Print what `show` puts on a console, without the trailing blanks that rich fills the lines of a table with."""
     from rich.console import Console  # noqa: PLC0415  (slow to import, and --json needs none of it)
 
     terminal = sys.stdout.isatty()
@@ -33,3 +36,21 @@ def print_json(document: Any, indent: int = 2) -> None:
     """Print plain values as JSON."""
     json.dump(document, sys.stdout, indent=indent)
     print()
+
+
+def print_warnings(name: str, sentences: Iterable[str]) -> None:
+    """Print on stderr what limits a result, for outputs that show only links."""
+    for sentence in sentences:
+        print(f"{name}: {printable(sentence)}", file=sys.stderr)
+
+
+@contextmanager
+def show_stages() -> Iterator[Callable[[str], None]]:
+    """Show on a terminal which stage runs; yield the function that receives each stage."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415  (slow to import, and most runs have no terminal)
+
+    with Console(stderr=True).status("") as status:
+        yield status.update

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
-from ibprof_converter.cli.inputs import (
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, write_view
+from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.analysis.routed_fabric import read_routed_fabric
+from ibprof_converter.cli.input_arguments import (
+    add_attribute_arguments,
     add_counters_argument,
     add_input_arguments,
-    load_traffic,
-    read_network,
-    show_stages,
-    split_inputs,
-    warn_of_gaps,
+    attribute_options,
+    fabric_options,
+    traffic_options,
 )
-from ibprof_converter.cli.layout_outputs import check_files
-from ibprof_converter.cli.view_outputs import add_compare_arguments, add_data_arguments, load_compared, write_view
+from ibprof_converter.cli.printing import print_warnings, show_stages
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 from ibprof_converter.viewer.view_runs import FLOW_LIMIT
@@ -39,25 +43,72 @@ examples:
 {FORMS}"""
 
 
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """What `ibprof-view` reads and writes; the first traffic is compared with the others."""
+
+    fabric: FabricOptions
+    traffics: tuple[TrafficOptions, ...]
+    attributes: AttributeFiles
+    output: Path
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-view`."""
     return run_command(NAME, _view, argv)
 
 
 def _view(argv: Sequence[str] | None) -> None:
-    arguments = _parser().parse_intermixed_args(argv)
-    if not split_inputs(arguments.inputs)[0]:
-        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
-    check_files(arguments, {"--output": arguments.output})
+    options = _view_options(_parser().parse_intermixed_args(argv))
     with show_stages() as progress:
-        network = read_network(arguments, progress)
-        traffics = split_inputs(arguments.inputs)[1]
-        loaded = load_traffic(network, arguments, traffics, progress=progress, flows_limit=FLOW_LIMIT)
-        compared = load_compared(arguments, network, progress)
+        fabric = read_routed_fabric(options.fabric, progress)
+        runs = [
+            NamedLoads(load_traffic(fabric, traffic, progress), traffic.names, traffic.placements)
+            for traffic in options.traffics
+        ]
         progress("writing the page")
-        write_view(arguments.output, loaded, arguments, compared)
-    for each in (loaded, *(other.loaded for other in compared)):
-        warn_of_gaps(NAME, each)
+        write_view(options.output, runs[0], runs[1:], options.attributes)
+    for run in runs:
+        print_warnings(NAME, run.loads.warnings)
+
+
+def _view_options(arguments: argparse.Namespace) -> ViewOptions:
+    fabric = fabric_options(arguments)
+    own = traffic_options(arguments, FLOW_LIMIT)
+    attributes = attribute_options(arguments)
+    compared = map(Path, (*arguments.compare, *arguments.compare_placement))
+    check_files((*fabric.files(), *own.files(), *compared, *attributes.files()), {"--output": arguments.output})
+    others = _list_compared(own, arguments.compare, arguments.compare_placement)
+    return ViewOptions(fabric, (own, *others), attributes, arguments.output)
+
+
+def _list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
+    """Return each run to compare with: the same jobs placed differently, or another traffic each.
+
+    Raises:
+        UsageError: there are too few or too many placements.
+    """
+    other = replace(own, counters=(), inherited=not placements)
+    if not names:
+        jobs = len(own.names)
+        if len(placements) % jobs:
+            raise UsageError(
+                f"--compare-placement: expected one for each of {jobs} jobs, once for each run, found {len(placements)}"
+            )
+        firsts = range(0, len(placements), jobs)
+        return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]
+    if not placements:
+        # The placement rule of the run itself applies to the others too.
+        shared = own.placements if len(own.placements) == 1 else ()
+        return [replace(other, names=(name,), placements=shared) for name in names]
+    if len(placements) != len(names):
+        raise UsageError(
+            f"--compare-placement: expected one for each of {len(names)} --compare, found {len(placements)}"
+        )
+    return [
+        replace(other, names=(name,), placements=(placement,))
+        for name, placement in zip(names, placements, strict=True)
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,8 +121,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_input_arguments(parser, fabric_needed=True)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
-    add_data_arguments(parser)
-    add_compare_arguments(parser)
+    add_attribute_arguments(parser)
+    compared = parser.add_argument_group("compare", "side by side with TRAFFIC, and the difference from it")
+    compared.add_argument(
+        "--compare", metavar="TRAFFIC", action="append", default=[], help="another traffic on the same fabric; several"
+    )
+    compared.add_argument(
+        "--compare-placement",
+        metavar="HOW",
+        action="append",
+        default=[],
+        help="where its ranks are, as for --placement: one for each --compare in their order; without --compare the "
+        "same TRAFFIC placed otherwise (several jobs: one for each, in their order); several",
+    )
     add_counters_argument(parser)
-    parser.set_defaults(adaptive=False)  # bounds are not in the page
     return parser

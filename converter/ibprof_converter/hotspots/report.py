@@ -131,7 +131,7 @@ def report_on_links(
         heat=ends.heat(),
         hotspots=hotspots,
         switch_hotspots=switch_hotspots,
-        diagnosis=_diagnose(placed, subnets) if isinstance(placed, Traffic) else None,
+        diagnosis=diagnose_traffic(placed, subnets) if isinstance(placed, Traffic) else None,
     )
     return Report(
         coverage=describe_coverage(demand, placed, subnets),
@@ -141,7 +141,8 @@ def report_on_links(
     )
 
 
-def _diagnose(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | None:
+def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | None:
+    """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`."""
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
     hosts = find_hosts([subnet.fabric for subnet in subnets])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,7 @@ class _Halves:
 
 
 def write_picture(
-    path: Path,
+    file: Path | BinaryIO,
     title: str,
     subtitle: str,
     fabrics: Sequence[Fabric],
@@ -83,10 +84,10 @@ def write_picture(
     panels: str | None = None,
     only_used: bool = False,
 ) -> None:
-    """Draw all rails into one file: SVG or PDF by its suffix, else PNG.
+    """Draw all rails into one file.
 
     Args:
-        path: the file.
+        file: a path, SVG or PDF by its suffix, else PNG; or an open file, which becomes a PNG.
         title, subtitle: what is shown; plain text.
         fabrics, layouts: the rails.
         loads: of their links.
@@ -116,11 +117,11 @@ def write_picture(
         bar.set_label("bytes that the node at this end sends on the link")
         bar.outline.set_visible(False)
     _write_titles(figure, grid.flat[0], title, subtitle, single=len(drawn) == 1)
-    kind = path.suffix.lower().removeprefix(".")
+    kind = file.suffix.lower().removeprefix(".") if isinstance(file, Path) else "png"
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": "ibprof"}):
         warnings.filterwarnings("ignore", "Glyph")  # a name in a script that the font lacks is drawn as boxes
         dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-        figure.savefig(path, format=kind if kind in _VECTOR else "png", metadata=dated)
+        figure.savefig(file, format=kind if kind in _VECTOR else "png", metadata=dated)
 
 
 @dataclass(frozen=True, slots=True)

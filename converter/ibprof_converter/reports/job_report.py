@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.load_pipeline import Demand
+from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
+from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json
-from ibprof_converter.layout.positions import FabricLayout
+from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json, report_on_links, report_on_run
 from ibprof_converter.reports.matrix import (
     PairMatrix,
     hosts_of_flows,
@@ -33,10 +38,11 @@ from ibprof_converter.reports.recorded import (
     follow_time,
     measure_regions,
 )
-from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.hosts import NO_HOST
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
+
+TOP = 10
+"""Hot link directions that a report names, unless asked for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,70 +123,80 @@ class JobReport:
         return _list_fates(self.answer.links) if self.answer.links else ()
 
 
-@dataclass(frozen=True, slots=True)
-class OnLinks:
-    """A traffic on the links of a fabric, as a report needs it.
-
-    Attributes:
-        subnets, layouts: the rails.
-        hosts: of them.
-        placed: the traffic on them.
-        loads: of their links.
-    """
-
-    subnets: Sequence[Subnet]
-    layouts: Sequence[FabricLayout]
-    hosts: Hosts
-    placed: Traffic | PortCounters
-    loads: Loads
-
-
-def report_on_job(
-    answer: Report,
-    provenance: Provenance,
-    demand: RankTraffic | None,
-    on_links: OnLinks | None,
-    beside: Mapping[str, object] | None = None,
-    beside_lines: Sequence[str] = (),
-) -> JobReport:
-    """Put together all that is said of a job.
+def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) -> JobReport:
+    """Report on traffic on the links of a fabric.
 
     Args:
-        answer: of `report_on_links` or `report_on_run`.
+        loads: of the links.
         provenance: how the report was made.
-        demand: the traffic between ranks; None where it knows no ranks.
-        on_links: the same on a fabric; None without one.
-        beside, beside_lines: counters and bounds of adaptive routing, as JSON and in lines.
+        top: number of hot link directions to name.
     """
-    run = demand.profile if demand else None
-    placed = on_links.placed if on_links else None
-    hosts = None
-    if on_links and isinstance(placed, Traffic):
-        hosts = matrix_of_hosts(placed, on_links.subnets, on_links.hosts)
-    elif demand is not None:
-        hosts = matrix_of_recorded_hosts(demand)
-    rails = sum_rails(on_links.subnets, on_links.loads) if on_links else ()
-    return JobReport(
+    fabric, demand = loads.fabric, loads.demand
+    answer = report_on_links(demand, loads.placed, fabric.subnets, fabric.layouts, loads.loads, top)
+    hosts = matrix_of_recorded_hosts(demand) if demand else None
+    if loads.traffic:
+        hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
+    rails = sum_rails(fabric.subnets, loads.loads)
+    report = JobReport(
         answer=answer,
         provenance=provenance,
-        job=describe_job(run) if run else None,
         rails=rails,
-        levels=sum_levels(on_links.subnets, on_links.layouts, on_links.loads) if on_links else (),
-        regions=measure_regions(run) if run else (),
-        sizes=count_sizes(run) if run else (),
-        timeline=follow_time(run.intervals) if run else (),
-        ranks=matrix_of_ranks(demand) if demand is not None and len(demand.bytes) else None,
+        levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
-        balance=tuple(_weigh(answer, demand, rails, on_links)),
-        beside=beside or {},
-        beside_lines=tuple(beside_lines),
+        balance=tuple(_weigh(answer, demand, rails, loads)),
+        beside=_beside_as_json(loads),
+        beside_lines=tuple(_describe_beside(loads)),
+    )
+    return _with_ranks(report, demand) if demand else report
+
+
+def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
+    """Report on traffic without any fabric.
+
+    Raises:
+        UsageError: bytes were counted at the ports, of which nothing can be said without a fabric.
+    """
+    if isinstance(demand, Traffic):
+        answer = Report(describe_coverage(None, demand, ()), links=None, run=None, requests=REQUESTS)
+        return JobReport(answer, provenance, lids=matrix_of_lids(demand))
+    if not isinstance(demand, RankTraffic):
+        raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
+    answer = report_on_run(demand)
+    balance = tuple(_weigh(answer, demand, (), None))
+    report = JobReport(answer, provenance, hosts=matrix_of_recorded_hosts(demand), balance=balance)
+    return _with_ranks(report, demand)
+
+
+def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
+    """Add what only a traffic between ranks, and the run that it was recorded in, can say."""
+    run = demand.profile
+    report = replace(report, ranks=matrix_of_ranks(demand) if len(demand.bytes) else None)
+    if run is None:
+        return report
+    return replace(
+        report,
+        job=describe_job(run),
+        regions=measure_regions(run),
+        sizes=count_sizes(run),
+        timeline=follow_time(run.intervals),
     )
 
 
-def report_on_flows(traffic: Traffic, provenance: Provenance) -> JobReport:
-    """Report on a traffic from address to address without any fabric."""
-    answer = Report(describe_coverage(None, traffic, ()), links=None, run=None, requests=REQUESTS)
-    return JobReport(answer, provenance, lids=matrix_of_lids(traffic))
+def _beside_as_json(loads: FabricLoads) -> dict[str, object]:
+    """Return what stands next to the loads, counters and bounds of adaptive routing, by its key in the JSON."""
+    document: dict[str, object] = {}
+    if loads.agreement:
+        document["counters"] = agreement_as_json(loads.agreement, loads.fabric.fabrics)
+    if loads.bounds:
+        document["adaptive"] = bounds_as_json(loads.bounds, loads.loads, loads.fabric.fabrics)
+    return document
+
+
+def _describe_beside(loads: FabricLoads) -> Iterator[str]:
+    if loads.agreement:
+        yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
+    if loads.bounds:
+        yield from describe_bounds(loads.bounds, loads.loads, loads.fabric.fabrics)
 
 
 def _list_fates(links: LinkReport) -> tuple[Fate, ...]:
@@ -193,7 +209,7 @@ def _list_fates(links: LinkReport) -> tuple[Fate, ...]:
 
 
 def _weigh(
-    answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum], on_links: OnLinks | None
+    answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum], loads: FabricLoads | None
 ) -> list[Balance]:
     weighed = []
     if demand is not None and demand.ranks:
@@ -203,22 +219,23 @@ def _weigh(
     if answer.run and len(answer.run.hosts) > 1:
         hosts = answer.run.hosts
         weighed.append(_balance("hosts", [host.name for host in hosts], [host.bytes_sent for host in hosts]))
-    elif on_links and isinstance(on_links.placed, Traffic):
-        weighed += _weigh_hosts(on_links, on_links.placed)
+    elif loads and loads.traffic:
+        weighed += _weigh_hosts(loads.fabric, loads.traffic)
     if len(rails) > 1:
         weighed.append(_balance("rails", [f"rail {each.rail}" for each in rails], [each.bytes_sent for each in rails]))
     return weighed
 
 
-def _weigh_hosts(on_links: OnLinks, placed: Traffic) -> list[Balance]:
-    """Weigh what the fabric's hosts send over links, of those that send or receive; nothing where that is one alone."""
-    source, destination = hosts_of_flows(placed, on_links.subnets, on_links.hosts)
+def _weigh_hosts(fabric: RoutedFabric, placed: Traffic) -> list[Balance]:
+    """Weigh what hosts send over links, of those that send or receive; nothing where that is a single one."""
+    source, destination = hosts_of_flows(placed, fabric.subnets, fabric.hosts)
     used = find_distinct(source[source != NO_HOST], destination[destination != NO_HOST])
     if len(used) < 2:
         return []
-    sent = np.zeros(len(on_links.hosts.name), np.uint64)
+    names = fabric.hosts.name
+    sent = np.zeros(len(names), np.uint64)
     np.add.at(sent, source[source != NO_HOST], placed.bytes[source != NO_HOST])
-    return [_balance("hosts", [on_links.hosts.name[host] for host in used.tolist()], sent[used].tolist())]
+    return [_balance("hosts", [names[host] for host in used.tolist()], sent[used].tolist())]
 
 
 def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> Balance:

@@ -146,6 +146,14 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
     return Section("why", title, facts=facts, sentences=tuple(sentences))
 
 
+def say_verdict(diagnosis: Diagnosis) -> str:
+    """Return the first cause in one sentence, or that none was found."""
+    if not diagnosis.causes:
+        return "no network problem found"
+    cause = diagnosis.causes[0]
+    return f"{cause.cause} at {', '.join(cause.at[:3])}: {'; '.join(cause.evidence)}"
+
+
 def describe_rails(report: JobReport) -> Section:
     """Say what each rail and each level carries."""
     rails = tabulate(

@@ -60,6 +60,10 @@ class Provenance:
     inputs: tuple[InputFile, ...]
 
 
+NOWHERE = Provenance("", (), ())
+"""Of a report that is only an intermediate step."""
+
+
 def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
     """Say how a report was made.
 

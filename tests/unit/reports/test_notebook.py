@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof_converter.cli import layout
-from ibprof_converter.reports.link_loads import load
+from ibprof.text.notebook_html import escape
+from ibprof_converter import FabricLoads, load_links, read_fabric
+from ibprof_converter.cli import layout, report
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 LST = str(FABRICS / "testbed44" / "ibdiagnet.lst")
+DUAL_RAIL = [str(FABRICS / "dualrail" / rail / "ibdiagnet.lst.xz") for rail in ("rail1", "rail2")]
 HOSTILE = "<script>alert(1)</script>"
 RUN = make_profile(
     [Count(0, 1, 5000, operation=0), Count(1, 0, 70, region=1, operation=1)],
@@ -42,7 +45,7 @@ def test_a_profile_shows_what_ran_and_what_sent_most() -> None:
 
 def test_link_loads_show_the_hottest_ends(tmp_path: Path) -> None:
     write_archive(RUN, tmp_path / "profile.otf2")
-    loads = load(LST, traffic=str(tmp_path / "profile.otf2"))
+    loads = load_links(read_fabric(LST), tmp_path / "profile.otf2")
     page = show(loads)
     assert "<p>5.07 kB over " in page
     assert "rank 0 -&gt; 1 (100.0 %)" in page
@@ -55,4 +58,41 @@ def test_link_loads_show_the_hottest_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("traffic", ["pattern:all-to-all", "pattern:shift:1:1000"])
 def test_patterns_show_themselves_too(traffic: str) -> None:
-    assert "within hosts" in show(load("xgft:2:4,4:1,2", traffic=traffic))
+    assert "within hosts" in show(load_links(read_fabric("xgft:2:4,4:1,2"), traffic))
+
+
+@pytest.fixture(scope="module")
+def dual_rail() -> FabricLoads:
+    return load_links(read_fabric(*DUAL_RAIL), "pattern:all-to-all")
+
+
+def test_a_notebook_says_what_the_report_says_of_gaps(
+    dual_rail: FabricLoads, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report.main([*DUAL_RAIL, "pattern:all-to-all", "--json"]) == 0
+    reported = json.loads(capsys.readouterr().out)
+    page = show(dual_rail)
+    assert reported["coverage"]["modelled"]
+    assert reported["coverage"]["notes"]
+    assert reported["bytes_unrouted"] == {"no rail joins the two hosts": 64}
+    for sentence in (*reported["coverage"]["modelled"], *reported["coverage"]["notes"]):
+        assert escape(sentence) in page
+    assert "no rail joins the two hosts" in page
+    assert "64 B not routed" in page
+    assert "data:image/png;base64," in page
+
+
+def test_results_are_one_line(dual_rail: FabricLoads) -> None:
+    for shown in (dual_rail, dual_rail.fabric):
+        assert "\n" not in repr(shown)
+        assert len(repr(shown)) < 300
+    assert "64 B not routed" in repr(dual_rail)
+
+
+def test_the_command_and_the_library_warn_of_the_same(
+    dual_rail: FabricLoads, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert layout.main([*DUAL_RAIL, "pattern:all-to-all", "-o", str(tmp_path / "links.csv")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"ibprof-layout: {sentence}" for sentence in dual_rail.warnings]
+    assert len(lines) == 4

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loads of a fabric's links, with everything they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibprof.profile.profile_data import Profile
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import format_bytes, printable
+from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
+from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
+from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FabricLoads(NotebookView):
+    """The load of each link direction of a fabric under a traffic.
+
+    Attributes:
+        fabric: the rails.
+        demand: the traffic between ranks; None where it knows no ranks, and for several jobs.
+        profiles: for each job the run that it was recorded in; None where it was not recorded.
+        placed: the traffic of all jobs between ports.
+        loads: bytes of the links.
+        coverage: what the loads rest on: what was not seen, what is modelled.
+        agreement: comparison with port counters; None without them.
+        bounds: of adaptive routing; None where switches route by their tables alone.
+    """
+
+    fabric: RoutedFabric
+    demand: RankTraffic | None
+    profiles: tuple[Profile | None, ...]
+    placed: Traffic | PortCounters
+    loads: Loads
+    coverage: Coverage
+    agreement: Agreement | None = None
+    bounds: Bounds | None = None
+
+    def __repr__(self) -> str:
+        loads = self.loads
+        unrouted = sum(loads.bytes_unrouted.values())
+        return (
+            f"<FabricLoads {self.title}: {format_bytes(loads.bytes_routed)} over links, "
+            f"{format_bytes(loads.bytes_on_host)} within hosts, {format_bytes(unrouted)} not routed>"
+        )
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """The flows between ports; None where bytes were counted at the ports."""
+        return self.placed if isinstance(self.placed, Traffic) else None
+
+    @property
+    def title(self) -> str:
+        """Name of the traffic and of the fabric."""
+        return printable(f"{self.placed.origin} on {self.fabric.name}")
+
+    @property
+    def subtitle(self) -> str:
+        """Bytes over links, within hosts and not routed, in one line."""
+        loads = self.loads
+        busiest = max(int(each.sum(axis=2, dtype=np.uint64).max(initial=0)) for each in loads.by_rail)
+        text = f"{format_bytes(loads.bytes_routed)} over links, {format_bytes(busiest)} on the most loaded direction"
+        if loads.bytes_on_host:
+            text += f"; {format_bytes(loads.bytes_on_host)} within hosts"
+        if unrouted := sum(loads.bytes_unrouted.values()):
+            text += f"; {format_bytes(unrouted)} not routed"
+        if self.traffic and len(self.fabric.subnets) > 1:
+            text += f"; rails {self.traffic.rail_source}"
+        return text
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences that must stand next to any output of the loads: notes, bounds, bytes on no link."""
+        loads = self.loads
+        lines = list(self.coverage.notes)
+        if self.bounds:
+            lines.append(f"{self.bounds.reason}: {LABEL}")
+        for reason, amount in loads.bytes_unrouted.items():
+            lines.append(f"{amount} of {loads.bytes_total} bytes are on no link: {reason}")
+        if loads.bytes_total and loads.bytes_on_host == loads.bytes_total:
+            lines.append("all bytes stay within a host, so no link is loaded; --placement puts the ranks elsewhere")
+        return tuple(lines)
+
+    def rows(self, only_used: bool = False) -> Iterator[Row]:
+        """Yield the rows of links.csv as dicts; `pandas.DataFrame(loads.rows())` takes them.
+
+        Args:
+            only_used: whether to leave out links without traffic.
+        """
+        fabric = self.fabric
+        return link_rows(fabric.fabrics, fabric.layouts, self.loads, only_used, self.agreement, self.bounds)
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of `rows`."""
+        return link_columns(self.loads, self.agreement, self.bounds)
+
+    def nodes(self) -> Iterator[Row]:
+        """Yield the rows of nodes.csv as dicts, with the ranks on each node."""
+        traffic = self.traffic
+        names = traffic.rank_names if traffic and len(traffic.jobs) > 1 else ()
+        return node_rows(self.fabric.fabrics, self.fabric.layouts, traffic.rank_lid if traffic else None, names)
+
+    def hottest(self, count: int = 10) -> tuple[Hotspot, ...]:
+        """Return the link directions that carry most, with the ranks that load them."""
+        return self.ends().hottest(count)[0]
+
+    def heat(self) -> Heat:
+        """Return how the loads of all link directions compare."""
+        return self.ends().heat()
+
+    def ends(self) -> LinkEnds:
+        """Return all link directions in one list."""
+        return LinkEnds(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic)
+
+    def about(self) -> dict[str, object]:
+        """Return what the loads are of, as plain values."""
+        return {
+            "traffic": self.placed.origin,
+            "fabrics": [fabric.name for fabric in self.fabric.fabrics],
+            "rails": self.traffic.rail_source if self.traffic else None,
+            "bytes_total": self.loads.bytes_total,
+            "bytes_routed": self.loads.bytes_routed,
+            "bytes_on_host": self.loads.bytes_on_host,
+            "bytes_unrouted": self.loads.bytes_unrouted,
+        }

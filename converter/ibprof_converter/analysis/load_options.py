@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the pipeline: which fabrics and which traffic to read, and how to put one on the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof_converter.routing.rail_files import find_rails, has_links
+from ibprof_converter.traffic.traffic_reader import is_traffic
+
+REGION = "region"
+OPERATION = "operation"
+
+Progress = Callable[[str], None]
+"""Receives the name of each stage as it begins."""
+
+
+def no_progress(_stage: str) -> None:
+    """Ignore the stages."""
+
+
+@dataclass(frozen=True, slots=True)
+class FabricOptions:
+    """Which fabrics to read.
+
+    Attributes:
+        names: dumps, folders of dumps or names of synthetic fabrics, a rail each.
+        tables: files of forwarding tables, one a name; empty: those found next to the dumps.
+        host_names: where the description of an adapter has the host's name; None: its first word.
+        level_hosts: names of the CAs that levels are counted from; None: by the cabling.
+        strict: whether forwarding tables that lead to what the dumps lack are an error.
+    """
+
+    names: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    host_names: re.Pattern[str] | None = None
+    level_hosts: re.Pattern[str] | None = None
+    strict: bool = False
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read, those found next to the dumps included."""
+        for rail in find_rails(self.names, self.tables):
+            yield from rail.all()
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficOptions:
+    """Which traffic to put on a fabric, and how.
+
+    Attributes:
+        names: profiles, recordings, tables or patterns, one a job.
+        placements: where the ranks of each job are, in their order; empty: as recorded.
+        rails: policy for bytes whose rail was not measured; None: the default policy.
+        by: what to distinguish, of `REGION` and `OPERATION`.
+        counters: port counters to compare loads with: one file, or two, before and after.
+        adaptive: whether to add bounds of adaptive routing even where no dump mentions it.
+        strict: whether bytes that cannot be routed are an error.
+        flows_limit: all-to-all of more flows than this is computed in parts; None: its flows are always held.
+        inherited: placements and rails come from another traffic: they apply where this one has ranks.
+    """
+
+    names: tuple[str, ...]
+    placements: tuple[str, ...] = ()
+    rails: str | None = None
+    by: tuple[str, ...] = ()
+    counters: tuple[str, ...] = ()
+    adaptive: bool = False
+    strict: bool = False
+    flows_limit: int | None = None
+    inherited: bool = False
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read; patterns and rules for placements are among them as paths that do not exist."""
+        yield from map(Path, (*self.names, *self.counters, *self.placements))
+
+
+def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it."""
+    first = len(names) - 1
+    while first > 0 and is_traffic(names[first - 1]) and not has_links(Path(names[first - 1])):
+        first -= 1
+    return tuple(names[:first]), tuple(names[first:])

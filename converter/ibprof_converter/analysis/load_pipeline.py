@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put traffic on the links of a fabric: read, place, route, compare with counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ibprof.errors import InconsistentError, UsageError
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.profile_data import Profile
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.load_options import (
+    OPERATION,
+    REGION,
+    FabricOptions,
+    Progress,
+    TrafficOptions,
+    no_progress,
+)
+from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.traffic.all_to_all import load_all_to_all
+from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
+from ibprof_converter.traffic.lid_traffic import map_to_lids
+from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
+from ibprof_converter.traffic.merged_jobs import merge_jobs
+from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
+from ibprof_converter.traffic.port_counters import subtract_counters
+from ibprof_converter.traffic.rail_bounds import bound_loads
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
+
+Demand = RankTraffic | Traffic | PortCounters
+"""The traffic of one job as it was read."""
+
+
+def load_fabric(fabric: FabricOptions, traffic: TrafficOptions, progress: Progress = no_progress) -> FabricLoads:
+    """Read fabrics and traffic, and return the loads of the fabrics' links.
+
+    Raises:
+        IbprofError: as `read_routed_fabric` and `load_traffic` do.
+    """
+    return load_traffic(read_routed_fabric(fabric, progress), traffic, progress)
+
+
+def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progress = no_progress) -> FabricLoads:
+    """Read traffic, and return the loads of a fabric's links.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: the options do not fit the traffic or each other.
+        InconsistentError: with `strict`, bytes cannot be routed.
+    """
+    progress("reading the traffic")
+    if (size := _size_of_large_all_to_all(fabric, options)) is not None:
+        progress("putting it on the links")
+        placed, loads = load_all_to_all(options.names[0], size, fabric.hosts, fabric.subnets, options.rails)
+        return _complete(fabric, (), placed, loads, options)
+    demands = [read_traffic(name, fabric.hosts, fabric.fabrics) for name in options.names]
+    return load_demands(fabric, demands, options, progress)
+
+
+def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
+    """Return the bytes a pair of an all-to-all that is better loaded without holding its flows; None for all else."""
+    hosts, limit = len(fabric.hosts.name), options.flows_limit
+    if len(options.names) > 1 or limit is None or hosts * (hosts - 1) <= limit or options.by or options.placements:
+        return None
+    return read_all_to_all(options.names[0], hosts)
+
+
+def load_demands(
+    fabric: RoutedFabric, demands: Sequence[Demand], options: TrafficOptions, progress: Progress = no_progress
+) -> FabricLoads:
+    """Return the loads of a fabric's links under traffic that was read.
+
+    Args:
+        fabric: the rails.
+        demands: one a job.
+        options: the names are those of the demands.
+        progress: receives each stage.
+
+    Raises:
+        UsageError, InputError, InconsistentError: as `load_traffic` does.
+    """
+    placed = _place_jobs(fabric, demands, options)
+    progress("putting it on the links")
+    return _complete(fabric, demands, placed, _load(fabric, placed, options), options)
+
+
+def _complete(
+    fabric: RoutedFabric,
+    demands: Sequence[Demand],
+    placed: Traffic | PortCounters,
+    loads: Loads,
+    options: TrafficOptions,
+) -> FabricLoads:
+    """Add what stands next to the loads: coverage, counters, bounds."""
+    if options.strict and loads.bytes_unrouted:
+        reasons = ", ".join(f"{amount} ({reason})" for reason, amount in loads.bytes_unrouted.items())
+        raise InconsistentError(f"--strict: bytes that cannot be routed: {reasons}")
+    ranked = [each if isinstance(each, RankTraffic) else None for each in demands]
+    demand = ranked[0] if len(ranked) == 1 else None
+    return FabricLoads(
+        fabric=fabric,
+        demand=demand,
+        profiles=tuple(each.profile if each else None for each in ranked),
+        placed=placed,
+        loads=loads,
+        coverage=describe_coverage(demand, placed, fabric.subnets),
+        agreement=_compare_counters(options.counters, loads, placed, fabric) if options.counters else None,
+        bounds=bound_loads(placed, fabric.subnets, options.adaptive) if isinstance(placed, Traffic) else None,
+    )
+
+
+def _load(fabric: RoutedFabric, placed: Traffic | PortCounters, options: TrafficOptions) -> Loads:
+    if isinstance(placed, Traffic):
+        return load_links(placed, fabric.subnets, REGION in options.by, OPERATION in options.by)
+    if options.by:
+        raise UsageError(f"{options.names[0]}: port counters know of no {' or '.join(options.by)}")
+    return load_counted(placed, fabric.fabrics)
+
+
+def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: TrafficOptions) -> Traffic | PortCounters:
+    """Put each job on ports of the fabric, and merge the jobs."""
+    placements = options.placements or (None,) * len(demands)
+    if len(placements) != len(demands):
+        raise UsageError(f"--placement: expected one for each of {len(demands)} jobs, found {len(placements)}")
+    placed: list[Traffic] = []
+    for name, demand, placement in zip(options.names, demands, placements, strict=True):
+        if isinstance(demand, RankTraffic):
+            job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails)
+            missing = _gaps_of_job(demand.profile) if len(demands) > 1 else ()
+            placed.append(replace(job, notes=(*job.notes, *missing)))
+        elif (placement or options.rails) and not options.inherited:
+            raise UsageError(f"{name} says which ports it is of: --placement and --rails do not apply")
+        elif isinstance(demand, Traffic):
+            placed.append(demand)
+        elif len(demands) > 1:
+            raise UsageError(f"{name}: port counters are of all jobs together; --counters compares them with jobs")
+        else:
+            return demand
+    return merge_jobs(list(map(name_job, options.names)), placed)
+
+
+def _gaps_of_job(run: Profile | None) -> tuple[str, ...]:
+    """Return what the recording of one of several jobs lacks; of a single job the coverage has it."""
+    return tuple(describe_gaps(run)) if run else ()
+
+
+def name_job(name: str) -> str:
+    """Return the short name of a job: of a file without folder and ending, of a pattern without its prefix."""
+    return name.removeprefix(PREFIX) if name.startswith(PREFIX) else Path(name).stem
+
+
+def _compare_counters(
+    names: Sequence[str], loads: Loads, placed: Traffic | PortCounters, fabric: RoutedFabric
+) -> Agreement:
+    """Compare loads with port counters: those of one file, or the increase from one file to a second one."""
+    if len(names) > 2:
+        raise UsageError(f"--counters: expected one file, or two, before and after; found {len(names)}")
+    if not isinstance(placed, Traffic):
+        raise UsageError(f"--counters: {placed.origin} are counters already, not a prediction")
+    read = []
+    for name in names:
+        counters = read_traffic(name, None, fabric.fabrics)
+        if not isinstance(counters, PortCounters):
+            raise UsageError(f"--counters {name}: expected port counters, found {counters.origin}")
+        read.append(counters)
+    return compare_counters(loads, subtract_counters(read[1], read[0]) if len(read) > 1 else read[0], fabric.fabrics)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the loads of links as tables, graphs and pictures, all from the same rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from ibprof.errors import UsageError
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.load_options import OPERATION, REGION
+from ibprof_converter.analysis.loads_view import write_view
+from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
+from ibprof_converter.outputs.csv_file import write_csv
+from ibprof_converter.outputs.rows import NODE_COLUMNS, Row, link_rows
+from ibprof_converter.traffic.hosts import NO_HOST
+
+JOB = "job"
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+_PARQUET = ".parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Which files to write.
+
+    Attributes:
+        output: links.csv, or Parquet by its suffix; None: stdout.
+        nodes: nodes.csv, or Parquet by its suffix.
+        yaml: nodes and links in one YAML file.
+        png, figure: pictures; a figure is PNG, SVG or PDF by its suffix.
+        html: the one-file web view.
+        graphml, dot, tgf: graphs.
+        topology_conf: Slurm's.
+        boxfish: a folder of tables.
+        panels: `REGION`, `OPERATION` or `JOB`, a picture each; None: one picture.
+        only_used: whether to leave out links without traffic.
+    """
+
+    output: Path | None = None
+    nodes: Path | None = None
+    yaml: Path | None = None
+    png: Path | None = None
+    figure: Path | None = None
+    html: Path | None = None
+    graphml: Path | None = None
+    dot: Path | None = None
+    tgf: Path | None = None
+    topology_conf: Path | None = None
+    boxfish: Path | None = None
+    panels: str | None = None
+    only_used: bool = False
+
+    def files(self) -> Mapping[str, Path | None]:
+        """Return the file that each option names."""
+        paths = {f"--{name.replace('_', '-')}": getattr(self, name) for name in OUTPUT_FILES}
+        return paths | {"--output": self.output or STDOUT}
+
+    def check(self, by: Sequence[str], jobs: int) -> None:
+        """Check the options before any file is read.
+
+        Args:
+            by: what the loads distinguish.
+            jobs: number of jobs.
+
+        Raises:
+            UsageError: a figure is of no known kind, or panels are of what the loads do not distinguish.
+        """
+        if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
+            raise UsageError(f"--figure {self.figure}: expected a name that ends with {', '.join(FIGURE_SUFFIXES)}")
+        if self.panels in (REGION, OPERATION) and self.panels not in by:
+            raise UsageError(f"--panels {self.panels} needs --by {self.panels}")
+        if self.panels == JOB and jobs < 2:
+            raise UsageError("--panels job needs several jobs")
+
+
+OUTPUT_FILES = tuple(field.name for field in fields(OutputOptions) if field.name not in ("panels", "only_used"))
+"""Options that name a file to write."""
+
+
+def write_outputs(loads: FabricLoads, options: OutputOptions) -> None:
+    """Write all files of the options. Modules that are slow to import are imported only where their output is.
+
+    Raises:
+        MissingToolError: an output needs a package that is not installed.
+        OSError: a file cannot be written; it names it.
+    """
+
+    def links() -> Iterator[Row]:
+        return loads.rows(options.only_used)
+
+    _write_table(options.output, loads.columns(), links())
+    if options.nodes:
+        _write_table(options.nodes, NODE_COLUMNS, loads.nodes())
+    if options.yaml:
+        from ibprof_converter.outputs.yaml_file import write_yaml  # noqa: PLC0415  (PyYAML is slow to import)
+
+        with open_output(options.yaml) as file:
+            write_yaml(file, loads.about(), loads.nodes(), links())
+    _write_graphs(loads, options, links)
+    if options.topology_conf:
+        _write_topology_conf(loads, options.topology_conf)
+    if options.boxfish:
+        from ibprof_converter.outputs.boxfish import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
+
+        with naming_file(options.boxfish):
+            write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
+    for path in filter(None, (options.png, options.figure)):
+        draw_loads(path, loads, options.panels, options.only_used)
+    if options.html:
+        write_view(options.html, loads)
+
+
+def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
+    if path is not None and path.suffix.lower() == _PARQUET:
+        from ibprof_converter.outputs.parquet import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
+
+        with naming_file(path):
+            write_parquet(path, columns, rows)
+        return
+    with open_output(path) as file:
+        write_csv(file, columns, rows)
+
+
+def _write_graphs(loads: FabricLoads, options: OutputOptions, links: Callable[[], Iterator[Row]]) -> None:
+    if not (options.dot or options.tgf or options.graphml):
+        return
+    from ibprof_converter.outputs.graph import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
+
+    for path, write in ((options.dot, write_dot), (options.tgf, write_tgf)):
+        if path:
+            with open_output(path) as file:
+                write(file, loads.nodes(), links())
+    if options.graphml:
+        with naming_file(options.graphml):
+            write_graphml(options.graphml, loads.nodes(), links())
+
+
+def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
+    from ibprof_converter.outputs.slurm import write_topology  # noqa: PLC0415  (slow to import)
+
+    fabric, hosts = loads.fabric.fabrics[0], loads.fabric.hosts
+    host_of = {
+        f"0x{int(fabric.node_guid[node]):016x}": hosts.name[host]
+        for node, host in enumerate(hosts.of_node[0].tolist())
+        if host != NO_HOST
+    }
+    first_rail = replace(loads.loads, by_rail=loads.loads.by_rail[:1])
+    with open_output(path) as file:
+        write_topology(file, link_rows([fabric], loads.fabric.layouts[:1], first_rail), host_of, fabric.name)
+
+
+def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = None, only_used: bool = False) -> None:
+    """Draw the fabric, each link direction coloured by its load.
+
+    Args:
+        file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
+        loads: of the links.
+        panels, only_used: as in `OutputOptions`.
+
+    Raises:
+        OSError: the file cannot be written; it names it.
+    """
+    # matplotlib warns of its font cache, which has nothing to do with the fabric.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from ibprof_converter.outputs.picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
+
+    fabric, titles = loads.fabric, (loads.title, loads.subtitle)
+    with naming_file(file) if isinstance(file, Path) else nullcontext():
+        write_picture(file, *titles, fabric.fabrics, fabric.layouts, loads.loads, panels, only_used)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one-file web view of loads, of what they are compared with, and of the user's data on ranks and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ibprof.errors import UsageError
+from ibprof.text.quantities import printable
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.output_files import naming_file
+from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.loaded_links import Loads, match_counters
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, no_counters
+from ibprof_converter.viewer import user_attributes
+from ibprof_converter.viewer.html_page import render_page
+from ibprof_converter.viewer.interval_arrays import merge_intervals
+from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
+from ibprof_converter.viewer.view_document import encode_document
+from ibprof_converter.viewer.view_runs import ViewRun
+
+_RECORDED = "as recorded"
+_PREDICTED = "predicted"
+_MEASURED = "measured"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeFiles:
+    """The user's data on ranks and nodes.
+
+    Attributes:
+        ranks: CSV with a column `rank`, then any others.
+        nodes: CSV with a column `host`, `node` or `guid`, then any others.
+    """
+
+    ranks: Path | None = None
+    nodes: Path | None = None
+
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read."""
+        yield from filter(None, (self.ranks, self.nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLoads:
+    """Loads, and what the user calls them.
+
+    Attributes:
+        loads: of the links.
+        traffics, placements: as the user typed them, one a job.
+    """
+
+    loads: FabricLoads
+    traffics: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
+
+
+def write_view(
+    path: Path,
+    loads: FabricLoads | NamedLoads,
+    compared: Sequence[NamedLoads] = (),
+    attributes: AttributeFiles | None = None,
+) -> None:
+    """Write the one-file web view.
+
+    Args:
+        path: the file.
+        loads: what it shows.
+        compared: other runs on the same fabric.
+        attributes: data on ranks and nodes.
+
+    Raises:
+        InputError, UsageError: as `render_view` does.
+        OSError: the file cannot be written; it names it.
+    """
+    page = render_view(loads, compared, attributes)
+    with naming_file(path):
+        path.write_text(page, "utf-8", newline="\n")
+
+
+def render_view(
+    loads: FabricLoads | NamedLoads, compared: Sequence[NamedLoads] = (), attributes: AttributeFiles | None = None
+) -> str:
+    """Return the one-file web view as HTML.
+
+    Args:
+        loads: what it shows; port counters that they were compared with are a run of their own.
+        compared: other runs on the same fabric.
+        attributes: data on ranks and nodes.
+
+    Raises:
+        InputError: a file of attributes is not what it should be.
+        UsageError: the traffic knows no ranks that attributes could be of.
+    """
+    own = loads if isinstance(loads, NamedLoads) else NamedLoads(loads)
+    values, grid = _read_attributes(own.loads, attributes or AttributeFiles())
+    everything = (own, *compared)
+    runs = [_run_of(name, each.loads) for name, each in zip(_name_runs(everything), everything, strict=True)]
+    fabric, agreement = own.loads.fabric, own.loads.agreement
+    if agreement:
+        runs.append(_run_of_counters(own.loads, agreement))
+    title = own.loads.title
+    if len(runs) > 1:
+        title = printable(f"{' | '.join(run.name for run in runs)} on {fabric.name}")
+    document = encode_document(title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid)
+    return render_page(document)
+
+
+def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[UserAttribute], RankGrid | None]:
+    values: list[UserAttribute] = []
+    grid = user_attributes.find_recorded_grid(loads.demand.profile if loads.demand else None)
+    if files.ranks is not None:
+        ranks = len(loads.traffic.rank_lid) if loads.traffic else 0
+        if not ranks:
+            raise UsageError(f"--rank-data {files.ranks}: the traffic knows no ranks")
+        values, given = user_attributes.read_rank_data(files.ranks, ranks)
+        grid = given or grid
+    if files.nodes is not None:
+        values += user_attributes.read_node_data(files.nodes, loads.fabric.fabrics, loads.fabric.hosts)
+    return values, grid
+
+
+def _run_of(name: str, loads: FabricLoads) -> ViewRun:
+    if isinstance(loads.placed, PortCounters):
+        known = match_counters(loads.placed, loads.fabric.fabrics)[1]
+        return ViewRun(name, loads.placed, loads.loads, loads.coverage, known=known)
+    timed = [profile.intervals if profile else None for profile in loads.profiles]
+    intervals = merge_intervals(timed, loads.placed.first_rank)
+    return ViewRun(name, loads.placed, loads.loads, loads.coverage, intervals)
+
+
+def _run_of_counters(loads: FabricLoads, agreement: Agreement) -> ViewRun:
+    nothing = no_counters(agreement.origin, agreement.notes)
+    counted = Loads(
+        by_rail=tuple(counted[:, :, None] for counted in agreement.counted),
+        groups=((ALL, ALL),),
+        bytes_total=agreement.bytes_counted,
+        bytes_routed=agreement.bytes_counted,
+        bytes_on_host=0,
+        bytes_unrouted={},
+    )
+    coverage = describe_coverage(None, nothing, loads.fabric.subnets)
+    return ViewRun(_MEASURED, nothing, counted, coverage, known=agreement.known)
+
+
+def _name_runs(runs: Sequence[NamedLoads]) -> Sequence[str]:
+    """Name runs by what distinguishes them: traffic, placement or both; by number where nothing does."""
+    if len(runs) == 1:
+        return [_PREDICTED if runs[0].loads.agreement else ""]
+    traffics = [" + ".join(map(_shorten, run.traffics)) for run in runs]
+    placements = [" + ".join(map(_shorten, run.placements)) or _RECORDED for run in runs]
+    if len(set(traffics)) == 1 and len({run.traffics for run in runs}) > 1:
+        traffics = [" + ".join("/".join(Path(name).parts[-2:]) for name in run.traffics) for run in runs]
+    if len(set(traffics)) == 1:
+        names = placements
+    elif len(set(placements)) == 1:
+        names = traffics
+    else:
+        names = [f"{traffic}, {placement}" for traffic, placement in zip(traffics, placements, strict=True)]
+    return [name if names.count(name) == 1 else f"{name} #{at + 1}" for at, name in enumerate(names)]
+
+
+def _shorten(name: str) -> str:
+    """Return a file's name without its folders; of a rule, the rule."""
+    return Path(name).name if Path(name).exists() else name

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search for a better placement of ranks on a fabric, and compare it with others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.placement import free_hosts
+from ibprof_converter.placement.candidates import CandidateRow, CandidateTimes, PlacementComparison
+from ibprof_converter.placement.lower_bound import bound_max_seconds
+from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
+from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
+from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, spread_slots
+from ibprof_converter.placement.swap_search import search
+from ibprof_converter.placement.switch_paths import find_switch_paths
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
+from ibprof_converter.traffic.traffic_data import RankTraffic
+
+SEARCH_SECONDS = 10.0
+
+_SEEDS = 1 << 32
+
+SearchProgress = Callable[[float, float], None]
+"""Receives the share of the search that is done, from 0 to 1, and the best time found, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOptions:
+    """How to search for a placement.
+
+    Attributes:
+        placement: where the ranks are now; None: as recorded, if they were.
+        rails: policy for bytes on several rails; None: the default policy.
+        hosts: a file of hosts to choose from, or `free_hosts.OWN` for those the ranks are on; None: all.
+        slots: ranks that a host takes; None: 1, or as many as it has now with `free_hosts.OWN`.
+        seed: of the random choices.
+        seconds: that set the work of the search.
+    """
+
+    placement: str | None = None
+    rails: str | None = None
+    hosts: str | None = None
+    slots: int | None = None
+    seed: int = 1
+    seconds: float = SEARCH_SECONDS
+
+    def check(self) -> None:
+        """Check the options before any file is read.
+
+        Raises:
+            UsageError: a number is out of its range.
+        """
+        free_hosts.check_slots(self.slots)
+        if not 0 <= self.seed < _SEEDS:
+            raise UsageError(f"--seed {self.seed}: expected a number from 0 to {_SEEDS - 1}")
+        if not 0 < self.seconds < 1e6:
+            raise UsageError(f"--time {self.seconds:g}: expected seconds, more than 0")
+
+
+def place_ranks(
+    subnets: Sequence[Subnet],
+    hosts: Hosts,
+    demand: RankTraffic,
+    options: PlaceOptions,
+    progress: SearchProgress = lambda _share, _best: None,
+) -> PlacementComparison:
+    """Search for a placement that loads the busiest link between switches least.
+
+    Args:
+        subnets: the rails.
+        hosts: of them.
+        demand: the traffic between ranks.
+        options: of the search.
+        progress: is called as the search goes on.
+
+    Raises:
+        UsageError: the ranks do not fit, or options need a placement that is not known.
+        InputError: a file of hosts or of a placement is not what it should be.
+    """
+    given = _given_hosts(subnets, hosts, demand, options)
+    slots, notes = _find_slots(hosts, given, demand.ranks, options)
+    problem = _make_problem(demand, options.rails, slots, subnets)
+    rules = {"packed": packed_slots(slots, demand.ranks), "spread": spread_slots(slots, demand.ranks)}
+    starts: list[SlotOfRank] = [*rules.values(), *fabric_aware_slots(problem.neighbours, slots, problem.paths).values()]
+    times = CandidateTimes(problem, subnets)
+    rows = [times.row(name, slot_of_rank) for name, slot_of_rank in rules.items()]
+    if given is not None:
+        slot_of_rank = slots_on_hosts(slots, given)
+        if slot_of_rank is not None:
+            starts.insert(0, slot_of_rank)
+            rows.insert(0, times.row("given", slot_of_rank))
+        else:
+            rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options.rails))
+            notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
+    bound = bound_max_seconds(problem)
+    found = search(problem, starts, options.seed, options.seconds, bound, progress=progress)
+    if found.stopped_by_clock:
+        notes = (*notes, "the clock cut the search short: a run with more --time can find more, and come out otherwise")
+    return PlacementComparison(
+        rows=(times.row("best", found.slot_of_rank, found.score), *rows, *times.random_rows()),
+        bound_seconds=bound,
+        found=found,
+        hosts=tuple(slots.name[host] for host in slots.host_of_slot[found.slot_of_rank].tolist()),
+        free_hosts=len(slots.host),
+        slots=slots.count,
+        notes=(*notes, *problem.paths.notes),
+    )
+
+
+def _given_hosts(
+    subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, options: PlaceOptions
+) -> npt.NDArray[np.int32] | None:
+    """Return the host of each rank as the options say, else as recorded: int32 [rank]; None where it is not known."""
+    fabrics = [subnet.fabric for subnet in subnets]
+    if options.placement is not None:
+        placement = place_ranks_by_rule(options.placement, hosts, fabrics, demand.ranks, options.slots or 1)
+    elif demand.profile is not None:
+        placement = place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
+    else:
+        return None
+    return free_hosts.host_of_ranks(placement, hosts, fabrics)
+
+
+def _find_slots(
+    hosts: Hosts, given: npt.NDArray[np.int32] | None, ranks: int, options: PlaceOptions
+) -> tuple[RankSlots, tuple[str, ...]]:
+    notes: tuple[str, ...] = ()
+    if options.hosts is None:
+        free, notes = free_hosts.all_hosts(hosts, options.slots or 1, ranks)
+    elif options.hosts == free_hosts.OWN:
+        if given is None:
+            raise UsageError("--hosts own: it is not known which hosts the ranks are on; --placement can tell")
+        free = free_hosts.own_hosts(given, options.slots)
+    else:
+        free = free_hosts.read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
+    return assign_slots(hosts, free, ranks), notes
+
+
+def _make_problem(
+    demand: RankTraffic, policy: str | None, slots: RankSlots, subnets: Sequence[Subnet]
+) -> PlacementProblem:
+    neighbours = find_neighbours(demand, policy or rail_policies.SPLIT, slots.rails, len(subnets))
+    return PlacementProblem(neighbours, slots, find_switch_paths(subnets, slots.lid))
+
+
+def _judge_elsewhere(
+    subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], policy: str | None
+) -> CandidateRow:
+    """Judge the present placement, which is on other hosts than those to choose from."""
+    slots = assign_slots(hosts, free_hosts.own_hosts(given, None), len(given))
+    slot_of_rank = slots_on_hosts(slots, given)
+    assert slot_of_rank is not None
+    problem = _make_problem(demand, policy, slots, subnets)
+    return CandidateTimes(problem, subnets).row("given", slot_of_rank)

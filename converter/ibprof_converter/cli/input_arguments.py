@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that name fabrics and traffic, shared by the commands that read them, and the options made of them."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from ibprof.errors import UsageError
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, split_names
+from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic.rank_placement import FORMS
+
+
+def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) -> None:
+    """Add the arguments that name fabrics and traffic."""
+    fabrics = "LST..." if fabric_needed else "[LST...]"
+    parser.usage = f"{parser.prog} [options] {fabrics} TRAFFIC..."
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="LST... TRAFFIC...",
+        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of one that is "
+        "made up (several: rails); last, what is sent over it (several: jobs that share the network)",
+    )
+    add_fabric_arguments(parser)
+
+
+def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that say how fabrics are read, and how traffic is put on them."""
+    parser.add_argument(
+        "--fdbs",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="forwarding tables, one file a LST in the same order (else: among LST, or the file beside it). "
+        "In front of LST..., end it with --",
+    )
+    parser.add_argument(
+        "--placement",
+        metavar="HOW",
+        action="append",
+        help=f"where the ranks are, whatever was recorded: {FORMS}; with several jobs one for each, in their order",
+    )
+    parser.add_argument(
+        "--host-names",
+        metavar="REGEX",
+        type=_pattern,
+        help="where the host's name is in the description of an adapter: the first group, or all that matches "
+        "(default: the first word, without endings as _hca0 or -mlx5_0)",
+    )
+    parser.add_argument(
+        "--level-hosts",
+        metavar="REGEX",
+        type=_pattern,
+        help="CAs whose names match are the hosts that levels are counted from (default: the cabling tells)",
+    )
+    parser.add_argument(
+        "--rails",
+        choices=rail_policies.POLICIES,
+        help=f"which rail bytes take where nothing measured it (default: {rail_policies.SPLIT})",
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="fail when any byte cannot be routed, or when forwarding tables lead to switches, LIDs or links that "
+        "LST lacks",
+    )
+
+
+def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that asks for bounds of adaptive routing."""
+    parser.add_argument(
+        "--adaptive",
+        action="store_true",
+        help="bounds beside the loads, as if switches chose among minimal ways (by itself where a .ar or .far says so)",
+    )
+
+
+def add_counters_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for what ports counted."""
+    parser.add_argument(
+        "--counters",
+        nargs="+",
+        metavar="FILE",
+        default=[],
+        help="port counters to hold the loads against; two files: before and after. In front of LST..., end it with --",
+    )
+
+
+def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for the user's data on ranks and nodes."""
+    parser.add_argument(
+        "--rank-data",
+        metavar="FILE",
+        type=Path,
+        help="CSV with the column rank, then any others: numbers or words to colour ranks by; x, y and z are the "
+        "place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
+    )
+    parser.add_argument(
+        "--node-data",
+        metavar="FILE",
+        type=Path,
+        help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
+        "role, to colour nodes and to choose them by",
+    )
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression, found {text!r}: {error}") from None
+
+
+def parse_count(text: str) -> int:
+    """Parse a number of rows."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a number, found {text!r}")
+    return int(text)
+
+
+def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) -> FabricOptions:
+    """Return which fabrics to read.
+
+    Raises:
+        UsageError: none is named though one is needed.
+    """
+    names = split_names(arguments.inputs)[0]
+    if fabric_needed and not names:
+        raise UsageError("expected at least one LST, then TRAFFIC; see --help")
+    return reading_options(arguments, names)
+
+
+def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> FabricOptions:
+    """Return how to read fabrics of given names."""
+    return FabricOptions(
+        names, tuple(arguments.fdbs), arguments.host_names, arguments.level_hosts, strict=arguments.strict
+    )
+
+
+def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = None) -> TrafficOptions:
+    """Return which traffic to read, and how to put it on a fabric."""
+    return TrafficOptions(
+        names=split_names(arguments.inputs)[1],
+        placements=tuple(arguments.placement or ()),
+        rails=arguments.rails,
+        by=tuple(getattr(arguments, "by", ())),
+        counters=tuple(getattr(arguments, "counters", ())),
+        adaptive=getattr(arguments, "adaptive", False),
+        strict=arguments.strict,
+        flows_limit=flows_limit,
+    )
+
+
+def attribute_options(arguments: argparse.Namespace) -> AttributeFiles:
+    """Return the files of the user's data on ranks and nodes."""
+    return AttributeFiles(arguments.rank_data, arguments.node_data)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results in a notebook: picture, verdict, table, and what the numbers rest on."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+from ibprof.text.notebook_html import escape, render_html, render_table
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.loads_outputs import draw_loads
+from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.links import Hotspot
+from ibprof_converter.hotspots.report import diagnose_traffic
+from ibprof_converter.reports.link_sections import say_verdict
+
+_SHOWN = 10
+
+
+@render_html.register
+def render_fabric(fabric: RoutedFabric) -> str:
+    """Return a fabric as HTML: its rails, and what is odd about them."""
+    head = ("rail", "dump", "nodes", "links", "forwarding tables")
+    rows = (
+        (str(rail), subnet.fabric.name, f"{subnet.fabric.nodes:,}", f"{subnet.fabric.links:,}", subnet.tables.name)
+        for rail, subnet in enumerate(fabric.subnets)
+    )
+    return _wrap([_head(repr(fabric)), render_table(head, rows), *_sentences("note", fabric.warnings)])
+
+
+@render_html.register
+def render_loads(loads: FabricLoads) -> str:
+    """Return loads as HTML: picture, verdict, most loaded link directions, gaps."""
+    bytes_of, heat = loads.loads, loads.heat()
+    diagnosis = diagnose_traffic(loads.traffic, loads.fabric.subnets) if loads.traffic else None
+    said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
+    unrouted = sum(bytes_of.bytes_unrouted.values())
+    head = ("rail", "from", "to", "bytes", "x mean", "least time", "most by")
+    return _wrap([
+        _head(loads.title),
+        f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
+        _picture(loads),
+        *_sentences("verdict", [say_verdict(diagnosis)] if diagnosis else []),
+        render_table(head, map(_describe_end, loads.hottest(_SHOWN))),
+        *_sentences(
+            "not routed", (f"{format_bytes(amount)}: {reason}" for reason, amount in bytes_of.bytes_unrouted.items())
+        ),
+        *_gaps(loads.coverage),
+    ])  # fmt: skip
+
+
+def _gaps(coverage: Coverage) -> Iterator[str]:
+    yield from _sentences("not seen", coverage.not_seen)
+    yield from _sentences("modelled", coverage.modelled)
+    yield from _sentences("note", coverage.notes)
+
+
+def _picture(loads: FabricLoads) -> str:
+    file = io.BytesIO()
+    draw_loads(file, loads)
+    data = base64.b64encode(file.getvalue()).decode("ascii")
+    return f'<img style="max-width:100%" alt="{escape(loads.title)}" src="data:image/png;base64,{data}">'
+
+
+def _describe_end(spot: Hotspot) -> Sequence[str]:
+    source, destination = (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
+    pairs = spot.contributors.rank_pairs if spot.contributors else ()
+    who = ""
+    if pairs:
+        named = pairs[0].source_rank is not None
+        ranks = f"rank {pairs[0].source_rank} -> {pairs[0].destination_rank}"
+        who = f"{ranks if named else f'{pairs[0].source} -> {pairs[0].destination}'} ({pairs[0].share * 100:.1f} %)"
+    return (
+        str(spot.rail),
+        f"{source.name or source.guid} port {source.port}",
+        f"{destination.name or destination.guid} port {destination.port}",
+        format_bytes(spot.bytes),
+        f"{spot.ratio_to_mean:.2f}",
+        "-" if spot.least_time_s is None else format_seconds(spot.least_time_s),
+        who,
+    )
+
+
+def _wrap(parts: Iterable[str]) -> str:
+    return "<div>" + "".join(parts) + "</div>"
+
+
+def _head(text: str) -> str:
+    return f"<strong>{escape(text)}</strong>"
+
+
+def _sentences(label: str, sentences: Iterable[str]) -> Iterator[str]:
+    for sentence in sentences:
+        yield f"<p>{label}: {escape(sentence)}</p>"
