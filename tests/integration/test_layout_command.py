@@ -141,9 +141,9 @@ def test_what_is_odd_about_fabric_and_placement_is_said(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("keep", "gap"),
     [
-        (lambda line: "{sw-b}" not in line, "tables are of switches"),
-        (lambda line: "{host07 " not in line, "LIDs are reachable"),
-        (lambda line: "{sw-a}" not in line or "{sw-b}" not in line, "routes leave by"),
+        (lambda line: "{sw-b}" not in line, "tables belong to switches"),
+        (lambda line: "{host07 " not in line, "reachable LIDs belong to no port"),
+        (lambda line: "{sw-a}" not in line or "{sw-b}" not in line, "routes use"),
     ],
 )
 def test_strict_refuses_a_listing_that_lacks_what_the_tables_lead_to(
@@ -210,7 +210,7 @@ def test_port_counters_are_loads_without_routing(tmp_path: Path, capsys: pytest.
         ([TESTBED, "pairs.csv", "--nodes", "-"], 2, "also --output"),
         ([TESTBED_OF_OPENSM, "pairs.csv", "-o", "/dev/full"], 3, "/dev/full: No space left"),
         ([TESTBED_OF_OPENSM, "pairs.csv", "-o", "/dev/null", "--png", "/dev/full"], 3, "/dev/full: No space left"),
-        ([TESTBED, "pattern:nonsense"], 2, "no such pattern"),
+        ([TESTBED, "pattern:nonsense"], 2, "unknown pattern"),
         ([TESTBED, TESTBED, "pattern:shift:1", "--fdbs", TESTBED], 2, "one file for each of 2 LST"),
         ([TESTBED, "empty.csv"], 3, "empty.csv:1: expected the header"),
         ([TESTBED_OF_OPENSM, "pattern:shift:1", "-o", "no/such/folder.csv"], 3, "no/such/folder.csv"),
@@ -243,7 +243,7 @@ def test_what_cannot_be_ends_with_one_line_and_its_status(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["pattern:all-to-all"], "over all hosts of a fabric"),
+        (["pattern:all-to-all"], "covers all hosts of a fabric"),
         (["counters.csv"], "without a fabric"),
         (["pairs.csv", "--placement", "packed"], "need a fabric"),
         (["matrix.csv", "--strict"], "need a fabric"),

@@ -181,7 +181,7 @@ def test_a_file_that_is_not_there_is_3(capsys: pytest.CaptureFixture[str]) -> No
 def test_rails_that_are_one_and_the_same_are_5(capsys: pytest.CaptureFixture[str]) -> None:
     rail = str(find_sample("testbed44", IBDIAGNET))
     assert place.main([rail, rail, "pattern:3dnn:1"]) == 5
-    assert "two rails share no switch" in capsys.readouterr().err
+    assert "a switch belongs to one rail only" in capsys.readouterr().err
 
 
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,7 +125,7 @@ def test_bounds_stand_beside_the_loads(tmp_path: Path, capsys: pytest.CaptureFix
     lst = str(find_sample("testbed44", IBDIAGNET))
     assert layout.main([lst, "pattern:shift:1:900", "--adaptive", "--used"]) == 0
     printed = capsys.readouterr()
-    assert "bounds, not one answer" in printed.err
+    assert "bounds, not one value" in printed.err
     rows = list(csv.DictReader(io.StringIO(printed.out)))
     assert all(int(row["a_bytes"]) <= int(row["a_most"]) for row in rows)
     far = tmp_path / "x.far"

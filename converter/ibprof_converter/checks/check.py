@@ -14,7 +14,7 @@ from ibprof_converter.checks.routes import check_routes, check_tables
 from ibprof_converter.fabric.assemble import LidTwiceError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import RailFiles
-from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, without_tables
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
 from ibprof_converter.traffic.hosts import find_hosts
 
 
@@ -103,7 +103,7 @@ def _read(files: RailFiles, number: int) -> Subnet:
     try:
         return read_rail(files, number)
     except MissingTablesError:
-        return without_tables(files)
+        return read_without_tables(files)
 
 
 def _summarise(subnet: Subnet) -> RailSummary:

@@ -18,8 +18,8 @@ from ibprof_converter.routing.subnet import Subnet
 RANDOM_SEEDS = 20
 
 LIMITS = (
-    "times are bytes over data rate, summed over the whole job along static routes: they leave out when bytes flow, "
-    "queueing, latency and the traffic of other jobs; two placements with close times may rank differently in practice"
+    "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
+    "queueing, latency and the traffic of other jobs. Placements with close times may rank differently in practice"
 )
 
 

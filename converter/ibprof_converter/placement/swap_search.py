@@ -56,14 +56,14 @@ class RoundSettings:
 
     Attributes:
         doublings: the energy is the sum of (time / scale) ^ (2 ^ doublings).
-        hottest, coldest: temperatures, relative to the energy. With few loaded link directions each is a large part of
-            the energy, so the round starts hotter.
+        start_temperature, end_temperature: relative to the energy. With few loaded link directions each is a large part
+            of the energy, so the round starts at a higher temperature.
         share: its share of all work.
     """
 
     doublings: int
-    hottest: float
-    coldest: float
+    start_temperature: float
+    end_temperature: float
     share: float
 
 
@@ -153,8 +153,10 @@ class SearchRound:
                 "best_squares": score.squares,
                 "scale": score.max_seconds or 1.0,
                 "doublings": settings.doublings,
-                "hottest": max(settings.hottest, min(1.0, _FEW_ENDS / (1 + int((problem.load(start) > 0).sum())))),
-                "coldest": settings.coldest,
+                "hottest": max(
+                    settings.start_temperature, min(1.0, _FEW_ENDS / (1 + int((problem.load(start) > 0).sum())))
+                ),
+                "coldest": settings.end_temperature,
                 "random": seed,
                 "all_work": work,
             },

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables, the routes they make, and traffic spread over them."""
+"""Forwarding tables, the routes that they define, and traffic spread over these routes."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What links carry where switches route adaptively: not one answer, but bounds.
+"""Bounds on link loads where switches route adaptively.
 
-An adaptive switch chooses for each packet among its minimal egress ports, those with a shortest way to the destination,
-by how full they are. If all share alike, a link carries the least that one can hope for; if the others are always full,
-one link takes all that can come by it. The truth is between the two. Tables, `.ar` and `.far` may restrict the choice
-further; that is not followed here.
+An adaptive switch chooses among its minimal egress ports for each packet, by their fill level. Minimal ports are those
+on a shortest path to the destination. If all ports share evenly, a link carries its smallest load. If the other ports
+are always full, one link carries all traffic that can use it. The actual load lies between these. Tables, `.ar` and
+`.far` may restrict the choice further; this module ignores that.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Integers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveBounds:
-    """Bounds on what link ends carry.
+    """Bounds on the loads of link directions.
 
     Attributes:
-        shared: float64 [link, end], bytes if each switch spreads over all its minimal egress ports alike.
-        most: uint64 [link, end], bytes if all that can come by a link does.
-        unrouted: bytes of flows between which no way leads.
+        shared: float64 [link, end], bytes if each switch spreads evenly over its minimal egress ports.
+        most: uint64 [link, end], bytes if each link carries all traffic that can use it.
+        unrouted: bytes of flows without a path.
     """
 
     shared: npt.NDArray[np.float64]
@@ -41,11 +41,11 @@ LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
 
 
 def bound_adaptive(network: IndexedNetwork, parts: Iterable[LidFlows]) -> AdaptiveBounds:
-    """Bound the loads of flows on minimal ways; no table is asked.
+    """Return bounds on the loads of flows on minimal paths, independent of the tables.
 
     Args:
         network: of one subnet.
-        parts: the flows, some at a time.
+        parts: the flows, in parts.
     """
     fabric = network.fabric
     ends = 2 * fabric.links
@@ -68,15 +68,15 @@ def bound_adaptive(network: IndexedNetwork, parts: Iterable[LidFlows]) -> Adapti
     shared += most
     edges = _SwitchEdges.of(network)
     for target in np.flatnonzero(demand.any(axis=0)).tolist():
-        _share_out(edges, distance[:, target], demand[:, target], shared)
-        _take_all(edges, distance, target, demand[:, target], most)
+        _spread_evenly(edges, distance[:, target], demand[:, target], shared)
+        _add_all(edges, distance, target, demand[:, target], most)
     shape = (fabric.links, 2)
     return AdaptiveBounds(shared.reshape(shape), most.reshape(shape), unrouted)
 
 
 @dataclass(frozen=True, slots=True)
 class _FlowPorts:
-    """Where flows begin or end, [flow]: port, its switch (an index of switches), and the link ends between the two."""
+    """Ports of flows, [flow]: port, its switch (an index of switches), and the link directions between the two."""
 
     port: npt.NDArray[np.int32]
     switch: npt.NDArray[np.int32]
@@ -97,9 +97,9 @@ def _find_flow_ports(network: IndexedNetwork, lid: Integers) -> _FlowPorts:
 
 
 def _count_switch_hops(network: IndexedNetwork) -> npt.NDArray[np.float64]:
-    """Count the links between all switches: float64 [switch + 1, switch + 1], inf where no way leads.
+    """Return the number of links between all switches: float64 [switch + 1, switch + 1], inf without a path.
 
-    The last of each is for `NONE`.
+    The last row and column are for `NONE`.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
     from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
@@ -112,7 +112,7 @@ def _count_switch_hops(network: IndexedNetwork) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class _SwitchEdges:
-    """Link ends between switches, [edge]: the link end, the switch that sends on it, the one it leads to."""
+    """Link directions between switches, [edge]: the link direction, the sending and the receiving switch."""
 
     end: npt.NDArray[np.intp]
     source: npt.NDArray[np.int32]
@@ -126,13 +126,13 @@ class _SwitchEdges:
         return cls(end, switch[end], other[end])
 
 
-def _share_out(
+def _spread_evenly(
     edges: _SwitchEdges,
     distance: npt.NDArray[np.float64],
     demand: npt.NDArray[np.uint64],
     shared: npt.NDArray[np.float64],
 ) -> None:
-    """Move what is bound for one switch on, step by step, over all minimal ports alike."""
+    """Forward the bytes for one switch step by step, evenly over all minimal ports."""
     minimal = _find_minimal(edges, distance)
     ports = np.bincount(edges.source[minimal], minlength=len(distance))
     inflow = demand.astype(np.float64)
@@ -144,14 +144,14 @@ def _share_out(
         np.add.at(inflow, edges.target[here], amount)
 
 
-def _take_all(
+def _add_all(
     edges: _SwitchEdges,
     distance: npt.NDArray[np.float64],
     target: int,
     demand: npt.NDArray[np.uint64],
     most: npt.NDArray[np.uint64],
 ) -> None:
-    """Add to each link end all that is bound for one switch and has a minimal way by it."""
+    """Add to each link direction all bytes for one switch that have a minimal path over it."""
     senders = np.flatnonzero(demand)
     passes = distance[senders] + distance[:, target] == distance[senders, target][:, np.newaxis]
     coming = np.where(passes, demand[senders][:, np.newaxis], np.uint64(0)).sum(axis=0, dtype=np.uint64)
@@ -160,6 +160,6 @@ def _take_all(
 
 
 def _find_minimal(edges: _SwitchEdges, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Find the edges that lead a step closer, by the distance of each switch, inf where there is no way."""
+    """Return the edges that lead a step closer, from the distance of each switch (inf without a path)."""
     near = distance[edges.target]
     return np.flatnonzero(np.isfinite(near) & (near == distance[edges.source] - 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse ibdiagnet 2's `.ar` and `.far`: for which LIDs a switch chooses among a group of ports by itself.
+"""Parse ibdiagnet 2's `.ar` and `.far`: for which LIDs a switch chooses adaptively among a group of ports.
 
     dump_far: Switch 0x0002c90200f00010
     PLFT_NUM: 0
@@ -8,8 +8,8 @@
     Group  | SubGroup | WHBF | Ports
     5      | 0        | 0    | 3,4,7
 
-Source: the column names of public parsers. No such file was at hand to try this on, so what stands between the known
-lines is no error: it is counted, and told. Columns may be parted by `|` or `:`.
+Source: the column names of public parsers. No real file was available for testing. So unknown lines are no error: they
+are counted and reported. Columns may be separated by `|` or `:`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _STATIC = (b"static", b"s")
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveRouting:
-    """Where switches choose among ports by themselves.
+    """Adaptive routing of switches.
 
     Attributes:
-        name: where it was read from; for messages.
-        group: switch (NODE GUID) -> int32 [LID], the group of ports for a LID, `NO_GROUP` where its route is static.
+        name: file it was read from, for messages.
+        group: switch (NODE GUID) -> int32 [LID], group of ports for a LID, `NO_GROUP` where its route is static.
         ports: (switch, group) -> ports to choose from.
         warnings: what was not understood, a sentence each.
     """
@@ -53,7 +53,7 @@ class AdaptiveRouting:
 
 
 def looks_like_adaptive(data: bytes) -> bool:
-    """Whether `data` has the columns of a `.ar` or `.far`."""
+    """Return whether `data` has the columns of a `.ar` or `.far`."""
     head = data[: 1 << 16]
     return bool(_LID_COLUMNS.search(head) or (_GROUP_COLUMNS.search(head) and _HEAD.search(head)))
 
@@ -68,7 +68,7 @@ def read_adaptive(path: str | PathLike[str]) -> AdaptiveRouting:
 
 
 def parse_adaptive(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
-    """Take a `.ar` or `.far` apart; of a switch's private tables only number 0 is used.
+    """Parse a `.ar` or `.far`; of a switch's private tables only number 0 is used.
 
     Args:
         path: for messages.
@@ -100,7 +100,7 @@ def parse_adaptive(path: str | PathLike[str], data: bytes) -> AdaptiveRouting:
 
 
 def _read_group(fields: list[bytes], switch: int, ports: dict[tuple[int, int], tuple[int, ...]]) -> bool:
-    """Add a row of ports to a group (sub-groups are its parts); tell whether it is one."""
+    """Add a row of ports to a group, including its sub-groups; return False if the row is invalid."""
     numbers = [part.strip() for part in fields[-1].replace(b",", b" ").split()]
     if len(fields) < 2 or not fields[0].isdigit() or not all(part.isdigit() and int(part) < 255 for part in numbers):
         return False
@@ -110,7 +110,7 @@ def _read_group(fields: list[bytes], switch: int, ports: dict[tuple[int, int], t
 
 
 def _read_lid(fields: list[bytes], switch: int, group: dict[int, npt.NDArray[np.int32]]) -> bool:
-    """Note the group of a LID; tell whether the row is one."""
+    """Store the group of a LID; return False if the row is invalid."""
     try:
         lid = int(fields[0], 0)
         number = int(fields[3]) if len(fields) > 3 and fields[3].isdigit() else NO_GROUP

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that a fabric could have: shortest routes that share its links evenly, whatever the traffic.
+"""Forwarding tables that a fabric could have: shortest routes that use its links evenly, for any traffic.
 
-They say what routing alone can change. They are not proven free of deadlock on fabrics with cycles (tori, dragonflies).
+They show what routing alone can change. They are not proven free of deadlock on fabrics with cycles (tori,
+dragonflies).
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Optimized Routing for Large-Scale InfiniBand Networks", HOTI 2009: one
-destination after the other, each by the links that the routes so far use least.
+destination after the other, each over the links that the routes so far use least.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FAR = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _SwitchEnds:
-    """Link ends between switches: what they are, the switches they join, and their rates; int [end]."""
+    """Link directions between switches: their numbers, the switches they join, and their data rates; int [end]."""
 
     number: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
@@ -32,36 +33,36 @@ class _SwitchEnds:
 
 
 def balance_tables(fabric: Fabric, tables: ForwardingTables) -> ForwardingTables:
-    """Route all CAs anew.
+    """Return balanced tables for all CAs.
 
     Args:
         fabric: the fabric.
-        tables: as they are; what leads to switches stays.
+        tables: current tables; their routes to switches are kept.
 
     Returns:
-        Tables of all switches that have one, by shortest routes.
+        Tables of all switches that have one, with shortest routes.
     """
     network = IndexedNetwork.index(fabric, tables)
-    ends = _find_ends(network)
-    gates, lids, ports = _find_destinations(network)
+    ends = _find_switch_ends(network)
+    leaves, lids, ports = _find_destinations(network)
     distance = _measure_distances(len(network.switch_node), ends)
-    sources = np.bincount(gates, minlength=len(network.switch_node)).astype(np.float64)
+    sources = np.bincount(leaves, minlength=len(network.switch_node)).astype(np.float64)
     table = tables.port.copy()
     load = np.zeros(len(ends.number))
     egress = fabric.link_port.ravel()[ends.number]
-    # Leaf switch after leaf switch: on a tree each then finds all links of the others used alike.
-    for each in np.argsort(gates, kind="stable"):
-        gate, lid = int(gates[each]), int(lids[each])
-        chosen = _route(ends, distance[:, gate], gate, sources, load)
+    # Leaf switch by leaf switch: on a tree each then finds the links of the others equally used.
+    for each in np.argsort(leaves, kind="stable"):
+        leaf, lid = int(leaves[each]), int(lids[each])
+        chosen = _route(ends, distance[:, leaf], leaf, sources, load)
         block = slice(lid, lid + (1 << int(fabric.port_lmc[fabric.lid_port[lid]])))
         rows = network.row[ends.source[chosen]]
         table[rows[rows != NONE], block] = egress[chosen][rows != NONE, np.newaxis]
-        if network.row[gate] != NONE:
-            table[network.row[gate], block] = ports[each]
+        if network.row[leaf] != NONE:
+            table[network.row[leaf], block] = ports[each]
     return ForwardingTables(f"{tables.name}, balanced", tables.switch_guid, table)
 
 
-def _find_ends(network: IndexedNetwork) -> _SwitchEnds:
+def _find_switch_ends(network: IndexedNetwork) -> _SwitchEnds:
     fabric = network.fabric
     node = fabric.link_node.ravel()
     number = np.arange(len(node))
@@ -76,21 +77,21 @@ def _find_ends(network: IndexedNetwork) -> _SwitchEnds:
 def _find_destinations(
     network: IndexedNetwork,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the CA ports that are cabled to a switch: that switch, the LID, the port of the switch; int64 [port]."""
+    """Return the CA ports cabled to a switch: that switch, the LID, the port of the switch; int64 [port]."""
     fabric = network.fabric
     is_host = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     end = np.where(is_host, network.end_at[fabric.port_node, fabric.port_number], NONE)
-    gate = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
-    found = np.flatnonzero((gate != NONE) & (fabric.port_lid > 0))
+    leaf = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
+    found = np.flatnonzero((leaf != NONE) & (fabric.port_lid > 0))
     return (
-        gate[found].astype(np.int64),
+        leaf[found].astype(np.int64),
         fabric.port_lid[found].astype(np.int64),
         fabric.link_port.ravel()[end[found] ^ 1].astype(np.int64),
     )
 
 
 def _measure_distances(switches: int, ends: _SwitchEnds) -> npt.NDArray[np.int64]:
-    """Count hops between switches: int64 [switch, switch]."""
+    """Return the number of hops between switches: int64 [switch, switch]."""
     near = np.zeros((switches, switches), np.float32)
     near[ends.source, ends.target] = 1
     distance = np.full((switches, switches), _FAR, np.int64)
@@ -108,19 +109,19 @@ def _measure_distances(switches: int, ends: _SwitchEnds) -> npt.NDArray[np.int64
 def _route(
     ends: _SwitchEnds,
     distance: npt.NDArray[np.int64],
-    gate: int,
+    leaf: int,
     sources: npt.NDArray[np.float64],
     load: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.int64]:
-    """Choose the end that each switch sends to one destination on, and add to `load` what all hosts send there.
+    """Choose each switch's link direction to one destination, and add to `load` what all hosts send there.
 
     Returns:
-        Indices of ends, one for each switch that reaches the gate.
+        Indices of link directions, one for each switch that reaches the leaf.
     """
     shorter = np.flatnonzero((distance[ends.source] < _FAR) & (distance[ends.source] == distance[ends.target] + 1))
     hops = distance[ends.source[shorter]]
     by_hops = [shorter[hops == each] for each in range(1, int(hops.max(initial=0)) + 1)]
-    # From the destination outwards: the most loaded link that each switch must pass from here on.
+    # From the destination outwards: the most loaded link between each switch and the destination.
     ahead = np.zeros(len(distance))
     chosen = []
     for candidates in by_hops:
@@ -131,9 +132,9 @@ def _route(
         first = np.append(True, source[1:] != source[:-1])
         ahead[source[first]] = worst[order][first]
         chosen.append(candidates[order[first]])
-    # From the outside in: what the switches farther out send adds up.
+    # From the outside in: the number of hosts behind each switch accumulates.
     passing = sources.copy()
-    passing[gate] = 0
+    passing[leaf] = 0
     for each in reversed(chosen):
         load[each] += passing[ends.source[each]]
         np.add.at(passing, ends.target[each], passing[ends.source[each]])

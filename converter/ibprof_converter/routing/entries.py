@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dump of forwarding tables, cut into entries, which are millions and left to a kernel, and other lines."""
+"""The lines of a dump of forwarding tables: entries, which are millions and left to a kernel, and other lines."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _OTHER = np.dtype([("begin", np.uint64), ("end", np.uint64), ("entries", np.uint
 
 
 class EntryForm(IntEnum):
-    """How a line that maps a LID to a port is written, after `0x` and the LID in four hexadecimal digits."""
+    """Form of a line that maps a LID to a port, after `0x` and the LID in four hexadecimal digits."""
 
     FDBS = 0
     LFT = 1
 
     @property
     def shown(self) -> str:
-        """As an error says it."""
+        """The form as shown in an error."""
         if self is EntryForm.FDBS:
             return "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
         return "`0x<LID> <port, 3 digits>`"
@@ -34,7 +34,7 @@ class EntryForm(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """A line that is no entry: its number in the file, from 1, how many entries are before it, and its text."""
+    """A line that is no entry: its number in the file, from 1, the number of entries before it, and its text."""
 
     number: int
     entries: int
@@ -48,9 +48,10 @@ class Entries:
     Attributes:
         lid: uint16 [entry].
         port: uint8 [entry], `UNREACHABLE` for none.
-        others: structured [line], where lines that are no entries begin and end, and how many entries are before.
+        others: structured [line], begin and end of lines that are no entries, and the number of entries before them.
         data: the dump.
-        bad: bytes of the first entry that is not what it should be, and which it is; None when all are right.
+        form: form of its entries.
+        bad: index and bytes of the first invalid entry; None if all are valid.
     """
 
     lid: npt.NDArray[np.uint16]
@@ -62,11 +63,11 @@ class Entries:
 
     @classmethod
     def read(cls, data: bytes, form: EntryForm) -> Entries:
-        """Cut a dump into lines and read those that are entries."""
+        """Split a dump into lines and read those that are entries."""
         kernels = load_kernels()
         text = np.frombuffer(data, np.uint8)
         lines = kernels.lib.ibp_count_line_breaks(kernels.pointer(text), len(text)) + 1
-        # Memory that is set aside and not written to costs nothing.
+        # Allocated memory that is never written costs nothing.
         lid, port, others = np.empty(lines, np.uint16), np.empty(lines, np.uint8), np.empty(lines, _OTHER)
         read = kernels.ffi.new("struct ibp_entries *")
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
@@ -76,19 +77,19 @@ class Entries:
         return cls(lid[: read.count], port[: read.count], others[: read.others].copy(), data, form, bad)
 
     def other_lines(self) -> Iterator[OtherLine]:
-        """Give the lines that are no entries."""
+        """Yield the lines that are no entries."""
         for before, (begin, end, entries) in enumerate(self.others.tolist()):
             yield OtherLine(entries + before + 1, entries, self.data[begin:end])
 
     def line_of(self, entry: int) -> int:
-        """Give the number of an entry's line, from 1."""
+        """Return the line number of an entry, from 1."""
         return entry + int(np.searchsorted(self.others["entries"], entry, side="right")) + 1
 
     def check(self, path: str | PathLike[str]) -> None:
-        """Refuse entries that are not what they should be.
+        """Refuse invalid entries.
 
         Raises:
-            InputError: there is one; it names the first.
+            InputError: an entry is invalid; the error names the first.
         """
         if self.bad is not None:
             entry, text = self.bad
@@ -97,15 +98,15 @@ class Entries:
     def fill(
         self, stanza_begin: npt.NDArray[np.uint64], row: npt.NDArray[np.int32], shape: tuple[int, int]
     ) -> tuple[npt.NDArray[np.uint8], int | None]:
-        """Put the entries of each stanza into a row of a table.
+        """Fill the rows of a table with the entries of stanzas.
 
         Args:
-            stanza_begin: uint64 [stanza + 1], the first entry of each, and the number of all.
-            row: int32 [stanza], -1 where a stanza is to be left out.
+            stanza_begin: uint64 [stanza + 1], the first entry of each, then the number of entries.
+            row: int32 [stanza], -1 for a stanza to leave out.
             shape: of the table, beyond the highest row and LID.
 
         Returns:
-            uint8 [row, LID], `UNREACHABLE` where nothing is told; and the first entry that a later one contradicts.
+            uint8 [row, LID], `UNREACHABLE` without an entry; and the first entry that a later one contradicts.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read forwarding tables as ibdiagnet (`ibdiagnet.fdbs`) and OpenSM (`opensm.fdbs`) write them.
 
-A stanza a switch; ports are decimal, LIDs hexadecimal:
+A stanza per switch; ports are decimal, LIDs hexadecimal:
 
     osm_ucast_mgr_dump_ucast_routes: Switch 0x0002c90200f00000
     LID    : Port : Hops : Optimal
@@ -10,8 +10,8 @@ A stanza a switch; ports are decimal, LIDs hexadecimal:
     0x0018 : 032  : 05   : No 3 hop path possible via port 19!
     0x0003 : 000  : HOPS UNKNOWN
 
-The head's first word differs between tools. What follows the port is commentary. Tables may be of different lengths.
-ibdiagnet 2 adds `#` lines and `PLFT_NUM: n`; only the first of a switch's private tables, number 0, is read.
+The first word of a header differs between tools. Text after the port is commentary. Tables may differ in length.
+ibdiagnet 2 adds `#` lines and `PLFT_NUM: n`; of a switch's private tables only number 0 is read.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _OTHER = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
 
 
 def looks_like_fdbs(data: bytes) -> bool:
-    """Whether `data` has the stanzas of a `.fdbs`."""
+    """Return whether `data` has the stanzas of a `.fdbs`."""
     return _SIGN.search(data[: 1 << 16]) is not None
 
 
 def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
-    """Take a `.fdbs` apart.
+    """Parse a `.fdbs`.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: the file has no tables, or a line is not what it should be.
+        InputError: the file has no tables, or a line is invalid.
     """
     entries = Entries.read(data, EntryForm.FDBS)
     return fill_tables(path, _read_stanzas(path, entries), entries)
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
-    """Read the lines that are no entries."""
+    """Return the stanzas that the lines other than entries begin."""
     stanzas = Stanzas()
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):
@@ -58,7 +58,7 @@ def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
         elif (plft := _PLFT.fullmatch(line.text)) and stanzas.guid:
             stanzas.begin(line.entries, stanzas.guid[-1], private=int(plft[1]) > 0)
         elif not _OTHER.fullmatch(line.text):
-            expected = f"a head `...: Switch 0x<NODE GUID>` or {EntryForm.FDBS.shown}"
+            expected = f"a header `...: Switch 0x<NODE GUID>` or {EntryForm.FDBS.shown}"
             raise InputError(path, line.number, expected, quote_found(line.text))
     if any(stanzas.private):
         count = len({guid for guid, private in zip(stanzas.guid, stanzas.private, strict=True) if private})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flows are on a link end, at the cost of how many they are."""
+"""Find the flows on a link direction, at a cost proportional to their number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_li
 
 
 class FlowIndex:
-    """Flows, sorted so that those on a link end are found at the cost of how many they are.
+    """Flows, sorted so that those on a link direction are found at a cost proportional to their number.
 
     Args:
         routes: of the subnet.
@@ -44,10 +44,10 @@ class FlowIndex:
         self._source_lid = source
 
     def on(self, link: int, end: int) -> npt.NDArray[np.intp]:
-        """Find the flows that load one link end.
+        """Return the flows that load one link direction.
 
         Args:
-            link, end: the link, and 0 or 1 for its end.
+            link, end: the link, and 0 or 1 for the sending end.
 
         Returns:
             intp, ascending rows.
@@ -84,9 +84,9 @@ class _Sorted:
         return cls(key[order], row[order])
 
     def take(self, keys: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-        """Give the rows of some keys, all of them different."""
+        """Return the rows of distinct keys."""
         first, stop = np.searchsorted(self.key, keys), np.searchsorted(self.key, keys, side="right")
         count = stop - first
-        places = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-        rows: npt.NDArray[np.intp] = self.row[places]
+        positions = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        rows: npt.NDArray[np.intp] = self.row[positions]
         return rows

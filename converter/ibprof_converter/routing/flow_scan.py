@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flows are on a few link ends: all flows are followed once. `FlowIndex` is for who asks again and again."""
+"""Find the flows on a few link directions in one pass over all flows. `FlowIndex` suits repeated queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_lids
 
 _FLOWS = 1 << 21
-"""Flows that are followed together, so that millions of them take no more memory than these."""
+"""Flows that are followed at a time, so that millions of them take no more memory."""
 
 _NOT_WANTED = -1
 
@@ -19,25 +19,25 @@ _NOT_WANTED = -1
 def scan_flows(
     routes: SubnetRoutes, source_lid: Integers, destination_lid: Integers, ends: Sequence[int]
 ) -> list[npt.NDArray[np.intp]]:
-    """Find the flows that load some link ends.
+    """Return the flows that load some link directions.
 
     Args:
         routes: of the subnet.
         source_lid, destination_lid: int [flow].
-        ends: different link ends, 2 * link + end each.
+        ends: distinct link directions, 2 * link + end each.
 
     Returns:
-        For each end the rows of its flows, intp, ascending.
+        For each link direction the rows of its flows, intp, ascending.
     """
     source, destination = as_lids(source_lid), as_lids(destination_lid)
-    place = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
-    place[list(ends)] = np.arange(len(ends))
+    index = np.full(2 * routes.network.fabric.links, _NOT_WANTED, np.int32)
+    index[list(ends)] = np.arange(len(ends))
     found: list[list[npt.NDArray[np.intp]]] = [[] for _ in ends]
     for begin in range(0, len(source), _FLOWS):
-        # One destination after the other: what the tables say of it is then in the processor's cache.
+        # One destination after the other keeps its tables in the processor's cache.
         flow = begin + np.argsort(destination[begin : begin + _FLOWS].astype(np.uint16), kind="stable")
         paths = routes.find_paths(source[flow], destination[flow])
-        wanted = place[paths.end]
+        wanted = index[paths.end]
         passed = np.flatnonzero(wanted != _NOT_WANTED)
         passing = flow[np.searchsorted(paths.offset, passed, side="right") - 1]
         for number, rows in enumerate(found):

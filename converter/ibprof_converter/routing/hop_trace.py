@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One packet's path, hop by hop, as `ibtracert` walks it."""
+"""One packet's path, hop by hop, as `ibtracert` follows it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Hop:
     Attributes:
         node, egress_port: where the packet leaves.
         next_node, ingress_port: where it arrives.
-        link, end: the link and its end at `node`; this end is what the packet loads.
+        link, end: the link, and its sending end; the packet loads this direction.
     """
 
     node: int
@@ -49,12 +49,14 @@ def trace(fabric: Fabric, tables: ForwardingTables, source_lid: int, destination
     if source == destination:
         return Path((), Reason.SAME_PORT)
     hops: list[Hop] = []
-    reason = _walk(network, source, destination, destination_lid, hops)
+    reason = _follow_hops(network, source, destination, destination_lid, hops)
     return Path(tuple(hops), reason)
 
 
-def _walk(network: IndexedNetwork, source: int, destination: int, destination_lid: int, hops: list[Hop]) -> Reason:
-    """Add the hops from one port (an index into the fabric's ports) to another, and say how they end."""
+def _follow_hops(
+    network: IndexedNetwork, source: int, destination: int, destination_lid: int, hops: list[Hop]
+) -> Reason:
+    """Append the hops from one port (an index into the fabric's ports) to another; return how they end."""
     fabric = network.fabric
     passed: set[int] = set()
     node, egress_port = int(fabric.port_node[source]), int(fabric.port_number[source])
@@ -82,7 +84,7 @@ def _find_port(fabric: Fabric, lid: int) -> int:
 
 
 def _look_up(network: IndexedNetwork, node: int, lid: int) -> tuple[int, Reason | None]:
-    """Ask a switch for the egress port of a LID; the second value says why there is none."""
+    """Return a switch's egress port for a LID, and the reason if there is none."""
     row = network.row[network.switch_of[node]]
     if row == NONE:
         return 0, Reason.MISSING_TABLE

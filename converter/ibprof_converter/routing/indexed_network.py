@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric and its forwarding tables, indexed so that a packet can be moved on."""
+"""A fabric and its forwarding tables, indexed for following packets."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class IndexedNetwork:
-    """Where link ends lead. A link end is the number 2 * link + end; it stands for what its node sends on the link.
+    """The targets of link directions. A link direction is the number 2 * link + end; its node is the sender.
 
-    Arrays over link ends have one element more, the last, so that `NONE` can be looked up.
+    Arrays over link directions have one more element, the last, so that `NONE` is a valid index.
 
     Attributes:
-        fabric, tables: what this is made from.
-        end_at: int32 [node, port], the link end at a port, `NONE` where no link is.
-        next_node: int32 [link end], the node at the other end of the link.
-        arrives_at: int32 [link end], the addressable port (index into the fabric's ports) of a CA or router that the
-            link leads to; `NONE` where it leads to a switch, or to a port without a LID.
+        fabric, tables: the indexed fabric and tables.
+        end_at: int32 [node, port], the link direction that a port sends on, `NONE` without a link.
+        next_node: int32 [link direction], the receiving node.
+        arrives_at: int32 [link direction], the addressable port (index into the fabric's ports) of a CA or router that
+            it leads to; `NONE` where it leads to a switch, or to a port without a LID.
         switch_node: int32 [switch], nodes that are switches.
         switch_of: int32 [node], the inverse, `NONE` for other nodes.
         row: int32 [switch], its row in the tables, `NONE` where it has none.
@@ -51,7 +51,7 @@ class IndexedNetwork:
         switch_node = np.flatnonzero(is_switch).astype(np.int32)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[switch_node] = np.arange(len(switch_node))
-        # A switch's addressable port is 0, which no link leads to; so only ports of CAs and routers are found here.
+        # A switch's addressable port is 0, which no link leads to. So only ports of CAs and routers are found here.
         port_at = np.full((fabric.nodes, PORTS), NONE, np.int32)
         port_at[fabric.port_node, fabric.port_number] = np.arange(len(fabric.port_node))
         nowhere = np.int32(NONE)
@@ -70,6 +70,6 @@ class IndexedNetwork:
 
 
 def find_rows(switch_guid: npt.NDArray[np.uint64], tables: ForwardingTables) -> npt.NDArray[np.int32]:
-    """Find the tables of switches: int32 [switch], `NONE` where there is none."""
+    """Return the rows of switches in the tables: int32 [switch], `NONE` without a table."""
     row = np.searchsorted(tables.switch_guid, switch_guid)
     return np.where(np.isin(switch_guid, tables.switch_guid), row, NONE).astype(np.int32)

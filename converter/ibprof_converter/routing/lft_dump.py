@@ -7,12 +7,12 @@
     Unicast lids [0x0-0x27] of switch DR path slid 0; dlid 0; 0,1,4,4 guid 0x0002c90200f00028 (leaf 4):
       Lid  Out   Destination
            Port     Info
-    0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
-    20 valid lids dumped
+     0x0002 004 : (Channel Adapter portguid 0x0002c90300fa0001: 'q01 [rack 1] HCA-1')
+     20 valid lids dumped
 
-LIDs are hexadecimal, ports decimal; LIDs without a way are left out. What follows the port is commentary. dump_fts of
-infiniband-diags 44 also leaves out the last LID of a table when that is a multiple of 64, the size of a block: whatever
-is routed there, the dump does not say, so that it is told.
+LIDs are hexadecimal, ports decimal; LIDs without a route are left out. Text after the port is commentary. dump_fts of
+infiniband-diags 44 also leaves out the last LID of a table when it is a multiple of 64, the block size. The dump does
+not show its route, so a warning reports this.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from ibprof_converter.routing.stanzas import Stanzas, fill_tables
 from ibprof_converter.routing.tables import ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
-# A description is between the brackets behind the GUID; what stands before it holds none.
+# The description is in brackets after the GUID; the text before it contains none.
 _HEAD = re.compile(_RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _SIGN = re.compile(rb"^" + _RANGE, re.MULTILINE)
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 
-_FORM = "a head `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
+_FORM = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
 _BLOCK = 64
 
 
 def looks_like_lft_dump(data: bytes) -> bool:
-    """Whether `data` has the heads of such a dump."""
+    """Return whether `data` has the headers of such a dump."""
     return _SIGN.search(data[: 1 << 16]) is not None
 
 
 def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
-    """Take such a dump apart.
+    """Parse such a dump.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: the file has no tables, or a line is not what it should be.
+        InputError: the file has no tables, or a line is invalid.
     """
     entries = Entries.read(data, EntryForm.LFT)
     stanzas = Stanzas()
@@ -68,7 +68,7 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
 
 
 def _read_top(path: str | PathLike[str], line: int, digits: bytes) -> int:
-    """Read the last LID of a table's head, decimal or hexadecimal after `0x`."""
+    """Return the last LID of a table's header, decimal or hexadecimal after `0x`."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:

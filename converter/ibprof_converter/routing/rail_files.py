@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files are of which rail: from what the user names, files or folders of them, to the files of each rail."""
+"""The files of each rail, from files or folders that the user names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.routing.table_reader import find_fdbs, find_table_format
 
 _LOOKED_AT = 1000
-"""Files of a folder that are looked into; a folder of dumps holds a few dozen."""
+"""Files of a folder that are inspected; a folder of dumps holds a few dozen."""
 
 
 class Content(Enum):
-    """What a file tells."""
+    """The kinds of contents of a file."""
 
     LINKS = "links"
     TABLES = "forwarding tables"
@@ -37,11 +37,11 @@ class RailFiles:
 
     Attributes:
         links: the list of links.
-        tables: of its switches; None where they are still to be found among `candidates`.
-        candidates: files beside it that have tables, of whatever fabric.
-        lid_ranges: OpenSM's `guid2lid`; None: one of that name beside the list of links, if any.
+        tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
+        candidates: files next to it that have tables, of any fabric.
+        lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
         adaptive: ibdiagnet 2's `.ar` or `.far`, if any.
-        synthetic: the name of a fabric that is made up; then there are no files.
+        synthetic: the name of a synthetic fabric; it has no files.
     """
 
     links: Path
@@ -52,7 +52,7 @@ class RailFiles:
     synthetic: str | None = None
 
     def all(self) -> Iterator[Path]:
-        """Give every file that may be read."""
+        """Yield every file that may be read."""
         if self.synthetic:
             return
         for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive):
@@ -61,18 +61,18 @@ class RailFiles:
 
 
 def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | PathLike[str]] = ()) -> list[RailFiles]:
-    """Sort out files and folders by their contents, a rail for each list of links.
+    """Assign files and folders to rails by their contents, one rail per list of links.
 
-    A folder is one rail: its best list of links, and the tables and other files that belong to it. A folder that has
-    but folders of dumps is as many rails. Of single files the first with tables belongs to the first with links, and so
-    on; without any, tables are looked for beside the links. A name as `xgft:..` is a fabric that is made up.
+    A folder is one rail: its best list of links, with its tables and other files. A folder that holds only folders of
+    dumps is one rail per folder. Of single files the first with tables belongs to the first with links, and so on.
+    Without any, tables are looked for next to the links. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: as the user gave them.
-        tables: those named apart, one for each rail; none: as described.
+        tables: those named separately, one per rail; none: as described.
 
     Raises:
-        UsageError: there are not as many files of tables as rails.
+        UsageError: the number of table files differs from the number of rails.
         InputError: a folder has no list of links.
     """
     rails: list[RailFiles] = []
@@ -97,7 +97,7 @@ def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | Path
 
 
 def identify_content(path: Path) -> Content | None:
-    """Tell by the beginning of a file what it has; None for anything else, and for what cannot be read."""
+    """Return the kind of a file, from its beginning; None for any other and for an unreadable file."""
     head = peek_dump(path)
     if find_link_format(head):
         return Content.LINKS
@@ -109,7 +109,7 @@ def identify_content(path: Path) -> Content | None:
 
 
 def has_links(path: Path) -> bool:
-    """Whether a file is a list of links, or a folder holds one."""
+    """Return whether a file is a list of links, or a folder holds one."""
     return bool(_sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
@@ -128,7 +128,7 @@ class _Named:
 
 
 def _complete(rail: RailFiles, named: _Named, number: int) -> RailFiles:
-    """Give a rail the files that were named for it; else, for its tables, what lies beside its links."""
+    """Return a rail with the files named for it; without named tables, with those next to its links."""
     if rail.synthetic:
         return rail
     tables = named.tables[number] if named.tables else rail.tables or find_fdbs(rail.links)
@@ -155,7 +155,7 @@ def _read_folder(folder: Path) -> list[RailFiles]:
 
 @dataclass(slots=True)
 class _Folder(_Named):
-    """The dumps of a folder, in the order of their names; links with the place of their format, the best first."""
+    """The dumps of a folder, in the order of their names; links with the rank of their format, the best first."""
 
     links: list[tuple[int, Path]] = field(default_factory=list)
 

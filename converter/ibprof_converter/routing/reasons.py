@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a flow does or does not arrive."""
+"""Reasons why a flow arrives or does not."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Reason(IntEnum):
 
     @property
     def arrives(self) -> bool:
-        """Whether the bytes reach their destination."""
+        """True if the bytes reach their destination."""
         return self <= Reason.SAME_PORT
 
 
 _LABELS = {
     Reason.DELIVERED: "delivered",
-    Reason.SAME_PORT: "same port",  # The adapter turns it round: no link is loaded.
+    Reason.SAME_PORT: "same port",  # The adapter loops it back: no link is loaded.
     Reason.UNKNOWN_LID: "unknown LID",  # Source or destination belongs to no port of the fabric.
     Reason.UNKNOWN_PORT: "unknown port",  # The egress port has no active link.
-    Reason.MISSING_TABLE: "missing table",  # A switch on the way has no forwarding table.
-    Reason.UNREACHABLE: "unreachable LID",  # A switch on the way has no entry for the destination.
+    Reason.MISSING_TABLE: "missing table",  # A switch on the path has no forwarding table.
+    Reason.UNREACHABLE: "unreachable LID",  # A switch on the path has no entry for the destination.
     Reason.WRONG_END: "wrong end",  # The route ends at a port that is not the destination.
     Reason.LOOP: "loop",
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put traffic on link ends, all sources of a destination at once.
+"""Spread traffic over link directions, for all sources of a destination at once.
 
-Down the in-tree of a destination the bytes that reach a switch are added up before they are moved on, so that the cost
-is that of the switches, not of the pairs times their hops.
+The routes to one destination form an in-tree. Bytes that reach a switch are summed before they are moved on. So the
+cost depends on the number of switches, not on pairs times hops.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from ibprof_converter.routing.subnet_routes import Integers, SubnetRoutes, as_li
 
 @dataclass(frozen=True, slots=True)
 class SpreadLoads:
-    """What traffic puts on the links of one subnet.
+    """Loads of the links of one subnet.
 
     Attributes:
-        bytes: uint64 [link, end, group]: what the node at that end sends on the link.
-        reason: uint8 [flow], of `Reason`: how each ends; flows that do not arrive load nothing. Empty for a matrix.
+        bytes: uint64 [link, end, group], bytes that the node at that end sends on the link.
+        reason: uint8 [flow], of `Reason`: how each flow ends; flows that do not arrive load nothing. Empty for a
+            matrix.
         routed: uint64 [group], bytes that arrive over links.
         same_port: bytes whose source and destination are one port; they load no link.
-        unrouted: reason -> bytes that do not arrive; only reasons that occur.
+        unrouted: reason -> bytes that do not arrive, for the reasons that occur.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -45,18 +46,18 @@ def spread(
     groups: int,
     threads: int | None = None,
 ) -> SpreadLoads:
-    """Add each flow's bytes to every link end on its path.
+    """Add each flow's bytes to every link direction on its path.
 
     Args:
         routes: of one subnet.
         source_lid, destination_lid: int [flow].
         bytes: uint64 [flow].
-        group: int [flow], 0 .. groups - 1; loads are kept apart by it.
-        groups: how many groups there are.
-        threads: at most; None: as many as there are processors.
+        group: int [flow], 0 .. groups - 1; each group has separate loads.
+        groups: number of groups.
+        threads: upper limit; None: the number of processors.
 
     Raises:
-        InconsistentError: the bytes do not add up within 64 bits.
+        InconsistentError: the sum of the bytes exceeds 64 bits.
     """
     kernels = load_kernels()
     pointer = kernels.pointer
@@ -86,18 +87,18 @@ def spread_matrix(
     bytes: npt.NDArray[np.uint64],
     threads: int | None = None,
 ) -> SpreadLoads:
-    """Add the bytes of each pair to every link end on its path, where the pairs are a whole matrix.
+    """Add the bytes of each pair to every link direction on its path, where the pairs form a whole matrix.
 
     Args:
         routes: of one subnet.
         source_lid: int [source].
         destination_lid: int [destination].
-        bytes: uint64 [source, destination]. It is read as it lies where columns are next to one another, or where all
-            columns are one (broadcast), which then costs next to nothing.
-        threads: at most; None: as many as there are processors.
+        bytes: uint64 [source, destination]. It is not copied if its columns are adjacent, or broadcast from one column,
+            which then costs next to nothing.
+        threads: upper limit; None: the number of processors.
 
     Raises:
-        InconsistentError: the bytes do not add up within 64 bits.
+        InconsistentError: the sum of the bytes exceeds 64 bits.
     """
     kernels = load_kernels()
     pointer = kernels.pointer
@@ -126,7 +127,7 @@ def _sum_up(
     ended: npt.NDArray[np.uint64],
     occurring: npt.NDArray[np.bool_],
 ) -> SpreadLoads:
-    """Name the bytes of each reason, and which reasons occur: both [reason]."""
+    """Return the loads, with the bytes of each reason that occurs: both [reason]."""
     count = {reason: int(ended[reason]) for reason in Reason if occurring[reason]}
     return SpreadLoads(
         bytes=load,

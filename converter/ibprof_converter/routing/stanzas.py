@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From stanzas of entries, a stanza a switch, to tables: what all formats of tables have in common."""
+"""Forwarding tables from stanzas of entries, one per switch, for all table formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibprof.errors import InputError
 from ibprof_converter.routing.entries import Entries
 from ibprof_converter.routing.tables import ForwardingTables
 
-# A table is dense: an honest file fills most of its cells. So a few lines cannot ask for all the memory.
+# A table is dense, and a valid file fills most of its cells. This keeps a few lines from asking for all the memory.
 _CELLS_PER_ENTRY = 64
 _CELLS_ALWAYS = 1 << 24
 
@@ -21,7 +21,7 @@ _NOWHERE = -1
 
 @dataclass(slots=True)
 class Stanzas:
-    """Where tables begin: the first entry, the switch, whether it is a private table other than the first."""
+    """The begin of each table: its first entry, its switch, and whether it is a private table other than number 0."""
 
     entry: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)
@@ -36,15 +36,15 @@ class Stanzas:
 
 
 def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -> ForwardingTables:
-    """Put entries into the tables that they stand in; those of private tables other than the first are left out.
+    """Return the tables that entries form; private tables other than number 0 are left out.
 
     Raises:
-        InputError: there are no tables, a table says two things of a LID, or the tables are nearly empty.
+        InputError: there are no tables, a table contradicts itself, or the tables are nearly empty.
     """
     entries.check(path)
     count = len(entries.lid)
     if count and (not stanzas.entry or stanzas.entry[0] > 0):
-        raise InputError(path, entries.line_of(0), "a head that names a switch", "an entry")
+        raise InputError(path, entries.line_of(0), "a header that names a switch", "an entry")
     if not stanzas.entry:
         raise InputError(path, None, "forwarding tables", "none")
     begin = np.array([*stanzas.entry, count])
@@ -57,5 +57,5 @@ def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -
     rows = np.where(private, _NOWHERE, row).astype(np.int32)
     table, differing = entries.fill(begin.astype(np.uint64), rows, (len(switch_guid), width))
     if differing is not None:
-        raise InputError(path, entries.line_of(differing), "one port for a LID", "another one further on")
+        raise InputError(path, entries.line_of(differing), "one port for a LID", "a different one later")
     return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings))

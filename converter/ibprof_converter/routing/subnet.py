@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric together with its forwarding tables, held against each other."""
+"""A fabric with its forwarding tables, checked against each other."""
 
 from __future__ import annotations
 
@@ -27,21 +27,20 @@ _LARGEST_LMC = 7
 
 
 class MissingTablesError(InputError):
-    """A list of links has no tables beside it."""
+    """No tables were found for a list of links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """One rail: its fabric, its tables.
+    """One rail: its fabric and its tables.
 
     Attributes:
         fabric: with the LMC of each port set, from `guid2lid` or from the tables.
         tables: of its switches.
-        warnings: all that is odd about the two and about how they fit, a sentence each.
-        gaps: those of the warnings that say that the tables lead to what the fabric lacks, so that its listing is cut
-            or of another day.
-        adaptive: where switches choose ports by themselves; None where nothing is known of that.
-        routes: where packets go. Made from fabric and tables.
+        warnings: anomalies of the two and of how they fit, a sentence each.
+        gaps: those of the warnings that report tables leading to what the fabric lacks; its listing is cut, or older.
+        adaptive: adaptive routing of its switches; None if unknown.
+        routes: routes of packets, made from fabric and tables.
     """
 
     fabric: Fabric
@@ -56,11 +55,11 @@ class Subnet:
 
 
 def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | None = None) -> Subnet:
-    """Read a fabric and its tables; without `fdbs_path` those beside the fabric's list of links.
+    """Read a fabric and its tables; without `fdbs_path` those next to the fabric's list of links.
 
     Raises:
-        InputError: a file is not what it should be, or there are no tables, or it is a folder of several rails.
-        InconsistentError: the two files are not of one fabric.
+        InputError: a file is invalid, there are no tables, or it is a folder of several rails.
+        InconsistentError: the two files describe different fabrics.
     """
     rails = find_rails([lst_path], [fdbs_path] if fdbs_path else [])
     if len(rails) != 1:
@@ -70,16 +69,16 @@ def read_subnet(lst_path: str | PathLike[str], fdbs_path: str | PathLike[str] | 
 
 
 def read_rail(files: RailFiles, number: int = 0) -> Subnet:
-    """Read the files of one rail, or make it up.
+    """Read the files of one rail, or generate it.
 
     Args:
         files: of the rail.
-        number: of the rail, which made-up ones are told apart by.
+        number: of the rail, which distinguishes synthetic ones.
 
     Raises:
-        InputError: a file is not what it should be, or there are no tables.
-        InconsistentError: the files are not of one fabric.
-        UsageError: there can be no such fabric.
+        InputError: a file is invalid, or there are no tables.
+        InconsistentError: the files describe different fabrics.
+        UsageError: the synthetic fabric is impossible.
     """
     if files.synthetic:
         made = generate(files.synthetic, number)
@@ -90,19 +89,19 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
 
 
 def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
-    """Read the first of the files beside the list of links that is of this fabric."""
+    """Return the tables of the first candidate file of this fabric."""
     for path in files.candidates:
         tables = read_tables(path)
         if np.isin(_switch_guids(fabric), tables.switch_guid).any():
             return tables
-    raise MissingTablesError(files.links, None, "forwarding tables of this fabric beside it (.fdbs, dump_fts)", "none")
+    raise MissingTablesError(files.links, None, "forwarding tables of this fabric next to it (.fdbs, dump_fts)", "none")
 
 
-def without_tables(files: RailFiles) -> Subnet:
-    """Read a rail that has no tables, so that at least its links can be looked at.
+def read_without_tables(files: RailFiles) -> Subnet:
+    """Read a rail without tables, so that at least its links can be checked.
 
     Raises:
-        InputError: a file is not what it should be.
+        InputError: a file is invalid.
         InconsistentError: it contradicts itself.
     """
     fabric = read_fabric(files.links, files.lid_ranges)
@@ -111,7 +110,7 @@ def without_tables(files: RailFiles) -> Subnet:
 
 
 def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None) -> Subnet:
-    """Hold a fabric and its tables against each other.
+    """Join a fabric and its tables, and check them against each other.
 
     Raises:
         InconsistentError: no switch of the fabric has a table here.
@@ -119,7 +118,9 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRout
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     row = find_rows(fabric.node_guid[switch], tables)
     if len(switch) and (row == NONE).all():
-        raise InconsistentError(f"{tables.name}: no table is of a switch in {fabric.name}; they are of two fabrics")
+        raise InconsistentError(
+            f"{tables.name}: no table belongs to a switch of {fabric.name}; the files describe two fabrics"
+        )
     fabric = infer_lmc(fabric, tables)
     names = [repr(fabric.node_name[node]) for node in switch[row == NONE]]
     warnings = [f"{fabric.name}: {warning}" for warning in fabric.warnings]
@@ -131,7 +132,7 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRout
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:
-    """Refuse subnets that are one and the same: a switch is of one subnet alone.
+    """Refuse subnets that are the same: a switch belongs to one subnet only.
 
     Raises:
         InconsistentError: two fabrics have a switch in common.
@@ -140,7 +141,7 @@ def check_rails(subnets: Sequence[Subnet]) -> None:
         shared = np.intersect1d(_switch_guids(first), _switch_guids(second))
         if len(shared):
             raise InconsistentError(
-                f"{first.name} and {second.name} both have switch {shared[0]:#018x}; two rails share no switch"
+                f"{first.name} and {second.name} both have switch {shared[0]:#018x}; a switch belongs to one rail only"
             )
 
 
@@ -150,10 +151,10 @@ def _switch_guids(fabric: Fabric) -> npt.NDArray[np.uint64]:
 
 
 def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
-    """Set the LMC that the tables show, where nothing has told it.
+    """Set the LMC that the tables show, where it is unknown.
 
-    A port with LMC m answers to an aligned block of 2**m LIDs of which a `.lst` lists the first. A subnet manager gives
-    one LMC to all CAs and routers; so it is the largest m for which every one of their ports has an aligned base LID
+    A port with LMC m answers to an aligned block of 2**m LIDs, of which a `.lst` lists the first. A subnet manager
+    assigns one LMC to all CAs and routers. So it is the largest m for which each of their ports has an aligned base LID
     and a block that is otherwise unlisted and reachable. Switches keep LMC 0.
 
     Returns:
@@ -174,26 +175,26 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
 
 
 def find_unlisted(fabric: Fabric, tables: ForwardingTables) -> npt.NDArray[np.bool_]:
-    """Tell which LIDs some table reaches although no port is known to have them: bool [LID]."""
+    """Return which LIDs some table reaches although no port is known to have them: bool [LID]."""
     reachable: npt.NDArray[np.bool_] = (tables.port != UNREACHABLE).any(axis=0)
     return np.asarray(reachable & (fabric.lid_port[: len(reachable)] == NONE))
 
 
 def _find_gaps(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
-    """Say what the tables lead to and the fabric does not have: switches, LIDs, links."""
+    """Yield what the tables lead to but the fabric lacks: switches, LIDs, links."""
     foreign = int((~np.isin(tables.switch_guid, fabric.node_guid)).sum())
     if foreign:
-        yield f"{foreign} tables are of switches that {fabric.name} does not have"
+        yield f"{foreign} tables belong to switches that {fabric.name} does not have"
     unlisted = int(find_unlisted(fabric, tables).sum())
     if unlisted:
-        yield f"{unlisted} LIDs are reachable that no port in {fabric.name} has"
+        yield f"{unlisted} reachable LIDs belong to no port of {fabric.name}"
     dangling = len(find_dangling_ports(IndexedNetwork.index(fabric, tables)))
     if dangling:
-        yield f"routes leave by {dangling} switch ports that have no active link in {fabric.name}"
+        yield f"routes use {dangling} switch ports that have no active link in {fabric.name}"
 
 
 def find_dangling_ports(network: IndexedNetwork) -> list[tuple[int, int]]:
-    """Find the ports, as (node, port), that tables name and no link is at; port 0 is the switch itself."""
+    """Return the ports, as (node, port), that tables use although no link is there; port 0 is the switch itself."""
     found = []
     for switch in np.flatnonzero(network.row != NONE):
         node = int(network.switch_node[switch])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A subnet that can be asked where packets go: the kernels' view of a fabric and its tables."""
+"""Routes of packets in a subnet: a fabric and its tables in the form that the kernels use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 Integers = npt.NDArray[np.integer]
 
 TREES_LIMIT = 1 << 28
-"""Bytes of in-trees that are kept; those of 11,664 hosts take 64 MB. Others grow anew each time."""
+"""Bytes of in-trees that are kept; those of 11,664 hosts take 64 MB. Others are computed each time."""
 
 _HOP = np.dtype([("end", np.int32), ("to", np.int32)])
 
@@ -32,9 +32,9 @@ class PairPaths:
     """The paths of some pairs of LIDs.
 
     Attributes:
-        offset: int64 [pair + 1]; the ends of pair i are `end[offset[i]:offset[i + 1]]`, none where it does not arrive.
-        end: int32, link ends (2 * link + end) in the order in which they are passed.
-        reason: uint8 [pair], of `Reason`: how each ends.
+        offset: int64 [pair + 1]; pair i passes `end[offset[i]:offset[i + 1]]`, which is empty if it does not arrive.
+        end: int32, link directions (2 * link + end) in the order in which they are passed.
+        reason: uint8 [pair], of `Reason`: how each path ends.
     """
 
     offset: npt.NDArray[np.int64]
@@ -43,14 +43,14 @@ class PairPaths:
 
 
 class SubnetRoutes:
-    """Where the packets of one subnet go. Made once per subnet; whatever is costly is kept.
+    """Routes of the packets of one subnet. Made once per subnet; costly results are kept.
 
-    A link end is the number 2 * link + end; it stands for what its node sends on the link.
+    A link direction is the number 2 * link + end; its node is the sender.
 
     Attributes:
         network: the fabric and its tables.
         switch_node: int32 [switch], nodes that are switches, those with a CA or router first.
-        leaves: how many those are.
+        leaves: number of the latter.
         handle: the kernels' struct ibp_routes.
     """
 
@@ -62,7 +62,7 @@ class SubnetRoutes:
         self.handle = self._describe()
 
     def find_paths(self, source_lid: Integers, destination_lid: Integers) -> PairPaths:
-        """Follow pairs of LIDs hop by hop, at the cost of their hops.
+        """Return the paths of pairs of LIDs, hop by hop, at a cost proportional to their hops.
 
         Args:
             source_lid, destination_lid: int [pair].
@@ -78,15 +78,15 @@ class SubnetRoutes:
         return PairPaths(offset.astype(np.int64), end, reason)
 
     def find_upstream(self, end: int, destination_lid: Integers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Find the switches from which packets to some LIDs come over a link end, the one that sends on it included.
+        """Return the switches whose packets to some LIDs pass a link direction, including the one that sends on it.
 
         Args:
-            end: a link end of a switch.
+            end: a link direction that a switch sends on.
             destination_lid: int [destination].
 
         Returns:
             Offsets, int64 [destination + 1], and switches (indices of `switch_node`): those of destination i are
-            `switch[offset[i]:offset[i + 1]]`, none where its packets do not pass the end.
+            `switch[offset[i]:offset[i + 1]]`, none where its packets do not pass `end`.
         """
         lib, pointer = self._kernels.lib, self._kernels.pointer
         lid = as_lids(destination_lid)
@@ -102,18 +102,18 @@ class SubnetRoutes:
 
     @cached_property
     def trees(self) -> Any:
-        """The in-trees of all destinations, the kernels' struct ibp_trees: what a matrix runs down."""
+        """The in-trees of all destinations, the kernels' struct ibp_trees, along which a matrix is spread."""
         lib, ffi = self._kernels.lib, self._kernels.ffi
         trees = lib.ibp_trees_new(self.handle, TREES_LIMIT, count_threads())
         return ffi.gc(trees, lib.ibp_trees_free) if trees else trees
 
     def _describe(self) -> Any:
-        """Give C the subnet; `_held` keeps what it points at."""
+        """Return the subnet as the kernels' struct; `_held` keeps the arrays that it points to."""
         network, pointer = self.network, self._kernels.pointer
         fabric, switches = network.fabric, len(self.switch_node)
         switch_of = np.full(fabric.nodes, NONE, np.int32)
         switch_of[self.switch_node] = np.arange(switches, dtype=np.int32)
-        # Behind the last link end and the last port is `NONE`, here as in the network.
+        # The element after the last link direction and the last port is `NONE`, here as in the network.
         to = switch_of[network.next_node]
         to = np.where((to == NONE) & (network.arrives_at != NONE), network.arrives_at + switches, to)
         hop = np.zeros((switches, PORTS), _HOP)
@@ -159,32 +159,32 @@ class SubnetRoutes:
 
 
 def as_lids(lid: Integers) -> npt.NDArray[np.int32]:
-    """Give LIDs as the kernels take them: what is no LID becomes 0, which belongs to no port."""
+    """Return LIDs as the kernels take them: an invalid LID becomes 0, which belongs to no port."""
     return np.where((lid >= 0) & (lid < LIDS), lid, 0).astype(np.int32)
 
 
 def count_threads() -> int:
-    """Give the number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def check_status(status: int) -> None:
-    """Raise what a kernel's status stands for.
+    """Raise the error that a kernel's status stands for.
 
     Raises:
-        InconsistentError: the bytes do not add up within 64 bits.
+        InconsistentError: the sum of the bytes exceeds 64 bits.
         MemoryError: there is not enough.
     """
     if status == -errno.EOVERFLOW:
-        raise InconsistentError("the traffic adds up to more than 2^64 - 1 bytes")
+        raise InconsistentError("the traffic sums to more than 2^64 - 1 bytes")
     if status == -errno.ENOMEM:
         raise MemoryError
     if status:
-        raise ValueError(f"a kernel was called wrongly: {os.strerror(-status)}")
+        raise ValueError(f"invalid call of a kernel: {os.strerror(-status)}")
 
 
 def _sort_switches(network: IndexedNetwork) -> tuple[npt.NDArray[np.int32], int]:
-    """Give all switches, those with a CA or router first, and how many of these there are."""
+    """Return all switches, those with a CA or router first, and the number of the latter."""
     node = network.fabric.link_node
     is_switch = network.switch_of[node] != NONE
     is_leaf = np.zeros(network.fabric.nodes, np.bool_)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables that were read before, kept in the user's cache: half a gigabyte of text is 20 MB of tables.
+"""Forwarding tables read before, in the user's cache: half a gigabyte of text becomes 20 MB of tables.
 
-A file is known by its path, size, inode and times, so that one that was written again is read again. What is kept can
-be thrown away at any time; what is damaged, foreign or in the way is as good as none.
+A file is identified by its path, size, inode and times, so a file that was rewritten is read again. Cached data may be
+deleted at any time; damaged or foreign data is ignored.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ import numpy as np
 from ibprof_converter.routing.tables import ForwardingTables
 
 SWITCH = "IBPROF_CACHE"
-"""Environment: `off` reads every file anew and keeps nothing."""
+"""Environment: `off` reads every file again and stores nothing."""
 
 SMALLEST = 4 << 20
-"""Bytes of a dump that is worth keeping; smaller ones are read in no time."""
+"""Size in bytes from which a dump is cached; smaller ones are read quickly."""
 
 LIMIT = 512 << 20
-"""Bytes of all that is kept; the least recently used goes first."""
+"""Total bytes in the cache; the least recently used entry is deleted first."""
 
 _SETTLED_S = 2.0
-"""A file that was changed so short a time ago may change again without its times telling."""
+"""A file changed more recently than this may change again without a new time stamp."""
 
 _MAGIC = b"ibprof tables 1\n"
 _SUFFIX = ".tables"
@@ -40,14 +40,14 @@ _SUFFIX = ".tables"
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """Where the tables of one file, as it is now, are kept."""
+    """The place of one file's tables in the cache, for the file's current content."""
 
     path: Path
     identity: str
 
     @classmethod
     def of(cls, dump: str | PathLike[str]) -> CacheEntry | None:
-        """Find the place for a dump; None where it is not to be kept."""
+        """Return the entry of a dump; None if it is not to be cached."""
         if os.environ.get(SWITCH, "").lower() in ("off", "0", "no"):
             return None
         try:
@@ -63,7 +63,7 @@ class CacheEntry:
         return cls(_folder() / name, identity)
 
     def load(self, dump: str | PathLike[str]) -> ForwardingTables | None:
-        """Give the tables that are kept; None where there are none that are whole."""
+        """Return the cached tables; None if there are none, or they are damaged."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_uid != os.geteuid() or file.read(len(_MAGIC)) != _MAGIC:
@@ -79,11 +79,11 @@ class CacheEntry:
         except (OSError, ValueError, KeyError, TypeError):
             return None
         with suppress(OSError):
-            os.utime(self.path)  # the time of its last use
+            os.utime(self.path)  # time of its last use
         return tables
 
-    def keep(self, tables: ForwardingTables) -> None:
-        """Keep tables, unless there is no room for them. Who reads or writes at the same time sees all or nothing."""
+    def store(self, tables: ForwardingTables) -> None:
+        """Store tables, unless the disk is full. Concurrent readers and writers see all or nothing."""
         body = tables.switch_guid.tobytes() + tables.port.tobytes()
         head = {
             "identity": self.identity,
@@ -107,16 +107,16 @@ class CacheEntry:
 
 
 def _folder() -> Path:
-    """Give the folder that the XDG Base Directory Specification has for this."""
+    """Return the folder that the XDG Base Directory Specification assigns to a cache."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path("~/.cache").expanduser()) / "ibprof"
 
 
 def _evict(folder: Path) -> None:
-    """Throw away what was not used for longest, and what writers that were killed left behind."""
+    """Delete the least recently used entries, and files that killed writers left."""
     files = []
     for path in folder.iterdir():
-        with suppress(OSError):  # another process may have been quicker
+        with suppress(OSError):  # another process may have deleted it
             status = path.stat()
             if path.suffix == _SUFFIX:
                 files.append((status.st_mtime, status.st_size, path))

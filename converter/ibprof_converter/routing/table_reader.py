@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read forwarding tables in whichever format a file has, and find the file that belongs to a list of links."""
+"""Read forwarding tables of any known format, and find the file that belongs to a list of links."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof_converter.routing.tables import ForwardingTables
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """A format of forwarding tables: its name, how it is told from others, how it is read."""
+    """A format of forwarding tables: its name, its recogniser, its parser."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -37,19 +37,19 @@ _WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 
 def read_tables(path: str | PathLike[str]) -> ForwardingTables:
-    """Read forwarding tables; the format is told by the content of the file, not by its name. Big ones are kept.
+    """Read forwarding tables, in the format that the content of the file shows. Big tables are cached.
 
     Raises:
-        InputError: the file is in no known format, or not what its format asks for.
+        InputError: the format is unknown, or the file does not follow it.
     """
-    place = CacheEntry.of(path)
-    kept = place.load(path) if place else None
-    if kept is not None:
-        return kept
+    entry = CacheEntry.of(path)
+    cached = entry.load(path) if entry else None
+    if cached is not None:
+        return cached
     tables = _read_tables(path)
-    # A file that was written to meanwhile has another place by now.
-    if place is not None and CacheEntry.of(path) == place:
-        place.keep(tables)
+    # A file that was written to meanwhile has another cache entry by now.
+    if entry is not None and CacheEntry.of(path) == entry:
+        entry.store(tables)
     return tables
 
 
@@ -67,7 +67,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 
 def _check_end(path: str | PathLike[str], data: bytes) -> None:
-    """Refuse a dump that ends within an entry's line: what was to follow is missing too."""
+    """Refuse a dump that ends within a line: the lines after it are missing too."""
     begin = data.rfind(b"\n") + 1
     last = data[begin:]
     if last.startswith(b"0x") and not _WHOLE.search(last):
@@ -76,14 +76,14 @@ def _check_end(path: str | PathLike[str], data: bytes) -> None:
 
 
 def find_table_format(data: bytes) -> TableFormat | None:
-    """Tell by the beginning of a file in which format it has tables; None when it has none."""
+    """Return the table format of a file, from its beginning; None if it has no tables."""
     if looks_like_adaptive(data):
         return None
     return next((each for each in TABLE_FORMATS if each.recognise(data)), None)
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
-    """Find the tables that belong to a list of links by name: the file of the same stem beside it, plain, .gz or .xz.
+    """Return the tables next to a list of links: the file of the same stem, plain, .gz or .xz.
 
     OpenSM's `opensm-subnet.lst` has its tables in `opensm.fdbs`.
     """

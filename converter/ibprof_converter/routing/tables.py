@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarding tables: which port a switch sends a LID's packets out of."""
+"""Forwarding tables: the egress port of each switch for each LID."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class ForwardingTables:
     """The linear forwarding tables of one subnet's switches.
 
     Attributes:
-        name: where they were read from; for messages.
+        name: file they were read from, for messages.
         switch_guid: uint64 [switch], ascending NODE GUIDs of the switches that have a table.
-        port: uint8 [switch, LID], egress port; `UNREACHABLE` for none; 0 is the switch itself. LIDs beyond a switch's
-            own table are `UNREACHABLE`. The second axis is as long as the longest table.
-        warnings: what the file said that is odd, a sentence each.
+        port: uint8 [switch, LID], egress port; `UNREACHABLE` for none; 0 is the switch itself. LIDs beyond the table of
+            a switch are `UNREACHABLE`. The second axis is as long as the longest table.
+        warnings: anomalies of the file, a sentence each.
     """
 
     name: str

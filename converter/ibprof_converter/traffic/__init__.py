@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends how much to whom, as pairs of LIDs: from profiles, tables and patterns."""
+"""Traffic from LID to LID: read from profiles, tables and patterns."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-to-all over all hosts of a fabric, put on its links as what it is, a matrix of equals.
+"""All-to-all over all hosts of a fabric, put on its links as a matrix of equal entries.
 
-As flows, 11,664 hosts are 136 million rows; so, next to nothing. It gives what the flows would give.
+As flows, 11,664 hosts are 136 million rows; as a matrix they cost next to nothing. The link loads are the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ibprof_converter.traffic.rail_policies import SPLIT, share_out
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic, total_bytes
 
 _FLOWS = 1 << 21
-"""Flows that are made together."""
+"""Flows made at a time."""
 
 _Rows = npt.NDArray[np.intp]
 
@@ -33,20 +33,20 @@ _Rows = npt.NDArray[np.intp]
 def load_all_to_all(
     text: str, size: int, hosts: Hosts, subnets: Sequence[Subnet], policy: str | None
 ) -> tuple[Traffic, Loads]:
-    """Send `size` bytes from each host to each other one, along the forwarding tables of the rails.
+    """Send `size` bytes from each host to every other, along the forwarding tables of the rails.
 
     Args:
         text: the pattern, as given by the user.
-        size: bytes a pair.
+        size: bytes per pair.
         hosts: of the fabrics.
         subnets: the rails.
         policy: `--rails`; None: `split`.
 
     Returns:
-        The traffic, its flows in parts, and what it puts on links.
+        The traffic, with its flows in parts, and the link loads.
 
     Raises:
-        UsageError: the policy wants a rail that was not given.
+        UsageError: the policy names a rail that was not given.
     """
     policy = policy or SPLIT
     by_rail = [np.zeros((subnet.fabric.links, 2, 1), np.uint64) for subnet in subnets]
@@ -79,7 +79,7 @@ def load_all_to_all(
 
 
 def _make_parts(text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], policy: str) -> Iterator[Traffic]:
-    """Make the flows, those of some senders at a time."""
+    """Yield the flows, those of some senders at a time."""
     all_hosts = np.arange(len(hosts.name), dtype=np.int32)
     for begin in range(0, len(all_hosts), senders := max(_FLOWS // len(all_hosts), 1)):
         some = all_hosts[begin : begin + senders]
@@ -91,7 +91,7 @@ def _make_parts(text: str, size: int, hosts: Hosts, fabrics: Sequence[Fabric], p
 
 
 def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]]]:
-    """Give the pairs of hosts by the rails that both are on: sources, destinations, bool [rail]."""
+    """Yield the pairs of hosts by their common rails: sources, destinations, bool [rail]."""
     present, kind = np.unique(hosts.lid != NO_LID, axis=0, return_inverse=True)
     rows = [np.flatnonzero(kind.ravel() == number) for number in range(len(present))]
     for one, other in product(range(len(present)), repeat=2):
@@ -99,7 +99,7 @@ def _pair_up(hosts: Hosts) -> Iterator[tuple[_Rows, _Rows, npt.NDArray[np.bool_]
 
 
 def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterator[tuple[int, int]]:
-    """Give the rails that the bytes of such a pair take, and how many take each."""
+    """Yield the rails that the bytes of a pair take, and the bytes on each."""
     if usable.any():
         rank, one = np.zeros(1, np.int32), np.ones(1, np.uint64)
         shares = share_out(policy, usable[None], rank, rank + 1, np.array([size], np.uint64), one)

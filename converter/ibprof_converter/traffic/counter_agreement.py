@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters beside prediction: how much of what ports counted the routes explain, and what came from elsewhere."""
+"""Port counters compared with predicted loads: how much of the counted bytes the routes explain."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ibprof_converter.traffic.loaded_links import Loads, match_counters
 from ibprof_converter.traffic.traffic_data import PortCounters, total_bytes
 
 _EVIDENT = 0.05
-"""Part by which counters exceed what was sent through headers and acknowledgements alone; more is somebody else's."""
+"""Excess of counters that headers and acknowledgements explain; a larger one is traffic of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A link end where counter and prediction differ.
+    """A link direction where counter and prediction differ.
 
     Attributes:
-        rail, link, end: which.
+        rail, link, end: the link direction.
         counted, predicted: bytes.
     """
 
@@ -35,22 +35,22 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Counters against prediction, over the link ends that have a counter.
+    """Counters compared with prediction, over the link directions that have a counter.
 
     Attributes:
-        origin: where the counters come from.
+        origin: source of the counters.
         counted: for each rail uint64 [link, end].
-        known: for each rail bool [link, end], whether there is a counter.
-        ends_counted: how many link ends have one.
-        ends_uncounted: how many have none, though bytes are predicted there.
+        known: for each rail bool [link, end], true where there is a counter.
+        ends_counted: number of link directions with a counter.
+        ends_uncounted: number of link directions without a counter where bytes are predicted.
         bytes_counted, bytes_predicted: sums.
-        bytes_explained: of the counted ones: the smaller of the two, added up.
-        bytes_elsewhere: counted beyond what is predicted: other jobs, storage, headers.
-        bytes_missing: predicted beyond what was counted: other routes or rails than thought, or counters were reset.
-        correlation: of the two over the ends, from -1 to 1; None where one of them is the same everywhere.
-        surplus: ends with most bytes from elsewhere, beyond what headers explain.
-        deficit: ends with most missing bytes.
-        notes: what is odd about the counters.
+        bytes_explained: sum of the smaller of the two.
+        bytes_elsewhere: counted beyond the prediction: other jobs, storage, headers.
+        bytes_missing: predicted beyond the counters: other routes or rails than assumed, or counters were reset.
+        correlation: of the two over the link directions, from -1 to 1; None where one of them is constant.
+        surplus: link directions with the most bytes from elsewhere, beyond what headers explain.
+        deficit: link directions with the most missing bytes.
+        notes: anomalies of the counters.
     """
 
     origin: str
@@ -70,13 +70,13 @@ class Agreement:
 
 
 def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fabric], top: int = 10) -> Agreement:
-    """Hold counters against the loads that routes predict.
+    """Compare counters with the loads that routes predict.
 
     Args:
-        loads: predicted.
-        counters: of ports; those that are on no link are left out.
+        loads: the prediction.
+        counters: of ports; those on no link are left out.
         fabrics: the rails.
-        top: how many differing ends to name, each way.
+        top: number of differing link directions to name, for surplus and for deficit.
     """
     counted, known, _ = match_counters(counters, fabrics)
     predicted = tuple(each.sum(axis=2, dtype=np.uint64) for each in loads.by_rail)
@@ -118,7 +118,7 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
 
 
 def _index_ends(known: Sequence[npt.NDArray[np.bool_]]) -> npt.NDArray[np.int64]:
-    """Give rail, link and end of each link end that has a counter: int64 [counter, 3]."""
+    """Return rail, link and end of each link direction that has a counter: int64 [counter, 3]."""
     return np.concatenate(
         [
             np.insert(np.argwhere(each), 0, rail, axis=1) if each.any() else np.zeros((0, 3), np.int64)

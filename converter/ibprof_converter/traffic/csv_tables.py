@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic from CSV files: LID pairs, port counters and rank matrices, told apart by their header."""
+"""Traffic from CSV files: LID pairs, port counters and rank matrices, distinguished by their header."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ibprof_converter.traffic.traffic_data import (
 )
 
 _LINE_LIMIT = 1 << 16
-"""Characters of a line; no row of ours comes near, and a file without line ends must not fill the memory."""
+"""Characters of a line. No row of ibprof comes near, and a file without line ends must not fill the memory."""
 
 _TOTAL_LIMIT = 1 << 64
-"""Bytes in all; below it no sum on any link can wrap around."""
+"""Total bytes; below it no sum on any link can wrap around."""
 
 _FORMS = {
     ("src_lid", "dst_lid", "bytes"),
@@ -38,14 +38,14 @@ _FORMS = {
 
 
 def read_traffic_table(path: Path, rails: int) -> Traffic | PortCounters | RankTraffic:
-    """Read a CSV file of traffic, told by its header: LID pairs, port counters or a rank matrix.
+    """Read a CSV file of traffic: LID pairs, port counters or a rank matrix, as its header says.
 
     Args:
         path: the file.
         rails: number of fabrics that its LIDs may belong to.
 
     Raises:
-        InputError: the file is none of these, or a row does not hold what its header says.
+        InputError: the header is unknown, or a row does not match it.
     """
     rows = read_rows(path)
     _, header = next(rows, (1, [""]))
@@ -64,7 +64,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, fields) of each row of a CSV file that is not blank.
 
     Raises:
-        InputError: the text is not CSV, not UTF-8, or has a line beyond all measure.
+        InputError: the text is not CSV, not UTF-8, or has an excessively long line.
     """
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         reader = csv.reader(_checked_lines(path, file), strict=True)
@@ -77,7 +77,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_number(path: Path, line: int, text: str, what: str, limit: int) -> int:
-    """Read a decimal number, or one in hex after `0x`, from 0 to `limit` - 1.
+    """Return a number from 0 to `limit` - 1, written in decimal or in hex after `0x`.
 
     Raises:
         InputError: `text` is no such number.
@@ -112,7 +112,7 @@ def _checked_lines(path: Path, file: TextIO) -> Iterator[str]:
 def _read_columns(
     path: Path, rows: Iterator[tuple[int, list[str]]], columns: tuple[tuple[str, int], ...]
 ) -> list[list[int]]:
-    """Read rows of numbers into a list per column; `columns` says what each holds and the limit it stays below."""
+    """Read rows of numbers into a list per column; `columns` gives the meaning and the limit of each."""
     values: list[list[int]] = [[] for _ in columns]
     for line, fields in rows:
         if len(fields) != len(columns):
@@ -125,7 +125,7 @@ def _read_columns(
 def _byte_counts(path: Path, values: list[int]) -> npt.NDArray[np.uint64]:
     counts = np.array(values, np.uint64)
     if (total := total_bytes(counts)) >= _TOTAL_LIMIT:
-        raise InputError(path, None, f"bytes that add up to less than {_TOTAL_LIMIT}", f"{total}")
+        raise InputError(path, None, f"bytes that sum to less than {_TOTAL_LIMIT}", f"{total}")
     return counts
 
 
@@ -143,7 +143,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
         rail_source = "measured"
         if columns == 3:
             rail_source = "assumed (first fabric)"
-            notes.append(f"{path} has no column `rail`: its LIDs are taken as those of the first fabric")
+            notes.append(f"{path} has no column `rail`: its LIDs are assumed to be those of the first fabric")
     return Traffic(
         rail=np.array(values[3], np.int32) if columns == 4 else nothing,
         source_lid=np.array(values[0], np.int32),
@@ -167,7 +167,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
 def _read_port_counters(path: Path, rows: Iterator[tuple[int, list[str]]]) -> PortCounters:
     guid, port, counted = _read_columns(path, rows, (("a GUID", 1 << 64), ("a port", 256), _BYTES))
     repeated = len(guid) - len(set(zip(guid, port, strict=True)))
-    notes = (f"{path}: {repeated} row(s) are of a port that another row is of; they are added up",)
+    notes = (f"{path}: {repeated} row(s) repeat the port of another row; their bytes are added",)
     return PortCounters(
         node_guid=np.array(guid, np.uint64),
         port=np.array(port, np.int32),

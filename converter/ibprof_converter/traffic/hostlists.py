@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host lists as schedulers and launchers write them: hosts with their slots, and a host for each rank.
+"""Host lists as schedulers and launchers write them: hosts with their slots, or a host for each rank.
 
 node[01-04,7],login1            Slurm (SLURM_JOB_NODELIST, `scontrol show hostnames`, squeue -o %N)
 node01 slots=4                  Open MPI hostfile; also node01:4 (MPICH), and max_slots
@@ -18,7 +18,7 @@ from ibprof.errors import InputError, UsageError, quote_found
 from ibprof_converter.fabric.dump_files import read_dump
 
 _LARGEST = 1 << 20
-"""Hosts that one expression may stand for."""
+"""Largest number of hosts of one expression."""
 
 _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?", re.IGNORECASE)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
@@ -29,19 +29,19 @@ _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
 def looks_like_host_list(text: str) -> bool:
-    """Whether the first line that says something is one of a host list, not of a CSV file."""
-    line = next(_say_something(text), (0, ""))[1]
+    """Return whether the first line with content belongs to a host list, not to a CSV file."""
+    line = next(_lines_with_content(text), (0, ""))[1]
     return bool(_RANK_LINE.fullmatch(line)) or ("," not in line and bool(_HOST_LINE.fullmatch(line))) or "[" in line
 
 
 @dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host that a list names, once for each time.
+    """A host in a list, once for each line that names it.
 
     Attributes:
         line: of the file, from 1.
-        name: as it is written.
-        slots: ranks that it takes, as the line says; None where it does not.
+        name: as written.
+        slots: number of slots that the line gives; None if it gives none.
     """
 
     line: int
@@ -50,10 +50,10 @@ class ListedHost:
 
 
 def read_listed_hosts(path: Path) -> list[ListedHost]:
-    """Read the hosts of a list of any form, in its order; a line of a rank file is a slot.
+    """Return the hosts of a list of any form, in its order; each line of a rank file is a slot.
 
     Raises:
-        InputError: a line is none of a host list, or there are too many.
+        InputError: a line does not belong in a host list, or there are too many hosts.
     """
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
@@ -67,10 +67,10 @@ def read_listed_hosts(path: Path) -> list[ListedHost]:
 
 
 def read_host_list(path: Path, ranks: int) -> list[str]:
-    """Give the host of each rank.
+    """Return the host of each rank.
 
     Raises:
-        InputError: a line is none of a host list, or there are not as many places as ranks.
+        InputError: a line does not belong in a host list, or there are fewer slots than ranks.
     """
     lines = _read_lines(path)
     if lines and _RANK_LINE.fullmatch(lines[0][1]):
@@ -84,15 +84,15 @@ def read_host_list(path: Path, ranks: int) -> list[str]:
         if len(hosts) > _LARGEST:
             break
     if len(hosts) < ranks:
-        raise InputError(path, None, f"places for {ranks} ranks", f"{len(hosts)}")
+        raise InputError(path, None, f"slots for {ranks} ranks", f"{len(hosts)}")
     return hosts[:ranks]
 
 
 def deal_ranks(expression: str, ranks: int) -> list[str]:
-    """Give each rank a host of a Slurm expression: one each, or blocks of as many as it takes, the last ones smaller.
+    """Return a host of a Slurm expression for each rank: one each, or in blocks, of which the last may be smaller.
 
     Raises:
-        UsageError: the expression is none.
+        UsageError: the expression is invalid.
     """
     return _deal(expand_hosts(expression), ranks)
 
@@ -108,7 +108,7 @@ def expand_hosts(expression: str) -> list[str]:
     """Expand a Slurm host list expression, `rack[1-2]n[01-03,7],login1`.
 
     Raises:
-        UsageError: it is none, or stands for more hosts than there are.
+        UsageError: it is invalid, or stands for too many hosts.
     """
     hosts: list[str] = []
     for item in _split(expression):
@@ -127,7 +127,7 @@ def expand_hosts(expression: str) -> list[str]:
 
 
 def _split(expression: str) -> Iterator[str]:
-    """Cut at commas that are in no brackets."""
+    """Yield the items between commas outside brackets."""
     depth, item = 0, ""
     for letter in expression.strip():
         depth += (letter == "[") - (letter == "]")
@@ -166,7 +166,7 @@ def _read_hosts(path: Path, number: int, line: str) -> list[ListedHost]:
 
 
 def _read_rank_lines(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Give the line, the rank and the host of each line of a rank file."""
+    """Yield the line, the rank and the host of each line of a rank file."""
     seen: set[int] = set()
     for number, line in lines:
         match = _RANK_LINE.fullmatch(line)
@@ -193,12 +193,12 @@ def _is_expression(line: str) -> bool:
 
 
 def _read_lines(path: Path) -> list[tuple[int, str]]:
-    return list(_say_something(read_dump(path).decode("utf-8-sig", "backslashreplace")))
+    return list(_lines_with_content(read_dump(path).decode("utf-8-sig", "backslashreplace")))
 
 
-def _say_something(text: str) -> Iterator[tuple[int, str]]:
-    """Give the lines that are no comments, with their numbers."""
+def _lines_with_content(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are no comments, with their numbers."""
     for number, line in enumerate(text.splitlines(), 1):
-        said = line.split("#", 1)[0].strip()
-        if said:
-            yield number, said
+        content = line.split("#", 1)[0].strip()
+        if content:
+            yield number, content

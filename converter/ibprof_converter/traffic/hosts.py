@@ -21,20 +21,19 @@ _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` where others write `host17 HCA-1`."""
 
 _AGGREGATION = "aggregation node"
-"""How adapters inside switches, which reduce data in the network, describe themselves; no program runs there."""
+"""Description of adapters inside switches that reduce data in the network; no program runs there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """Machines that can send, leaf switch after leaf switch, in the natural order of their names.
+    """Machines that can send, by leaf switch, then in the natural order of their names.
 
     Attributes:
         name: [host].
-        lid: int32 [host, rail], of its first port on each rail; `NO_LID` where it has none there.
-        leaf: int32 [host], number of the leaf switch it is cabled to (on the first rail that it is on), from 0 in the
-            order of the hosts.
-        of_node: for each rail int32 [node], the host that a node is an adapter of, `NO_HOST` for none.
-        shared: names that several adapters of a rail have, so that they name no host.
+        lid: int32 [host, rail], LID of its first port on each rail; `NO_LID` where it has none.
+        leaf: int32 [host], number of its leaf switch on its first rail, from 0 in the order of the hosts.
+        of_node: for each rail int32 [node], the host that an adapter belongs to, `NO_HOST` for none.
+        shared: names that several adapters of a rail share, so that they identify no host.
     """
 
     name: tuple[str, ...]
@@ -50,15 +49,15 @@ class Hosts:
 
 
 class HostIndex:
-    """Looks hosts up by what machines call themselves, here and on other rails.
+    """Find hosts by the names that machines and other rails use for them.
 
-    A name is taken as it is written if a host has it, then without regard to case. A name with a domain and one without
-    agree when they are equal up to the first dot: `host17` is `host17.cluster.example`. It never is `host1`, and
-    `host17.a.example` never `host17.b.example`.
+    A name is matched exactly first, then without regard to case. A name with a domain matches one without it if they
+    are equal up to the first dot. So `host17` is `host17.cluster.example`. It is never `host1`, and `host17.a.example`
+    is never `host17.b.example`.
 
     Args:
         names: of the hosts.
-        shared: names that tell no host from another.
+        shared: names that identify no single host.
     """
 
     def __init__(self, names: Iterable[str], shared: Iterable[str] = ()) -> None:
@@ -73,12 +72,12 @@ class HostIndex:
             self._short.setdefault(_without_domain(key), []).append(index)
 
     def find(self, name: str) -> int | None:
-        """Find a host by its name, with or without domain; None when none or several have it."""
+        """Return the host of a name, with or without domain; None if there is none, or several."""
         found = self._find_all(name)
         return found[0] if len(found) == 1 else None
 
     def is_shared(self, name: str) -> bool:
-        """Whether a name finds no host because several adapters have it."""
+        """Return whether a name identifies no host because several adapters share it."""
         return len(self._find_all(name)) > 1 or name.casefold() in self._shared
 
     def _find_all(self, name: str) -> list[int]:
@@ -92,17 +91,17 @@ class HostIndex:
 
 
 def _without_domain(name: str) -> str:
-    # The first part of an IP address names nothing.
+    # The first part of an IP address is no host name.
     return name if name.replace(".", "").isdigit() else name.split(".", 1)[0]
 
 
 def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -> Hosts:
-    """Find the hosts of the fabrics of one machine room, a rail each; `HostIndex` tells which names are one machine.
+    """Return the hosts of the fabrics of one system, a rail each; `HostIndex` decides which names are one machine.
 
     Args:
         fabrics: the rails.
-        rule: finds the host in a node description: its first group, or all that matches. None, and for descriptions in
-            which it finds nothing: the first word, without an adapter's ending.
+        rule: finds the host in a node description: its first group, or the whole match. Where it is None or does not
+            match, the host is the first word without an adapter suffix.
     """
     adapters: dict[str, list[tuple[int, int]]] = {}
     lids: dict[str, dict[int, int]] = {}
@@ -133,7 +132,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
 
 
 def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
-    """Give the ports of hosts that are cabled, adapter after adapter, and the node that each is cabled to."""
+    """Yield the cabled ports of hosts, adapter by adapter, with the node that each is cabled to."""
     neighbour = _neighbours(fabric)
     for port in np.lexsort((fabric.port_number, fabric.port_node)).tolist():
         node = int(fabric.port_node[port])
@@ -143,7 +142,7 @@ def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
 
 
 def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
-    """Give what hosts of one more rail are already known as; two of its names are never one host."""
+    """Return the known names of the hosts of one more rail; two of its names are never one host."""
     index = HostIndex(known)
     found = {name: host for name in names if (host := index.find(name)) is not None}
     claims = Counter(found.values())
@@ -151,7 +150,7 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
 
 
 def runs_programs(fabric: Fabric, node: int) -> bool:
-    """Whether a node is an adapter of a machine: no switch, no router, and not what reduces data inside a switch."""
+    """Return whether a node is an adapter of a machine: no switch, no router, no aggregation node."""
     return fabric.node_kind[node] == NodeKind.CA and _AGGREGATION not in fabric.node_name[node].casefold()
 
 
@@ -168,13 +167,13 @@ def _word_of(description: str, rule: re.Pattern[str] | None) -> str:
 
 
 def _repeated_descriptions(fabric: Fabric) -> set[str]:
-    """Descriptions that nobody set name the adapter's model, the same on every host: they tell no host from another."""
+    """Return descriptions that several adapters share: defaults that name the model, and identify no host."""
     adapters = (name for name, kind in zip(fabric.node_name, fabric.node_kind, strict=True) if kind == NodeKind.CA)
     return {name for name, count in Counter(adapters).items() if count > 1}
 
 
 def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:
-    """Give the node at the other end of each (node, port) that has a link."""
+    """Return the node at the other end of each (node, port) that has a link."""
     ends = zip(fabric.link_node.tolist(), fabric.link_port.tolist(), strict=True)
     neighbour: dict[tuple[int, int], int] = {}
     for (a, b), (a_port, b_port) in ends:
@@ -184,7 +183,7 @@ def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:
 
 
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """Put hosts in the order of their names, then bring those of one leaf switch together; number the leaves."""
+    """Return the hosts in the order of their names, grouped by leaf switch, and the numbers of their leaves."""
     numbers: dict[tuple[int, int], int] = {}
     by_name = sorted(leaves, key=_natural)
     for name in by_name:
@@ -194,7 +193,7 @@ def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.N
 
 
 def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key by which host2 comes before host10."""
+    """Return a sort key that puts host2 before host10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    # int() refuses endless digits; such a part is no number anyway.
+    # int() refuses very long digit strings; such a part is no number anyway.
     return tuple((0, int(part), part) if part[0] in "0123456789" and len(part) < 20 else (1, 0, part) for part in parts)

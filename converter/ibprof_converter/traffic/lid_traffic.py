@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic between ranks becomes traffic between LIDs."""
+"""Map traffic between ranks to traffic between LIDs."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ NO_COMMON_RAIL = "no rail joins the two hosts"
 def map_to_lids(
     demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, policy: str | None
 ) -> Traffic:
-    """Find out which ports the bytes of each rank pair leave and enter by.
+    """Return the traffic by the ports that the bytes of each rank pair leave and enter.
 
     Args:
         demand: bytes between ranks.
         hosts: of the fabrics.
         fabrics: the rails.
         rule: `--placement`; None: as recorded.
-        policy: `--rails`; None: as measured, where work requests were seen and the ranks are where they ran; else
+        policy: `--rails`; None: as measured, where work requests were recorded and the ranks are where they ran; else
             `split`.
 
     Raises:
-        UsageError: there is no telling where the ranks are, or they do not fit.
-        InputError: the file of the placement is not what it should be.
+        UsageError: the placement is unknown, or the ranks do not fit.
+        InputError: the placement file is invalid.
     """
     placement = _find_placement(demand, hosts, fabrics, rule)
     run = demand.profile
@@ -51,7 +51,7 @@ def map_to_lids(
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
     if unmeasured:
-        notes.append(f"rails are modelled though work requests were seen: {unmeasured}")
+        notes.append(f"rails are modelled although work requests were recorded: {unmeasured}")
     on_link = choose_rows(np.logical_or.reduce(usable, axis=1))
     policy = policy or SPLIT
     shares = share_out(
@@ -87,12 +87,12 @@ def map_to_lids(
 
 
 def describe_rails(policy: str, count: int) -> str:
-    """Say where it comes from which rail bytes take, of so many."""
+    """Return how the rail of bytes is known, given the number of rails."""
     return f"modelled ({policy})" if count > 1 else "single rail"
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:
-    """Say how many flows have an end that is not on all rails; nothing where there are none."""
+    """Return a note on flows with an end that is not on all rails; empty if there are none."""
     if not flows:
         return ()
     return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
@@ -106,20 +106,24 @@ def _find_placement(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric]
     if demand.origin.startswith(PREFIX):
         every = np.arange(demand.ranks, dtype=np.int32)
         return RankPlacement(host=every, lid=hosts.lid, notes=())
-    raise UsageError(f"{demand.origin} says nothing of hosts: give --placement ({FORMS})")
+    raise UsageError(f"{demand.origin} names no hosts: add --placement ({FORMS})")
 
 
 def _classify_flows(
     demand: RankTraffic, placement: RankPlacement
 ) -> tuple[npt.NDArray[np.bool_], dict[str, npt.NDArray[np.bool_]], npt.NDArray[np.bool_]]:
-    """Tell flows that stay on a host, those that find no port (by reason), and the rails that each other can use."""
+    """Return flows that stay on a host, flows without a port (by reason), and the usable rails of all other flows."""
     source, destination = demand.source, demand.destination
     source_host, destination_host = placement.host[source], placement.host[destination]
     on_host = (source == destination) | ((source_host == destination_host) & (source_host != NO_HOST))
     present = placement.lid != NO_LID
     usable = present[source] & present[destination] & ~on_host[:, None]
-    left = ~on_host & ~usable.any(axis=1)
-    unknown = left & ((source_host == NO_HOST) | (destination_host == NO_HOST))
+    remaining = ~on_host & ~usable.any(axis=1)
+    unknown = remaining & ((source_host == NO_HOST) | (destination_host == NO_HOST))
     somewhere = present.any(axis=1)
-    absent = left & ~unknown & ~(somewhere[source] & somewhere[destination])
-    return on_host, {NOT_RECORDED: unknown, NOT_IN_FABRIC: absent, NO_COMMON_RAIL: left & ~unknown & ~absent}, usable
+    absent = remaining & ~unknown & ~(somewhere[source] & somewhere[destination])
+    return (
+        on_host,
+        {NOT_RECORDED: unknown, NOT_IN_FABRIC: absent, NO_COMMON_RAIL: remaining & ~unknown & ~absent},
+        usable,
+    )

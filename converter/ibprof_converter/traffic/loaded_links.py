@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic becomes loads of link ends, on every rail."""
+"""Loads of link directions from traffic, on every rail."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic, to
 UNKNOWN_PORT = "port is not in the fabric"
 
 Group = tuple[str, str]
-"""Region and operation; `ALL` for all of them."""
+"""Region and operation; `ALL` for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What a traffic puts on the links of all rails.
+    """Loads of the links of all rails.
 
-    bytes_total = bytes_routed + bytes_on_host + the bytes that were not routed, always.
+    bytes_total is always bytes_routed + bytes_on_host + the sum of bytes_unrouted.
 
     Attributes:
-        by_rail: for each rail uint64 [link, end, group]: what the node at that end sends on the link.
-        groups: what each group is; one `(ALL, ALL)` when nothing is told apart.
-        bytes_total: of the traffic.
-        bytes_routed: that arrived over links. For port counters: that were counted on links of the fabric.
-        bytes_on_host: that load no link.
+        by_rail: for each rail uint64 [link, end, group]: bytes that the node at that end sends on the link.
+        groups: region and operation of each group; one `(ALL, ALL)` if traffic is not split.
+        bytes_total: total bytes of the traffic.
+        bytes_routed: bytes that arrived over links. For port counters: bytes counted on links of the fabric.
+        bytes_on_host: bytes that load no link.
         bytes_unrouted: reason -> bytes.
-        jobs: the job of each group; empty where there is but one job.
+        jobs: job of each group; empty if there is only one job.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -48,12 +48,12 @@ class Loads:
 def load_links(
     traffic: Traffic, subnets: Sequence[Subnet], by_region: bool = False, by_operation: bool = False
 ) -> Loads:
-    """Send each flow along the forwarding tables of its rail. Several jobs are always told apart.
+    """Send each flow along the forwarding tables of its rail. Several jobs are always distinguished.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        by_region, by_operation: what to tell apart.
+        by_region, by_operation: split loads by these.
     """
     grouping = _group(traffic, by_region, by_operation)
     unrouted = dict(traffic.unmapped)
@@ -88,7 +88,7 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """How flows are told apart: names of the groups, their jobs as in `Loads`, and int32 [flow], the group of each."""
+    """Groups of flows: their names, their jobs as in `Loads`, and int32 [flow], the group of each."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
@@ -96,7 +96,7 @@ class _Grouping:
 
 
 def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> _Grouping:
-    """Number the (job, region, operation) that occur, in the order of their names' numbers."""
+    """Return the (job, region, operation) that occur, numbered in the order of their names' numbers."""
     several = len(traffic.jobs) > 1
     if not (by_region or by_operation or several) or not len(traffic.bytes):
         jobs = (ALL,) if several else ()
@@ -120,11 +120,11 @@ def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> _Grouping:
 def match_counters(
     counters: PortCounters, fabrics: Sequence[Fabric]
 ) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[npt.NDArray[np.bool_], ...], npt.NDArray[np.bool_]]:
-    """Find the link ends that ports are; a GUID may be that of the node or of the port.
+    """Match counters with the link directions of their ports; a GUID may be that of the node or of the port.
 
     Returns:
-        For each rail what was counted, uint64 [link, end], and whether it was, bool [link, end]; and which counters
-        are of a port that has a link, bool [counter].
+        For each rail the counted bytes, uint64 [link, end], and where there is a counter, bool [link, end]; then bool
+        [counter], true for counters of a port that has a link.
     """
     counted, known = [], []
     matched = np.zeros(len(counters.bytes), bool)
@@ -146,7 +146,7 @@ def match_counters(
 
 
 def _port_guids(fabric: Fabric) -> list[int]:
-    """Give the PORT GUID of each link end; of a switch it is that of its port 0."""
+    """Return the PORT GUID at each end of each link; that of a switch is the GUID of its port 0."""
     guid = dict(
         zip(
             zip(fabric.port_node.tolist(), fabric.port_number.tolist(), strict=True),
@@ -159,7 +159,7 @@ def _port_guids(fabric: Fabric) -> list[int]:
 
 
 def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
-    """Put what ports counted on the link ends that they are."""
+    """Return the loads that port counters show."""
     counted, _, matched = match_counters(counters, fabrics)
     unknown = total_bytes(counters.bytes[~matched])
     total = total_bytes(counters.bytes)

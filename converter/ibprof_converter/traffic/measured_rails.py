@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rails that were measured: what work requests carried, from port to port of the fabrics.
+"""Measured rails: the bytes that work requests carried, from port to port of the fabrics.
 
 The bytes of each pair of ports are those posted (the verbs source). Work requests know neither both ranks nor the
-operation, so the bytes of two hosts are shared out among the messages that their ranks sent one another in the same
-region, as the source next to the MPI calls saw them; that much is a model.
+operation. So the bytes between two hosts are attributed to the messages of their ranks in the same region, in
+proportion to their bytes. The source next to the MPI calls saw these messages; only this attribution is a model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NO_HOST = -1
 
 @dataclass(frozen=True, slots=True)
 class _PairEnds:
-    """Where the two ends of each pair of ports are; arrays of one length, first the own end, then the remote one.
+    """The two ends of each pair of ports; arrays of one length, first the local end, then the remote one.
 
     Attributes:
         rail: int32 [pair], `_NO_RAIL` where an end is not in the fabrics, or the two are on different rails.
@@ -45,7 +45,7 @@ class _PairEnds:
 
 
 def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
-    """Say why the rails of a run are modelled though work requests were seen; None where they are measured."""
+    """Return why rails are modelled although work requests were recorded; None where they are measured."""
     if why := describe_unmeasured(run):
         return why
     ports = lids_by_port_guid(fabrics)
@@ -57,12 +57,12 @@ def why_not_measured(run: Profile, fabrics: Sequence[Fabric]) -> str | None:
 def map_measured_to_lids(
     demand: RankTraffic, run: Profile, placement: RankPlacement, fabrics: Sequence[Fabric]
 ) -> Traffic:
-    """Put what work requests carried on the fabrics.
+    """Return the traffic of the work requests of a run, from LID to LID.
 
     Args:
-        demand: what ranks sent one another, of the run.
-        run: a run that is measured (`why_not_measured`).
-        placement: where the run's ranks are.
+        demand: bytes between the ranks of the run.
+        run: a run with measured rails (`why_not_measured`).
+        placement: of the run's ranks.
         fabrics: the rails.
     """
     transfers = run.transfers
@@ -73,9 +73,9 @@ def map_measured_to_lids(
     source_lid, destination_lid = np.where(outward, lids, lids[::-1])
     source_host, destination_host = np.where(outward, hosts, hosts[::-1])
     rail = ends.rail[pair]
-    nowhere = rail == _NO_RAIL
-    loop = ~nowhere & (source_lid == destination_lid)
-    on_link = np.flatnonzero(~nowhere & ~loop)
+    unknown = rail == _NO_RAIL
+    loop = ~unknown & (source_lid == destination_lid)
+    on_link = np.flatnonzero(~unknown & ~loop)
     flows = _FlowsByHosts(demand, run)
     share = flows.share_out(
         transfers.region[on_link], source_host[on_link], destination_host[on_link], transfers.bytes[on_link]
@@ -89,7 +89,7 @@ def map_measured_to_lids(
         known = column[flow] if len(column) else np.int32(0)
         return np.where(found, known, np.int32(otherwise)).astype(np.int32)
 
-    lost = total_bytes(transfers.bytes[nowhere])
+    lost = total_bytes(transfers.bytes[unknown])
     return Traffic(
         rail=rail[row],
         source_lid=source_lid[row],
@@ -122,7 +122,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
         rail, lid = _find_rail_and_lid(own, pair.lid, ports)
         other_rail, other_lid = _find_rail_and_lid(remote, pair.remote_lid, ports)
         if remote.port is None and rail != _NO_RAIL:
-            # A port of a host that was not recorded: its LID is one of the same subnet.
+            # A port of a host without a recording: its LID is in the same subnet.
             other_rail, other_lid = rail, _known_lid(pair, fabrics[rail])
         both = rail == other_rail and NO_LID not in (lid, other_lid)
         rails.append(rail if both else _NO_RAIL)
@@ -136,7 +136,7 @@ def _find_ends(run: Profile, fabrics: Sequence[Fabric]) -> _PairEnds:
 
 
 def _find_rail_and_lid(end: PortEnd, lid: int | None, ports: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Give the rail and the LID of a port, path bits included; the fabric's LID counts where the run had another."""
+    """Return the rail and the LID of a port, path bits included; the fabric's base LID replaces the run's."""
     if end.port is None:
         return _NO_RAIL, NO_LID
     rail, base = ports.get(guid_number(end.port.port_guid), (_NO_RAIL, NO_LID))
@@ -154,11 +154,11 @@ def _known_lid(pair: PortPair, fabric: Fabric) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Share:
-    """Rows shared out over flows; arrays of one length.
+    """Rows distributed over flows; arrays of one length.
 
     Attributes:
-        row: intp, which row.
-        flow: intp, of the demand; -1 where no flow can have made the bytes.
+        row: intp, index of the row.
+        flow: intp, of the demand; -1 where no flow can have caused the bytes.
         bytes: uint64.
     """
 
@@ -168,7 +168,7 @@ class _Share:
 
 
 class _FlowsByHosts:
-    """The flows between ranks, found by region and the hosts of the two ranks."""
+    """The flows between ranks, indexed by region and the hosts of the two ranks."""
 
     def __init__(self, demand: RankTraffic, run: Profile) -> None:
         host = np.full(demand.ranks + 1, _NO_HOST, np.int64)
@@ -194,7 +194,7 @@ class _FlowsByHosts:
         destination_host: npt.NDArray[np.int64],
         bytes: npt.NDArray[np.uint64],
     ) -> _Share:
-        """Share the bytes of each row out over the flows of its region and hosts, in proportion; all bytes are kept."""
+        """Distribute the bytes of each row over the flows of its region and hosts, in exact proportion."""
         key = self._key(region, source_host, destination_host)
         begin, end = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, side="right")
         known = (source_host != _NO_HOST) & (destination_host != _NO_HOST) & (end > begin)
@@ -215,15 +215,15 @@ class _FlowsByHosts:
 
 
 def split_in_proportion(total: int, weights: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Cut a total into integer parts in proportion to weights, at least one of which is not 0; they add up to it."""
+    """Return integer parts of a total, in proportion to weights that are not all 0; they sum to the total."""
     return np.fromiter(_parts(total, weights.tolist()), np.uint64, len(weights))
 
 
 def _parts(total: int, weights: Sequence[int]) -> Iterator[int]:
-    whole, before, given = sum(weights), 0, 0
+    whole, before, assigned = sum(weights), 0, 0
     for weight in weights:
         before += weight
-        # Rounding what all until here have in common keeps the sum exact.
+        # Rounding the cumulative share keeps the sum exact.
         upto = total * before // whole
-        yield upto - given
-        given = upto
+        yield upto - assigned
+        assigned = upto

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several jobs on one network, each kept apart."""
+"""Several jobs on one network, merged into one traffic that keeps them apart."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, Traffic
 
 
 def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
-    """Put the traffic of several jobs together; flows, ranks and reasons remember their job.
+    """Merge the traffic of several jobs; flows and ranks keep their job.
 
     Args:
-        names: of the jobs; those that are alike get numbers.
-        traffics: one a job, on the same rails.
+        names: of the jobs; equal names get numbers.
+        traffics: one per job, on the same rails.
     """
     if len(traffics) == 1:
         return traffics[0]
@@ -64,14 +64,14 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
 
 
 def _distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Give each job a name of its own: its number where another has the same."""
+    """Return a distinct name for each job: with its number where another has the same name."""
     return tuple(name if names.count(name) == 1 else f"{name}#{number}" for number, name in enumerate(names))
 
 
 def _merge_names(
     parts: Sequence[tuple[tuple[str, ...], npt.NDArray[np.int32]]],
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
-    """Give all names once, and the indices of all flows into them."""
+    """Return all names once, and for each flow the index of its name."""
     merged = tuple(dict.fromkeys(name for names, _ in parts for name in names))
     number = {name: index for index, name in enumerate(merged)}
     columns = [np.array([number[name] for name in names], np.int32)[index] for names, index in parts]
@@ -79,7 +79,7 @@ def _merge_names(
 
 
 def _count_shared_ports(traffics: Sequence[Traffic]) -> int:
-    """Count the ports, by rail and LID, that ranks of several jobs have."""
+    """Return the number of ports, by rail and LID, that ranks of several jobs use."""
     used: dict[tuple[int, int], int] = {}
     for traffic in traffics:
         for rail in range(traffic.rank_lid.shape[1]):

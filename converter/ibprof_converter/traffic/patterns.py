@@ -2,8 +2,8 @@
 """Common communication patterns over all hosts, as `pattern:NAME[:NUMBER][:BYTES]`.
 
 Source: table 2.1 of "Resource Contention due to Data Movement on HPC Systems" (dissertation) names them, after Yuan et
-al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". What that table leaves open is
-settled here.
+al., 2013, "A new routing scheme for jellyfish and its performance with HPC workloads". This module settles what that
+table leaves open.
 """
 
 from __future__ import annotations
@@ -29,20 +29,22 @@ Pairs = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def build_pattern(text: str, hosts: int) -> RankTraffic:
-    """Build the pattern that `text` names, with one rank a host.
+    """Return the pattern that `text` names, with one rank per host.
 
     Args:
         text: `pattern:...` as given by the user.
         hosts: number of hosts.
 
     Raises:
-        UsageError: there is no such pattern, or it lacks its number.
+        UsageError: the pattern is unknown, or lacks its number.
     """
     name, *numbers = text.removeprefix(PREFIX).split(":")
     known = _PATTERNS.get(name.lower())
     if known is None:
         forms = ", ".join(PREFIX + each.form for each in _PATTERNS.values())
-        raise UsageError(f"{text}: no such pattern; there are {forms}, each with :BYTES if a pair sends more than 1")
+        raise UsageError(
+            f"{text}: unknown pattern; expected one of {forms}, each with :BYTES if a pair sends more than 1"
+        )
     wanted = 1 if known.number else 0
     if not wanted <= len(numbers) <= wanted + 1:
         raise UsageError(f"{text}: expected {PREFIX}{known.form}[:BYTES]")
@@ -52,12 +54,12 @@ def build_pattern(text: str, hosts: int) -> RankTraffic:
         raise UsageError(f"{text}: a pattern needs two hosts that can send; the fabric has {hosts}")
     source, destination = known.make(hosts, argument)
     if size < 0 or size * max(len(source), 1) >= 1 << 63:
-        raise UsageError(f"{text}: expected bytes from 0 that add up to less than 2**63")
+        raise UsageError(f"{text}: expected bytes from 0 that sum to less than 2**63")
     return as_rank_traffic(text, source, destination, size, hosts)
 
 
 def read_all_to_all(text: str, hosts: int) -> int | None:
-    """Give the bytes a pair of the all-to-all pattern; None for every other text, right or wrong."""
+    """Return the bytes per pair of the all-to-all pattern; None for any other text, valid or not."""
     name, *numbers = text.removeprefix(PREFIX).split(":")
     if not text.startswith(PREFIX) or name.lower() != "all-to-all" or len(numbers) > 1 or hosts < 2:
         return None
@@ -68,15 +70,15 @@ def read_all_to_all(text: str, hosts: int) -> int | None:
 def as_rank_traffic(
     text: str, source: npt.NDArray[np.integer], destination: npt.NDArray[np.integer], size: int, hosts: int
 ) -> RankTraffic:
-    """Give pairs of hosts as a traffic between as many ranks, a host each.
+    """Return pairs of hosts as traffic between ranks, one per host.
 
     Args:
         text: the pattern.
         source, destination: hosts, int [pair].
-        size: bytes a pair.
-        hosts: how many there are.
+        size: bytes per pair.
+        hosts: number of hosts.
     """
-    # Columns that are the same in every row take no room: all-to-all over 10,000 hosts has 100 million rows.
+    # Constant columns take no memory: all-to-all over 10,000 hosts has 100 million rows.
     rows = len(source)
     nothing = np.broadcast_to(np.int32(0), rows)
     return RankTraffic(
@@ -110,7 +112,7 @@ def _generator(seed: int) -> np.random.RandomState:
 
 
 def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
-    """Return the numbers below `count` in the random order that `seed` stands for, today and with any later numpy.
+    """Return the numbers below `count` in the random order of `seed`, the same with every version of numpy.
 
     Raises:
         UsageError: the seed is negative or has more than 32 bits.
@@ -119,14 +121,14 @@ def shuffle(count: int, seed: int) -> npt.NDArray[np.intp]:
 
 
 def _all_to_all(hosts: int, _: int) -> Pairs:
-    """Each host sends to each other one."""
+    """Return the pairs in which each host sends to every other."""
     source = np.repeat(np.arange(hosts), hosts - 1)
     step = np.tile(np.arange(1, hosts), hosts)
     return source, (source + step) % hosts
 
 
 def _shift(hosts: int, distance: int) -> Pairs:
-    """Each host sends to the one `distance` further on."""
+    """Return the pairs in which each host sends to the one `distance` after it."""
     if distance % hosts == 0:
         raise UsageError(f"pattern:shift:{distance}: with {hosts} hosts each would send to itself")
     source = np.arange(hosts)
@@ -134,14 +136,14 @@ def _shift(hosts: int, distance: int) -> Pairs:
 
 
 def _permutation(hosts: int, seed: int) -> Pairs:
-    """Each host sends to one other and gets from one other; a host that the draw leaves in its own place is silent."""
+    """Return the pairs of a random permutation; a host that it maps to itself is silent."""
     destination = shuffle(hosts, seed)
     source = np.flatnonzero(destination != np.arange(hosts))
     return source, destination[source]
 
 
 def _bisect(hosts: int, seed: int) -> Pairs:
-    """Each host of a random half sends to a partner in the other half; with an odd number one host is silent."""
+    """Return pairs from a random half to the other half; with an odd number one host is silent."""
     order = shuffle(hosts, seed)
     half = hosts // 2
     return order[:half], order[half : 2 * half]
@@ -155,7 +157,7 @@ def _grid(dimensions: int, diagonals: bool) -> Callable[[int, int], Pairs]:
 
 
 def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
-    """Draw the sides of a grid, each but the last at random; the last is as long as the hosts allow."""
+    """Return the sides of a random grid; the last side is as long as the hosts allow."""
     generator = _generator(seed)
     sides: list[int] = []
     left = hosts
@@ -170,7 +172,7 @@ def _draw_grid(hosts: int, dimensions: int, seed: int) -> list[int]:
 
 
 def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
-    """Each host of a periodic grid sends once to each of its neighbours."""
+    """Return the pairs in which each host of a periodic grid sends once to each neighbour."""
     nodes = np.arange(int(np.prod(sides)))
     position = np.stack(np.unravel_index(nodes, sides))
     sources, destinations = [], []
@@ -179,7 +181,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
             neighbour = (position + np.array(step)[:, None]) % np.array(sides)[:, None]
             sources.append(nodes)
             destinations.append(np.ravel_multi_index(tuple(neighbour), sides))
-    # On a grid two hosts wide, left and right are one neighbour.
+    # On a grid two hosts wide, left and right are the same neighbour.
     pairs = np.unique(np.concatenate(sources) * len(nodes) + np.concatenate(destinations))
     source, destination = np.divmod(pairs, len(nodes))
     other = source != destination
@@ -187,7 +189,7 @@ def _send_on_grid(sides: list[int], diagonals: bool) -> Pairs:
 
 
 def _random_pairs(hosts: int, seed: int) -> Pairs:
-    """From 1 to 50 x hosts pairs drawn at random; a pair may come more than once."""
+    """Return between 1 and 50 x hosts random pairs; a pair may occur more than once."""
     generator = _generator(seed)
     count = int(generator.randint(1, hosts * 50 + 1))
     source = generator.randint(0, hosts, count)
@@ -195,7 +197,7 @@ def _random_pairs(hosts: int, seed: int) -> Pairs:
 
 
 def _random_destinations(hosts: int, seed: int) -> Pairs:
-    """One number from 1 to 50 is drawn; each host sends to that many others, all different, drawn at random."""
+    """Return pairs in which each host sends to k random others, all different; k is random from 1 to 50."""
     generator = _generator(seed)
     count = min(int(generator.randint(1, 51)), hosts - 1)
     step = np.stack([1 + generator.permutation(hosts - 1)[:count] for _ in range(hosts)])
@@ -204,7 +206,7 @@ def _random_destinations(hosts: int, seed: int) -> Pairs:
 
 
 class _Pattern:
-    """A pattern: how it is written, what its number is called (empty: it has none), and what makes its pairs."""
+    """A pattern: its written form, the name of its number (empty if it has none), and what makes its pairs."""
 
     def __init__(self, name: str, number: str, make: Callable[[int, int], Pairs]) -> None:
         self.number = number

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters as administrators' tools print them: perfquery, ibqueryerrors, ibdiagnet 2's db_csv.
+"""Port counters in the output of administrators' tools: perfquery, ibqueryerrors, ibdiagnet 2's db_csv.
 
-All count what a port has sent since it was last reset, in words of 4 bytes, headers and other jobs' traffic included.
+All count what a port has sent since its last reset, in words of 4 bytes, including headers and traffic of other jobs.
 
     # Port extended counters: Lid 2 port 1 (CapMask: 0x1300 CapMask2: 0x0000000)     perfquery -x -l -a 2
     PortXmitData:....................5000015048
@@ -9,8 +9,8 @@ All count what a port has sent since it was last reset, in words of 4 bytes, hea
     Data Counters for 0x2c90200400008 "leaf2"                                        ibqueryerrors --counters
        GUID 0x2c90200400008 port 1: [PortXmitData == 1656 (6.469KB)] ...
 
-perfquery names ports by LID, ibqueryerrors by the GUID of the node (`--counters`) or, for adapters, of the port
-(`--data`). Sums over all ports (port 255, `port ALL`) are left out.
+perfquery names ports by LID. ibqueryerrors names them by the GUID of the node (`--counters`) or, for adapters, of the
+port (`--data`). Sums over all ports (port 255, `port ALL`) are left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters
 
 _WORD = 4
 _STUCK = (1 << 32) - 1
-"""Counters of 32 bits stay there."""
+"""Counters of 32 bits stop at this value."""
 
 _PERFQUERY = re.compile(rb"^# Port (extended )?counters: Lid ([0-9]{1,5}) port ([0-9]{1,3})\b", re.MULTILINE)
 _SENT = re.compile(rb"^PortXmitData:\.+([0-9]{1,20})\s*$", re.MULTILINE)
@@ -46,7 +46,7 @@ Sent = dict[tuple[int, int], int]
 
 
 def looks_like_counters(path: Path) -> bool:
-    """Whether a file begins as one of these does."""
+    """Return whether a file begins like one of these."""
     head = peek_dump(path)
     return bool(_PERFQUERY.search(head) or _ANY_PORT.search(head) or looks_like_db_csv(head))
 
@@ -59,7 +59,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
         fabrics: the rails; LIDs are those of the first.
 
     Raises:
-        InputError: the file cannot be read, or has no counter of what a port sent.
+        InputError: the file cannot be read, or has no counter of sent data.
     """
     data = read_dump(path)
     notes = []
@@ -67,9 +67,9 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
         by_lid, stuck = _read_perfquery(data)
         sent, strange = _find_nodes(by_lid, fabrics)
         if strange:
-            notes.append(f"{path}: {strange} LIDs are of no node of the (first) fabric; their counters are left out")
+            notes.append(f"{path}: {strange} LIDs belong to no node of the (first) fabric; their counters are left out")
         if stuck:
-            notes.append(f"{path}: {stuck} counters stand at their limit of 32 bits; perfquery -x reads longer ones")
+            notes.append(f"{path}: {stuck} counters are at their 32-bit limit; perfquery -x reads 64-bit ones")
     elif looks_like_db_csv(data):
         sent = _read_section(path, data)
     else:
@@ -86,7 +86,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
 
 
 def _read_perfquery(data: bytes) -> tuple[Sent, int]:
-    """Give the counters by (LID, port), long ones before short ones, and how many short ones are at their limit."""
+    """Return the counters by (LID, port), preferring long ones, and the number of short ones at their limit."""
     heads = list(_PERFQUERY.finditer(data))
     ends = [head.start() for head in heads[1:]] + [len(data)]
     sent: Sent = {}
@@ -106,7 +106,7 @@ def _read_perfquery(data: bytes) -> tuple[Sent, int]:
 
 
 def _find_nodes(by_lid: Sent, fabrics: Sequence[Fabric]) -> tuple[Sent, int]:
-    """Give the counters by (NODE GUID, port), and how many LIDs are of no node."""
+    """Return the counters by (NODE GUID, port), and the number of LIDs that belong to no node."""
     sent: Sent = {}
     strange = set()
     for (lid, port), words in by_lid.items():
@@ -129,7 +129,7 @@ def _read_section(path: Path, data: bytes) -> Sent:
 
 
 def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters:
-    """Give what ports sent in between; where a counter went back it was reset, and its later value is all there is."""
+    """Return the bytes sent between two readings; a counter that decreased was reset, and its later value is used."""
     earlier = dict(
         zip(zip(before.node_guid.tolist(), before.port.tolist(), strict=True), before.bytes.tolist(), strict=True)
     )
@@ -142,13 +142,15 @@ def subtract_counters(after: PortCounters, before: PortCounters) -> PortCounters
     unknown = sum(key not in earlier for key in keys)
     notes = [*before.notes, *after.notes]
     if resets:
-        notes.append(f"{resets} counters went back in between: they were reset, and their later values are taken")
+        notes.append(
+            f"{resets} counters decreased between the two readings: they were reset, and their later values are used"
+        )
     if unknown:
-        notes.append(f"{unknown} ports are in the later file alone: their counters are taken from 0")
+        notes.append(f"{unknown} ports are only in the later file: their counters are taken to start at 0")
     return PortCounters(
         node_guid=after.node_guid,
         port=after.port,
         bytes=np.array(differences, np.uint64),
-        origin=f"{after.origin} less {before.origin}",
+        origin=f"{after.origin} minus {before.origin}",
         notes=tuple(notes),
     )

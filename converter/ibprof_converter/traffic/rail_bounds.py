@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the loads of all rails, where switches route adaptively."""
+"""Bounds on the loads of all rails, for switches that route adaptively."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.traffic_data import Traffic
 
 LABEL = (
-    "with adaptive routing loads are bounds, not one answer: `shared` if every switch spreads over all its minimal "
-    "egress ports alike, `most` if all that can come by a link does; the static answer is that of the forwarding tables"
+    "with adaptive routing loads are bounds, not one value: `shared` if every switch spreads evenly over its minimal "
+    "egress ports, `most` if a link carries all flows that can use it. Static loads follow the forwarding tables"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on what adaptive switches may make of a traffic.
+    """Bounds on the link loads that adaptive routing can cause.
 
     Attributes:
         by_rail: for each rail.
-        reason: why they are asked for.
+        reason: why they are computed.
     """
 
     by_rail: tuple[AdaptiveBounds, ...]
@@ -32,20 +32,20 @@ class Bounds:
 
 
 def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bounds | None:
-    """Bound the loads where the user asks for it, or a dump says that switches route adaptively.
+    """Return bounds on the loads if the user asks for them, or a dump shows adaptive routing.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        asked: whether the user does.
+        asked: whether the user asks for bounds.
 
     Returns:
-        None where neither is so.
+        None if neither is the case.
     """
-    told = [subnet.adaptive for subnet in subnets if subnet.adaptive]
-    if not (asked or told):
+    adaptive = [subnet.adaptive for subnet in subnets if subnet.adaptive]
+    if not (asked or adaptive):
         return None
-    reason = "; ".join(f"{each.name}: {len(each.group)} switches route adaptively" for each in told) or "--adaptive"
+    reason = "; ".join(f"{each.name}: {len(each.group)} switches route adaptively" for each in adaptive) or "--adaptive"
     by_rail = (bound_adaptive(subnet.routes.network, _parts(traffic, rail)) for rail, subnet in enumerate(subnets))
     return Bounds(tuple(by_rail), reason)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rail bytes take where nothing measured it: policies, each of which keeps every byte.
+"""Rail policies: models of which rail bytes take where it was not measured; each keeps every byte.
 
 Source: section 4.4.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation): Open MPI 1.6 splits
 messages over both rails, 1.8 alternates.
@@ -24,7 +24,7 @@ POLICIES = (SPLIT, ROUND_ROBIN, FIRST, SECOND)
 
 @dataclass(frozen=True, slots=True)
 class RailShares:
-    """Flows split up by rail; arrays of one length, a row a share of a flow. Shares of 0 bytes are left out.
+    """Flows split by rail; arrays of one length, a row per share of a flow. Shares of 0 bytes are left out.
 
     Attributes:
         flow: rows of the flows.
@@ -45,16 +45,16 @@ def share_out(
     bytes: npt.NDArray[np.uint64],
     messages: npt.NDArray[np.uint64],
 ) -> RailShares:
-    """Share flows out over the rails that both their ends are on.
+    """Distribute flows over the rails that both their ends are on.
 
-    * `split` cuts every flow into equal parts; the bytes left over go to the first rails, one each.
-    * `round-robin` sends the messages of a rank pair over one rail after the other, beginning with the first: of m
-      messages on two rails ceil(m / 2) take the first. Messages of a flow are taken to be of one size, the first ones a
-      byte longer where the bytes do not divide. A pair keeps its turn from one flow (region, operation) to its next, as
-      Open MPI does.
-    * `first` and `second` send all over that rail.
+    * `split` cuts every flow into equal parts; each of the first rails takes one of the remaining bytes.
+    * `round-robin` sends the messages of a rank pair over one rail after the other, starting with the first. Of m
+      messages on two rails ceil(m / 2) take the first. Messages of a flow are assumed to have one size, the first ones
+      a byte more where the bytes do not divide. A pair keeps its turn from one flow (region, operation) to the next, as
+      in Open MPI.
+    * `first` and `second` send everything over that rail.
 
-    Flows whose ends are not on the rail that a policy wants take the rails that they are on.
+    Flows whose ends are not on the rail that a policy selects take the rails that they are on.
 
     Args:
         policy: one of `POLICIES`.
@@ -63,7 +63,7 @@ def share_out(
         bytes, messages: uint64 [flow].
 
     Raises:
-        UsageError: the policy wants a rail that was not given.
+        UsageError: the policy selects a rail that was not given.
     """
     rails = usable.shape[1]
     if policy == SECOND and rails < 2:
@@ -101,7 +101,7 @@ def _collect(by_rail: list[npt.NDArray[np.uint64]]) -> RailShares:
 def _part(
     total: npt.NDArray[np.uint64], parts: npt.NDArray[np.uint64], index: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Give part `index` of each total cut into `parts`; where it does not divide the first parts are one larger."""
+    """Return part `index` of each total cut into `parts`; remaining bytes go to the first parts, one each."""
     quotient, remainder = np.divmod(total, parts)
     return quotient + (index < remainder)
 
@@ -113,10 +113,10 @@ def _messages_part(
     rails: npt.NDArray[np.uint64],
     turn: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.uint64]:
-    """Give the bytes of those messages of each flow that fall to the rail whose turn is `turn` (from 1) of `rails`."""
-    messages = np.maximum(messages, np.uint64(1))  # a flow whose messages nobody counted is one
-    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails; so of the first n, those with i = offset mod
-    # rails.
+    """Return the bytes of those messages of each flow that take the rail whose turn is `turn` (from 1) of `rails`."""
+    messages = np.maximum(messages, np.uint64(1))  # a flow without a message count is one message
+    # Message i (from 0) of a flow takes turn 1 + (begun + i) mod rails. So of the first n, the rail takes those with i
+    # = offset mod rails.
     offset = (turn + rails - np.uint64(1) - begun % rails) % rails
     size, longer = np.divmod(bytes, messages)
 
@@ -129,7 +129,7 @@ def _messages_part(
 def _messages_before(
     source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], messages: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
-    """Count the messages of each flow's rank pair in the flows before it."""
+    """Return the number of messages of each flow's rank pair in earlier flows."""
     order = np.lexsort((destination, source))
     counted = np.maximum(messages, np.uint64(1))[order]
     before = np.cumsum(counted) - counted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where ranks are: as they were recorded, by a rule, or as a file says."""
+"""Rank placement: as recorded, by a rule, or from a file."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class RankPlacement:
     """The machine and the ports of each rank.
 
     Attributes:
-        host: int32 [rank], equal for ranks of one machine, `NO_HOST` where it is not known.
+        host: int32 [rank], equal for ranks of one machine, `NO_HOST` where unknown.
         lid: int32 [rank, rail], `NO_LID` where the machine has no port on that rail.
-        notes: what a reader must know of how the ranks found their ports, a sentence each.
+        notes: how the ports of the ranks were found, a sentence each.
     """
 
     host: npt.NDArray[np.int32]
@@ -51,20 +51,20 @@ class RankPlacement:
 def place_ranks_by_rule(
     rule: str, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int, slots: int = 1
 ) -> RankPlacement:
-    """Place ranks as `--placement` says.
+    """Return the placement that `--placement` asks for.
 
     Args:
-        rule: `packed` fills leaf switch after leaf switch, `spread` deals hosts out from one leaf switch after the
-            other, `random:SEED` draws them. `slurm:` and a host list deals ranks out in blocks. Anything else is a
+        rule: `packed` fills leaf switch by leaf switch, `spread` takes a host of each leaf switch in turn,
+            `random:SEED` takes random hosts. `slurm:` with a host list assigns ranks in blocks. Anything else is a
             file.
         hosts: of the fabrics.
         fabrics: the rails.
         ranks: number of ranks.
-        slots: ranks in a row that a host takes, where hosts are packed, spread or drawn.
+        slots: consecutive ranks per host, for `packed`, `spread` and `random`.
 
     Raises:
-        UsageError: there are fewer hosts than ranks, or the rule is none.
-        InputError: the file is not a placement of these ranks on these hosts.
+        UsageError: there are fewer slots than ranks, or the rule is invalid.
+        InputError: the file does not place these ranks on these hosts.
     """
     if rule.startswith(_SLURM):
         named = deal_ranks(rule.removeprefix(_SLURM), ranks)
@@ -92,7 +92,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
     if rule == "packed":
         return np.arange(count)
     if rule == "spread":
-        # Place of each host among those of its leaf switch: all first ones, then all second ones.
+        # Position of each host among those of its leaf switch: all first ones, then all second ones.
         first = np.searchsorted(hosts.leaf, hosts.leaf)
         return np.lexsort((hosts.leaf, np.arange(count) - first))
     if rule.startswith(_RANDOM):
@@ -105,7 +105,7 @@ def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
 
 def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     if path.is_dir() or not path.exists():
-        raise UsageError(f"--placement {path}: there is no such file; expected {FORMS}")
+        raise UsageError(f"--placement {path}: no such file; expected {FORMS}")
     if path.is_file() and looks_like_host_list(peek_dump(path).decode("utf-8", "backslashreplace")):
         named = read_host_list(path, ranks)
         return _place_ranks_on(
@@ -131,7 +131,7 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
             name = fields[1].strip()
             found = index.find(name)
             if found is None:
-                why = ", which several adapters are called" if index.is_shared(name) else ""
+                why = ", a name that several adapters share" if index.is_shared(name) else ""
                 raise InputError(path, line, "a host of the fabric", quote_found(name) + why)
             host[rank], lid[rank] = found, hosts.lid[found]
         else:
@@ -148,22 +148,22 @@ def _place_ranks_on(
     """Place each rank on the host of its name.
 
     Args:
-        named: a host a rank.
+        named: a host per rank.
         hosts: of the fabrics.
-        source: who says so.
-        refuse: makes the error for a name that is no host's, and why.
+        source: the rule or file, for the notes.
+        refuse: makes the error for an unknown name, with the reason.
     """
     index = HostIndex(hosts.name, hosts.shared)
     found = {name: index.find(name) for name in dict.fromkeys(named)}
     for name, host in found.items():
         if host is None:
-            raise refuse(quote_found(name), ", which several adapters are called" if index.is_shared(name) else "")
+            raise refuse(quote_found(name), ", a name that several adapters share" if index.is_shared(name) else "")
     chosen = np.array([found[name] for name in named], np.int32)
     return RankPlacement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Find the host of a LID of the first rail; the rank uses that LID there and the host's ports on the others."""
+    """Return the host of a LID of the first rail, and its LIDs: this one, and the host's ports on other rails."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
@@ -177,9 +177,9 @@ def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric)
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place ranks where they ran.
 
-    A machine is known by the GUIDs of its active InfiniBand ports; where none of them is in the fabrics, by its name
-    among the node descriptions; else by its ports' LIDs alone, which any other fabric has too, so that the notes say
-    it.
+    A machine is identified by the GUIDs of its active InfiniBand ports. If none is in the fabrics, its name is looked
+    up among the node descriptions. If that fails, the LIDs of its ports are used. Any other fabric has these LIDs too,
+    so the notes report this.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
@@ -191,11 +191,11 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
         moved += changed
         if not lids.any():
             if (match := index.find(host.name)) is not None:
-                lids, way = hosts.lid[match], _BY_NAME
+                lids, how = hosts.lid[match], _BY_NAME
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
-                way = _BY_LID if lids.any() else _NOWHERE
-            found[way].append(host.name)
+                how = _BY_LID if lids.any() else _NOWHERE
+            found[how].append(host.name)
         lid_of_host[number] = lids
     host_of_rank = np.full(ranks, NO_HOST, np.int32)
     for rank in run.ranks:
@@ -203,9 +203,9 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
     known = host_of_rank != NO_HOST
     lid[known] = lid_of_host[host_of_rank[known]]
-    notes = [f"{len(names)} {way}: {_some(names)}" for way, names in found.items() if names]
+    notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
-        notes.append(f"{moved} port(s) have another LID in the fabric than in the run; the fabric's are used")
+        notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
     return RankPlacement(host=host_of_rank, lid=lid, notes=tuple(notes))
 
 
@@ -219,7 +219,7 @@ def _active_ports(host: Host) -> list[Port]:
 
 
 def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
-    """Give the rail and the base LID of each adapter's port by its GUID."""
+    """Return the rail and the base LID of each adapter port, by its GUID."""
     ports: dict[int, tuple[int, int]] = {}
     for rail, fabric in enumerate(fabrics):
         is_adapter = fabric.node_kind[fabric.port_node] == NodeKind.CA
@@ -231,7 +231,7 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
 def _lids_of_guids(
     active: list[Port], ports: dict[int, tuple[int, int]], rails: int
 ) -> tuple[npt.NDArray[np.int32], int]:
-    """Give the LID of a machine on each rail, and how many of its ports have another LID than when it was recorded."""
+    """Return the LID of a machine on each rail, and how many of its ports had another LID in the run."""
     lids = np.full(rails, NO_LID, np.int32)
     moved = 0
     for port in active:
@@ -243,7 +243,7 @@ def _lids_of_guids(
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np.int32]:
-    """Give the recorded LIDs that are hosts' in the fabrics, the first port's on the first rail and so on."""
+    """Return the recorded LIDs that belong to hosts in the fabrics, the first port's on the first rail and so on."""
     lids = np.full(len(fabrics), NO_LID, np.int32)
     for rail, (port, fabric) in enumerate(zip(active, fabrics, strict=False)):
         lid = port.lid if port.lid is not None and port.lid < LIDS else NO_LID
@@ -254,7 +254,7 @@ def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np
 
 
 def guid_number(text: str) -> int:
-    """Read a GUID; 0 for what is none."""
+    """Return a GUID as a number; 0 if it is invalid."""
     try:
         return int(text, 16)
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic of a run that was recorded."""
+"""Traffic of a recorded run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
 
 def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
-    """Choose the counters of what each rank sent, and what it fetched itself from another's memory: bool [counter].
+    """Return which counters hold bytes that a rank sent, or fetched from another's memory: bool [counter].
 
-    Received bytes witness the same bytes a second time and are left out, as are MPI's own control messages.
+    Received bytes count the same bytes a second time and are left out, as are MPI's own control messages.
 
     Raises:
-        InputError: the run claims more ranks than any machine has.
+        InputError: the run claims more ranks than `RANK_LIMIT`.
     """
     if run.world_size > RANK_LIMIT:
         raise InputError(run.name, None, f"at most {RANK_LIMIT} ranks", f"{run.world_size}")
@@ -31,14 +31,14 @@ def choose_sent(run: Profile) -> npt.NDArray[np.bool_]:
 
 
 def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
-    """Make the rank matrix of a run, of what `choose_sent` chooses.
+    """Return the rank matrix of a run, from the counters of `choose_sent`.
 
     Args:
-        run: what was recorded.
-        name: what the user calls it; None for its own name.
+        run: the recorded run.
+        name: its name for the user; None for its own name.
 
     Raises:
-        InputError: the run claims more ranks than any machine has.
+        InputError: the run claims more ranks than `RANK_LIMIT`.
     """
     counters = run.counters
     chosen = choose_sent(run) & (counters.bytes > 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic: who sends how much to whom: first from rank to rank, then in the fabric's own addresses."""
+"""Traffic: bytes from rank to rank, then from LID to LID."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ import numpy.typing as npt
 from ibprof.profile.profile_data import Profile
 
 ALL = "*"
-"""The one name of the regions, or operations, of a traffic that tells none apart."""
+"""The only name of the regions, or operations, of traffic that distinguishes none."""
 
 NO_RANK = -1
 
 RANK_LIMIT = 1 << 24
-"""Ranks of a job; beyond any machine, and low enough that arrays by rank stay small, whatever a damaged file says."""
+"""Largest number of ranks of a job.
+
+It is beyond any machine, and keeps arrays by rank small, even for a damaged file.
+"""
 
 NO_LID = 0
-"""LID 0 is reserved, so it can stand for a port that is not there."""
+"""LID 0 is reserved, so it stands for a missing port."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankTraffic:
-    """Bytes from rank to rank, wherever the ranks are; arrays of one length, a row a flow.
+    """Bytes from rank to rank, independent of the placement; arrays of one length, a row per flow.
 
     Attributes:
         source, destination: int32, ranks below `ranks`.
-        bytes, messages: uint64; messages are 0 where the origin counts none.
+        bytes, messages: uint64; messages are 0 where the origin does not count them.
         region, operation: int32, indices into the names.
-        regions, operations: names; a traffic without them has the one name `ALL`.
-        ranks: number of ranks, those without traffic included.
+        regions, operations: names; traffic without them has the only name `ALL`.
+        ranks: number of ranks, including those without traffic.
         unmapped: reason -> bytes whose other end is no rank.
-        origin: where the numbers come from, in words, for every output.
-        profile: the run they were recorded in; None where it was no run.
+        origin: source of the numbers, in words, for every output.
+        profile: the run they were recorded in; None if there is none.
     """
 
     source: npt.NDArray[np.int32]
@@ -55,26 +58,26 @@ class RankTraffic:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Bytes from LID to LID; arrays of one length, a row a flow.
+    """Bytes from LID to LID; arrays of one length, a row per flow.
 
     Attributes:
-        rail: int32, index of the subnet; a LID means something within its rail alone.
+        rail: int32, index of the subnet; a LID is unique only within its rail.
         source_lid, destination_lid: int32.
         bytes: uint64.
         region, operation: int32, indices into the names.
-        source_rank, destination_rank: int32, `NO_RANK` where the traffic knows no ranks.
-        regions, operations: names; a traffic without them has the one name `ALL`.
-        on_host_bytes: of rank pairs that share a host, so load no link.
-        unmapped: reason -> bytes that found no LID (unknown peer, host not in the fabric, ...).
+        source_rank, destination_rank: int32, `NO_RANK` where the traffic has no ranks.
+        regions, operations: names; traffic without them has the only name `ALL`.
+        on_host_bytes: bytes between ranks of one host, which load no link.
+        unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
-        origin: where the numbers come from, in words, for every output.
-        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows where there are no ranks.
-        notes: what a reader must know of how ranks found their ports, a sentence each.
-        moved: whether ranks of a run are put elsewhere than they ran.
-        job: int32, index into the jobs; no elements where there is but one.
-        jobs: names; one `ALL` where there is but one.
-        first_rank: for each job the number that its rank 0 has here, where ranks of all jobs are counted on.
-        in_parts: makes the flows a part at a time, where they are too many to be held; the columns are empty then.
+        origin: source of the numbers, in words, for every output.
+        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows if there are no ranks.
+        notes: how the ports of ranks were found, a sentence each.
+        moved: ranks of a run are placed on other hosts than they ran on.
+        job: int32, index into the jobs; empty if there is only one.
+        jobs: names; a single `ALL` if there is only one.
+        first_rank: for each job the number of its rank 0, where ranks are numbered through all jobs.
+        in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
     """
 
     rail: npt.NDArray[np.int32]
@@ -100,22 +103,22 @@ class Traffic:
     in_parts: Callable[[], Iterator[Traffic]] | None = None
 
     def parts(self) -> Iterator[Traffic]:
-        """Give all flows, in parts that can be held; no pair of LIDs is in two of them."""
+        """Yield all flows, in parts that fit in memory; no pair of LIDs is in two of them."""
         yield from self.in_parts() if self.in_parts else (self,)
 
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
-        """Give some of the flows."""
+        """Return some of the flows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
         return replace(self, job=self.job[rows] if len(self.jobs) > 1 else self.job, **columns)
 
     def job_of_rank(self, rank: int) -> tuple[int, int]:
-        """Give the job of a rank, and its number in the job's own count."""
+        """Return the job of a rank, and its number within the job."""
         job = max(index for index, first in enumerate(self.first_rank) if first <= max(rank, 0))
         return job, rank - self.first_rank[job]
 
     @property
     def rank_names(self) -> tuple[str, ...]:
-        """A name for each row of `rank_lid`: the rank, where there are several jobs with the job's number before it."""
+        """A name for each row of `rank_lid`: the rank, after the job's number if there are several jobs."""
         if len(self.jobs) == 1:
             return tuple(map(str, range(len(self.rank_lid))))
         return tuple("{}:{}".format(*self.job_of_rank(rank)) for rank in range(len(self.rank_lid)))
@@ -131,11 +134,11 @@ _COLUMNS = (
     "source_rank",
     "destination_rank",
 )
-"""Of a traffic, each with a row a flow; `job` has none where there is but one job."""
+"""Columns with one entry per flow. `job` is one too, unless there is only one job."""
 
 
 def join_parts(parts: Sequence[Traffic]) -> Traffic:
-    """Put parts of one traffic, at least one, together again."""
+    """Join parts of one traffic, at least one."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "job")
     }
@@ -144,14 +147,14 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Bytes that ports sent, as counted at the ports: loads of link ends without any routing; arrays of one length.
+    """Bytes that ports sent, as counted at the ports: loads of link directions without routing; arrays of one length.
 
     Attributes:
         node_guid: uint64.
         port: int32, from 1.
         bytes: uint64.
-        origin: where the numbers come from, in words, for every output.
-        notes: what is odd about the rows, a sentence each.
+        origin: source of the numbers, in words, for every output.
+        notes: anomalies of the rows, a sentence each.
     """
 
     node_guid: npt.NDArray[np.uint64]
@@ -162,21 +165,21 @@ class PortCounters:
 
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
-    """Give counters of no port, for loads that were neither counted here nor routed."""
+    """Return counters of no port, for loads that were neither counted nor routed."""
     return PortCounters(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.uint64), origin, notes)
 
 
 Rows = slice | npt.NDArray[np.intp]
-"""Some rows of a table; all of them are a slice, which takes no copy of columns that may be very long."""
+"""Rows of a table; all rows are a slice, which does not copy long columns."""
 
 
 def choose_rows(chosen: npt.NDArray[np.bool_]) -> Rows:
-    """Give the rows where `chosen` is true."""
+    """Return the rows where `chosen` is true."""
     return slice(None) if chosen.all() else np.flatnonzero(chosen)
 
 
 def total_bytes(values: npt.NDArray[np.uint64]) -> int:
-    """Add up bytes exactly: numpy alone wraps around silently at 2**64."""
+    """Return the exact sum of bytes: numpy alone wraps around silently at 2**64."""
     low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
     high = int((values >> np.uint64(32)).sum(dtype=np.uint64))
     return (high << 32) + low

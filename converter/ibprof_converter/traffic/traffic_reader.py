@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read TRAFFIC, whichever kind it is."""
+"""Read TRAFFIC of any kind."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KINDS = """\
 TRAFFIC is one of
   profile.otf2, profile.ibprof      a profile or a recording of a run
   FILE.csv                          src_lid,dst_lid,bytes[,rail]: bytes from LID to LID; rails count from 0
-                                    guid,port,bytes: what ports sent, by NODE GUID; no routing is needed
+                                    guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
                                     src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
-  port counters                     as perfquery -x -l -a, ibqueryerrors --counters or ibdiagnet's .db_csv have them
+  port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
   pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between all hosts; also shift:DISTANCE,
                                     permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
                                     3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
@@ -36,11 +36,11 @@ _SUFFIXES = (".otf2", ".ibprof", ".csv")
 
 
 def is_traffic(name: str) -> bool:
-    """Whether a name is of a traffic at first sight: a pattern, a profile, a recording or a CSV file, not a fabric."""
+    """Return whether a name looks like traffic, not like a fabric: a pattern, a profile, a recording or a CSV file."""
     path = Path(name)
     if name.startswith(patterns.PREFIX) or path.suffix.lower() in _SUFFIXES:
         return True
-    if path.is_dir():  # what a run left in a folder of its own
+    if path.is_dir():  # the output folder of a run
         return any(each.suffix in _SUFFIXES[:2] for each in path.iterdir())
     return peek_dump(path).startswith(_OTF2_MAGIC)
 
@@ -48,20 +48,20 @@ def is_traffic(name: str) -> bool:
 def read_traffic(
     text: str, hosts: Hosts | None, fabrics: Sequence[Fabric] = ()
 ) -> RankTraffic | Traffic | PortCounters:
-    """Read what the user gave as TRAFFIC.
+    """Read the user's TRAFFIC.
 
     Args:
         text: a path, or `pattern:...`.
-        hosts: of the fabrics; None when there is no fabric.
+        hosts: of the fabrics; None if there is no fabric.
         fabrics: the rails.
 
     Raises:
-        UsageError: it is a pattern, and there is no such pattern or no fabric.
-        InputError: the file is not there or not what it should be.
+        UsageError: the pattern is unknown, or there is no fabric for it.
+        InputError: the file is missing or invalid.
     """
     if text.startswith(patterns.PREFIX):
         if hosts is None:
-            raise UsageError(f"{text}: a pattern is over all hosts of a fabric: give its .lst before it")
+            raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put its .lst before it")
         return patterns.build_pattern(text, len(hosts.name))
     path = Path(text)
     if path.is_file() and looks_like_counters(path):
@@ -74,12 +74,12 @@ def read_traffic(
 
 
 def _is_table(path: Path) -> bool:
-    """Tell a table from a profile or a recording (which may be a folder, or be collected from one beside it)."""
+    """Return whether a path is a table, not a profile or a recording."""
     if path.is_dir() or not path.exists():
         if path.suffix.lower() == ".csv":
             raise InputError(path, None, "a file", "none" if not path.exists() else "something else")
         return False
-    # Nothing but a table comes through a pipe, which cannot be looked into first: it can be read only once.
+    # Only a table can come through a pipe, which can be read only once and so not be inspected first.
     if path.suffix.lower() == ".csv" or not path.is_file():
         return True
     with path.open("rb") as file:

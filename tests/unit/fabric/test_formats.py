@@ -97,7 +97,7 @@ def test_a_link_that_is_down_in_db_csv_is_left_out(tmp_path: Path) -> None:
         (read_fabric, "CA 1 1 0x0002c90300fa00b1 4x QDR - nothing\n", r"a:1: expected TYPE LID PORT"),
         (read_tables, HEAD + "0x0001 001 :\n0x0002 01 : (x)\n", r"a:3: expected `0x<LID> <port, 3 digits>`"),
         (read_tables, HEAD + "0x0001 256 : (x)\n", r"a:2: expected"),
-        (read_tables, HEAD + "what is this\n", r"a:2: expected a head `Unicast lids"),
+        (read_tables, HEAD + "what is this\n", r"a:2: expected a header `Unicast lids"),
         (read_tables, HEAD + "0x0001 001 :\n0x0001 002 :\n", r"a:\d: expected one port for a LID"),
         (read_fabric, DB.replace("0x10,5,0x20,1", "0x10,5,0x30,1"), r"a:14: expected a port that is in NODES"),
         (read_fabric, DB.replace("0x10,5,0x20,1", "0x10,5,0x20,2"), r"a:14: expected a port that is in PORTS"),

@@ -57,8 +57,8 @@ def test_private_tables_but_the_first_are_left_out_and_told(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0x0001 : 001  : 00   : yes\n", r"a\.fdbs:1: expected a head that names a switch, found an entry"),
-        ("hello\n", r"a\.fdbs:1: expected a head .*, found 'hello'"),
+        ("0x0001 : 001  : 00   : yes\n", r"a\.fdbs:1: expected a header that names a switch, found an entry"),
+        ("hello\n", r"a\.fdbs:1: expected a header .*, found 'hello'"),
         ("# nothing but this\n", r"a\.fdbs: expected forwarding tables, found none"),
         (f"{HEAD}0x0001 : 0", r"a\.fdbs:3: expected `0x<LID> : <port, 3 digits>`"),
         (f"{HEAD}0x0001 : 00x  : 00   : yes\n", r"a\.fdbs:3: expected"),

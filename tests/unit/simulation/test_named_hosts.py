@@ -148,7 +148,7 @@ def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
     told: list[str] = []
     (cell,) = read_study(write_study(tmp_path, job), told.append)[:1]
     assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == ["host21", "host01"]
-    assert any("1 port(s) have another LID in the fabric" in each for each in told)
+    assert any("1 port(s) have a different LID in the fabric" in each for each in told)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_db_csv_counts_too(tmp_path: Path) -> None:
 def test_short_counters_at_their_limit_are_told(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("# Port counters: Lid 2 port 1 (CapMask: 0x1300)\nPortXmitData:....................4294967295\n")
-    assert "1 counters stand at their limit" in read_counters(path, [fabric()]).notes[0]
+    assert "1 counters are at their 32-bit limit" in read_counters(path, [fabric()]).notes[0]
     path.write_text("# Port counters: Lid 999 port 1 (CapMask: 0x1300)\nPortXmitData:....................1\n")
     with pytest.raises(InputError, match="expected counters PortXmitData of ports, found none"):
         read_counters(path, [fabric()])
@@ -85,8 +85,8 @@ def test_one_reading_less_another() -> None:
 
     between = subtract_counters(counters(110, 20, 5), counters(100, 30))
     assert between.bytes.tolist() == [10, 20, 5]
-    assert "1 counters went back" in between.notes[0]
-    assert "1 ports are in the later file alone" in between.notes[1]
+    assert "1 counters decreased" in between.notes[0]
+    assert "1 ports are only in the later file" in between.notes[1]
 
 
 def write_counters(path: Path, counted: np.ndarray, of: Fabric, left_out: int | None = None) -> None:

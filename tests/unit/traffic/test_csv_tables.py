@@ -57,7 +57,7 @@ def test_ports_that_come_twice_are_told(tmp_path: Path) -> None:
     assert isinstance(once, PortCounters)
     assert isinstance(twice, PortCounters)
     assert once.notes == ()
-    assert "1 row(s) are of a port that another row is of" in twice.notes[0]
+    assert "1 row(s) repeat the port of another row" in twice.notes[0]
 
 
 def test_port_counters(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_rank_matrix(tmp_path: Path) -> None:
         ("src_lid,dst_lid,bytes\n1,2,\u0663\n", ":2: expected a number of bytes"),
         ("src_lid,dst_lid,bytes\n70000,2,3\n", ":2: expected a LID below 65536"),
         ("src_lid,dst_lid,bytes\n1,2,18446744073709551616\n", ":2: expected a number of bytes below"),
-        ("src_lid,dst_lid,bytes\n1,2,18446744073709551615\n1,3,1\n", ": expected bytes that add up to less than"),
+        ("src_lid,dst_lid,bytes\n1,2,18446744073709551615\n1,3,1\n", ": expected bytes that sum to less than"),
         ("src_lid,dst_lid,bytes,rail\n1,2,3,1\n", ":2: expected a rail, counted from 0"),
         ("guid,port,bytes\nswitch,1,2\n", ":2: expected a GUID, found 'switch'"),
         ("guid,port,bytes\n0x1,256,2\n", ":2: expected a port below 256"),

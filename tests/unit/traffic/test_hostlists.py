@@ -80,7 +80,7 @@ def test_files(tmp_path: Path, text: str, ranks: int, hosts: list[str]) -> None:
     ("text", "message"),
     [
         ("node01\nnode 02 x\n", r"hosts:2: expected a host, perhaps with slots"),
-        ("node01\n", r"hosts: expected places for 2 ranks, found 1"),
+        ("node01\n", r"hosts: expected slots for 2 ranks, found 1"),
         ("rank 0=a slot=0\nrank 0=b slot=0\n", r"hosts:2: expected each rank once"),
         ("rank 0=a slot=0\n", r"found none for rank 1"),
         ("rank 1=a slot=0\n", r"found none for rank 0"),

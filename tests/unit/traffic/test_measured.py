@@ -149,7 +149,7 @@ def test_else_rails_are_a_model(changes: dict[str, object], why: str | None) -> 
         run = replace(run, hosts=tuple(replace(host, ports=new) for host, new in zip(run.hosts, ports, strict=True)))
     traffic = place(run, policy=changes.get("policy"), rule=changes.get("rule"))  # type: ignore[arg-type]
     assert traffic.rail_source.startswith("modelled")
-    told = [note for note in traffic.notes if "though work requests were seen" in note]
+    told = [note for note in traffic.notes if "although work requests were recorded" in note]
     assert (why in told[0]) if why else not told
 
 

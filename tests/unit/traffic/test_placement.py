@@ -45,7 +45,7 @@ def test_ports_that_are_in_the_fabric_decide_before_names() -> None:
     run = make_profile([Count(0, 1, 10)], [make_rank(0, 0), make_rank(1, 1)], hosts)
     traffic = place(profile_traffic(run))
     assert flows(traffic) == [(1, 6, 10)]
-    assert any("another LID" in note for note in traffic.notes)
+    assert any("a different LID" in note for note in traffic.notes)
 
 
 @pytest.mark.parametrize("changes", [{"state": 1}, {"link_layer": "Ethernet"}, {"port_guid": "nonsense"}])
@@ -193,7 +193,7 @@ def test_a_name_that_several_adapters_have_is_refused_as_such(tmp_path: Path) ->
     fabric = replace(fabric, node_name=names)
     path = tmp_path / "p.csv"
     path.write_text("rank,host\n0,host01\n")
-    with pytest.raises(InputError, match="found 'host01', which several adapters are called"):
+    with pytest.raises(InputError, match="found 'host01', a name that several adapters share"):
         place_ranks_by_rule(str(path), find_hosts([fabric]), [fabric], 1)
 
 

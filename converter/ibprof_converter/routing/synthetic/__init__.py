@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics of known shape, with their tables: for trials, tests and simulations."""
+"""Synthetic fabrics of known shape, with their tables, for trials, tests and simulations."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From switches, hosts and cables to a Fabric and its tables: what all generators have in common."""
+"""A Fabric and its tables from switches, hosts and cables, for all generators."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Cables = npt.NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class SyntheticSubnet:
-    """A fabric that was made up, and its tables."""
+    """A synthetic fabric and its tables."""
 
     fabric: Fabric
     tables: ForwardingTables
@@ -33,14 +33,14 @@ class SyntheticSubnet:
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """What a generator decides.
+    """The decisions of a generator.
 
     Attributes:
-        name: of the fabric: how it was asked for.
+        name: of the fabric, as the user wrote it.
         switch_name: a name for each switch.
-        host_switch, host_port: int [host], the switch and the port of it that each host is cabled to.
+        host_switch, host_port: int [host], the switch of each host, and the port it is cabled to.
         cable: int [cable, 4], switch, port, switch, port.
-        egress: uint8 [switch, host], the port that a switch sends a host's packets out of.
+        egress: uint8 [switch, host], egress port of a switch for a host's packets.
     """
 
     name: str
@@ -52,13 +52,13 @@ class SyntheticPlan:
 
 
 def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int) -> SyntheticSubnet:
-    """Number nodes, ports and LIDs.
+    """Return the fabric of a plan, with numbered nodes, ports and LIDs.
 
-    Hosts have the LIDs from 1 on, in their order, then come the switches, if there are so many unicast LIDs; a switch's
-    table leads to hosts and to itself alone. Several rails differ by their GUIDs, and have the same hosts.
+    Hosts have the LIDs from 1 on, in their order, followed by the switches, as far as unicast LIDs suffice. A switch's
+    table has routes to hosts and to itself only. Rails differ by their GUIDs, and have the same hosts.
 
     Args:
-        plan: what is to be built.
+        plan: the plan.
         gbps: data rate of all links, or float64 [cable + host], of each cable and then of each host's link.
         rail: number of the subnet.
 
@@ -67,14 +67,12 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
     """
     switches, hosts = len(plan.switch_name), len(plan.host_switch)
     if hosts > LAST_UNICAST_LID:
-        raise UsageError(
-            f"{plan.name}: {hosts} hosts are more than the {LAST_UNICAST_LID} that have a LID in one subnet"
-        )
+        raise UsageError(f"{plan.name}: {hosts} hosts; one subnet has {LAST_UNICAST_LID} unicast LIDs")
     host_nodes = switches + np.arange(hosts)
     node = np.concatenate([plan.cable[:, [0, 2]], np.stack([plan.host_switch, host_nodes], axis=1)])
     port = np.concatenate([plan.cable[:, [1, 3]], np.stack([plan.host_port, np.ones(hosts, np.int64)], axis=1)])
     if port.max(initial=0) > LARGEST_PORT:
-        raise UsageError(f"{plan.name}: a switch would need {port.max()} ports, and {LARGEST_PORT} is the limit")
+        raise UsageError(f"{plan.name}: a switch needs {port.max()} ports; the limit is {LARGEST_PORT}")
     swapped = (node[:, 0] > node[:, 1]) | ((node[:, 0] == node[:, 1]) & (port[:, 0] > port[:, 1]))
     node[swapped], port[swapped] = node[swapped, ::-1], port[swapped, ::-1]
     order = np.lexsort((port[:, 0], node[:, 0]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dragonflies: groups of switches that are all cabled to one another, groups joined by global cables; minimal routes.
+"""Dragonflies: fully connected groups of switches, joined by global cables; minimal routes.
 
 Source: J. Kim, W. J. Dally, S. Scott, D. Abts, "Technology-Driven, Highly-Scalable Dragonfly Topology", ISCA 2008.
 """
@@ -24,33 +24,33 @@ def generate_dragonfly(
     gbps: float = 100.0,
     rail: int = 0,
 ) -> SyntheticSubnet:
-    """Make a dragonfly. Routes are local cable, global cable, local cable, each if it is needed.
+    """Return a dragonfly. Routes use a local, a global and a local cable, each only if needed.
 
-    Global cable k of group i, of switch k // h, leads to group i + 1 + k modulo the number of groups, and so round and
-    round as long as there is one for each other group; a destination's switch chooses among the rounds.
+    Global cable k of group i, of switch k // h, leads to group i + 1 + k modulo the number of groups. This continues
+    for whole rounds, in which each group gets one cable to each other group. A destination's switch selects the round.
 
     Args:
-        name: how it was asked for.
-        switches_each: a, switches of a group.
-        hosts_each: p, hosts of a switch.
-        globals_each: h, global cables of a switch.
+        name: as the user wrote it.
+        switches_each: a, switches per group.
+        hosts_each: p, hosts per switch.
+        globals_each: h, global cables per switch.
         groups: g; None: the most that can be joined directly, a * h + 1.
         gbps: of each link, one direction.
         rail: number of the rail.
 
     Raises:
-        UsageError: the numbers are no dragonfly.
+        UsageError: the numbers describe no dragonfly.
     """
     a, p, h = switches_each, hosts_each, globals_each
     g = a * h + 1 if groups is None else groups
     if min(a, p, h) < 1 or not 2 <= g <= a * h + 1:
         raise UsageError(
-            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each with a cable to each"
+            f"{name}: expected numbers from 1, and from 2 to {max(a * h, 0) + 1} groups, each cabled to each other"
         )
     rounds = a * h // (g - 1)
     switches = a * g
     group, place = np.divmod(np.arange(switches), a)
-    # A switch's cables within its group: the ports behind those of its hosts, in the order of the other switches.
+    # A switch's cables within its group: the ports after those of its hosts, in the order of the other switches.
     local_port = np.full((a, a), 0)
     for one in range(a):
         others = [other for other in range(a) if other != one]
@@ -80,11 +80,11 @@ def generate_dragonfly(
 
 
 def _route(a: int, p: int, h: int, g: int, rounds: int, group: Indices, place: Indices, local_port: Indices) -> Indices:
-    """Give the port that leads from each switch to each: int [switch, switch]."""
+    """Return the port that leads from each switch to each: int [switch, switch]."""
     offset = (group[np.newaxis] - group[:, np.newaxis]) % g
     cable = (place[np.newaxis] % rounds) * (g - 1) + offset - 1
-    gate = np.where(offset > 0, cable // h, 0)
-    at_gate = gate == place[:, np.newaxis]
-    to_gate = local_port[place[:, np.newaxis], gate]
+    exit_switch = np.where(offset > 0, cable // h, 0)
+    at_exit = exit_switch == place[:, np.newaxis]
+    to_exit = local_port[place[:, np.newaxis], exit_switch]
     within = local_port[place[:, np.newaxis], place[np.newaxis]]
-    return np.asarray(np.where(offset == 0, within, np.where(at_gate, p + a + cable % h, to_gate)))
+    return np.asarray(np.where(offset == 0, within, np.where(at_exit, p + a + cable % h, to_exit)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fabrics by name: what a user writes instead of a file."""
+"""Synthetic fabrics by name: what a user writes instead of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_converter.routing.synthetic.torus import generate_torus
 from ibprof_converter.routing.synthetic.xgft import generate_tree, generate_xgft
 
 FORMS = """\
-LST may also be a fabric that is made up, with GBPS of each link (100 if left out):
+LST may also be a synthetic fabric, with GBPS of each link (100 if left out):
   xgft:H:M1,..,MH:W1,..,WH[:P1,..,PH][@GBPS]   a fat-tree XGFT(h; m; w), with p parallel cables; routed d-mod-k
   tree:K,N[@GBPS]                              a k-ary n-tree, routed d-mod-k
   torus:XxYx..:HOSTS[@GBPS]                    HOSTS on each switch; dimension-order routes
@@ -25,19 +25,19 @@ _SPEC = re.compile(rf"({'|'.join(_KINDS)}):([0-9,;:x]+)(?:@([0-9]+(?:\.[0-9]+)?)
 _DEFAULT_GBPS = 100.0
 _MOST_GBPS = 1e6
 _LARGEST = 1 << 16
-"""Above any number of nodes that a subnet can have."""
+"""More than the nodes of any subnet."""
 
 
 def is_synthetic(name: str | PathLike[str]) -> bool:
-    """Whether a name asks for a fabric that is made up."""
+    """Return whether a name is that of a synthetic fabric."""
     return fspath(name).startswith(tuple(f"{kind}:" for kind in _KINDS))
 
 
 def generate(name: str, rail: int = 0) -> SyntheticSubnet:
-    """Make the fabric that a name asks for.
+    """Return the synthetic fabric of a name.
 
     Raises:
-        UsageError: the name asks for none that can be.
+        UsageError: the name describes no possible fabric.
     """
     match = _SPEC.fullmatch(name)
     if match is None:
@@ -67,11 +67,11 @@ def _read_numbers(name: str, text: str) -> list[int]:
         if not number.isdigit():
             raise UsageError(f"{name}: expected numbers, found {text!r}")
         if len(number) > len(str(_LARGEST)):
-            raise UsageError(f"{name}: no subnet is so large")
+            raise UsageError(f"{name}: larger than any subnet")
     values = [int(number) for number in numbers]
     size = 1
     for value in values:
         size *= max(value, 1)
         if size > _LARGEST:
-            raise UsageError(f"{name}: no subnet is so large")
+            raise UsageError(f"{name}: larger than any subnet")
     return values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tori of any dimensions, routed in the order of their dimensions, the shorter way round each.
+"""Tori of any dimensions with dimension-order routes, along the shorter direction of each ring.
 
 Source: W. J. Dally, B. Towles, "Principles and Practices of Interconnection Networks", 2004, section 8.4.2 (e-cube).
 """
@@ -18,20 +18,20 @@ from ibprof_converter.routing.synthetic.build import SyntheticPlan, SyntheticSub
 def generate_torus(
     name: str, sizes: Sequence[int], hosts_each: int, gbps: float = 100.0, rail: int = 0
 ) -> SyntheticSubnet:
-    """Make a torus. A ring of two switches has one cable.
+    """Return a torus. A ring of two switches has one cable.
 
-    Ports of a switch: hosts from 1 on, then for each dimension the cable to the next switch, then to the one before.
-    Half way round a ring of even size packets go on to the next switch.
+    Ports of a switch: hosts from 1 on, then for each dimension the cable to the next switch, then to the previous one.
+    At half distance on a ring of even size, packets go to the next switch.
 
     Args:
-        name: how it was asked for.
-        sizes: of the dimensions; the last counts fastest.
-        hosts_each: hosts on each switch.
+        name: as the user wrote it.
+        sizes: of the dimensions; the last varies fastest.
+        hosts_each: hosts per switch.
         gbps: of each link, one direction.
         rail: number of the rail.
 
     Raises:
-        UsageError: the numbers are no torus.
+        UsageError: the numbers describe no torus.
     """
     if not sizes or min(sizes) < 2 or hosts_each < 1:
         raise UsageError(f"{name}: expected dimensions of 2 or more, and hosts on each switch from 1")
@@ -39,7 +39,7 @@ def generate_torus(
     place = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
     egress_to = np.zeros((switches, switches), np.int64)
     cables = []
-    # The first dimension that differs decides; so the last one is looked at first, and overwritten.
+    # The first dimension that differs decides. So the last one is handled first, and overwritten.
     for dimension in reversed(range(len(sizes))):
         size = sizes[dimension]
         onward, back = hosts_each + 1 + 2 * dimension, hosts_each + 2 + 2 * dimension

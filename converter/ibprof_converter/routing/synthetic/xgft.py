@@ -30,10 +30,10 @@ def generate_xgft(
     gbps: float = 100.0,
     rail: int = 0,
 ) -> SyntheticSubnet:
-    """Make a fat-tree.
+    """Return a fat-tree.
 
     Args:
-        name: how it was asked for.
+        name: as the user wrote it.
         children: m, from level 1 up.
         parents: w, of the nodes below, from those of hosts (1) up.
         parallel: p, cables between a node and each of its parents; none: 1 everywhere.
@@ -41,11 +41,13 @@ def generate_xgft(
         rail: number of the rail.
 
     Raises:
-        UsageError: the numbers are no fat-tree whose hosts have one link.
+        UsageError: the numbers describe no fat-tree whose hosts have one link.
     """
     m, w, p = list(children), list(parents), list(parallel or [1] * len(children))
     if not m or not len(m) == len(w) == len(p) or min(*m, *w, *p) < 1 or w[0] * p[0] != 1:
-        raise UsageError(f"{name}: expected as many numbers for each level, all from 1, and 1 parent for a host")
+        raise UsageError(
+            f"{name}: expected the same number of values for all parameters, each at least 1, and 1 parent for a host"
+        )
     height, hosts = len(m), prod(m)
     counts = [prod(m[level:]) * prod(w[:level]) for level in range(1, height + 1)]
     first = np.concatenate([[0], np.cumsum(counts)])
@@ -62,7 +64,8 @@ def generate_xgft(
             spread = w[level] * p[level]
             up = 1 + down_ports + host // width % spread
             cables.append(_cable_up(switch, int(first[level - 1]), int(first[level]), level, m, w, p))
-        # A switch is its ancestors' coordinates (x) times the number of its twins (y) plus its place among them.
+        # A switch number is its ancestors' coordinates (x) times the number of switches with these (y), plus its index
+        # among them.
         is_below = (host // below)[np.newaxis] == (switch // width)[:, np.newaxis]
         egress[first[level - 1] : first[level]] = np.where(is_below, down.astype(np.uint8), up.astype(np.uint8))
     digits = len(str(max(counts)))
@@ -81,16 +84,16 @@ def generate_xgft(
 
 
 def generate_tree(name: str, arity: int, levels: int, gbps: float = 100.0, rail: int = 0) -> SyntheticSubnet:
-    """Make a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
+    """Return a k-ary n-tree: k**n hosts, n * k**(n-1) switches of 2k ports.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the numbers describe none.
     """
     return generate_xgft(name, [arity] * levels, [1] + [arity] * (levels - 1), (), gbps, rail)
 
 
 def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -> Indices:
-    """Give the port down, from 0, at a switch of some level above each host: child, then which of the cables to it."""
+    """Return the port down, from 0, of a switch of a level above each host: child, then which of its cables."""
     child = host // prod(m[: level - 1]) % m[level - 1]
     cable = host // prod(w[: level - 1]) % (w[level - 1] * p[level - 1]) // w[level - 1]
     return np.asarray(child + m[level - 1] * cable)
@@ -99,7 +102,7 @@ def _down(host: Indices, level: int, m: list[int], w: list[int], p: list[int]) -
 def _cable_up(
     switch: Indices, first: int, first_above: int, level: int, m: list[int], w: list[int], p: list[int]
 ) -> Indices:
-    """Cable all switches of a level to their parents: int [cable, 4]."""
+    """Return the cables of all switches of a level to their parents: int [cable, 4]."""
     width, spread = prod(w[:level]), w[level] * p[level]
     place, up = np.repeat(switch, spread), np.tile(np.arange(spread), len(switch))
     x, y = place // width, place % width

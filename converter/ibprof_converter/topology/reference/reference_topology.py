@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import shortest_path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.rail_files import find_rails
-from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, without_tables
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, read_rail, read_without_tables
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.topology.files.dot_graph import Attributes, DotGraph, read_dot
 from ibprof_converter.topology.files.topology_files import READERS, read_graph
@@ -148,7 +148,7 @@ def read_reference(name: str, rail: int = 0) -> Reference:
     try:
         subnet = read_rail(files[rail], rail)
     except MissingTablesError:
-        subnet = without_tables(files[rail])
+        subnet = read_without_tables(files[rail])
     return _from_subnet(name, subnet)
 
 

@@ -70,7 +70,7 @@ def _read_stanzas(path: str | PathLike[str], lines: Lines, others: npt.NDArray[n
         elif (plft := _PLFT.fullmatch(text)) and stanzas.guid:
             stanzas.begin(line, stanzas.guid[-1], private=int(plft[1]) > 0)
         elif text.strip() and not text.startswith(b"#") and not _COLUMNS.fullmatch(text):
-            raise InputError(path, line + 1, f"a head `...: Switch 0x<NODE GUID>` or {_ENTRY}", quote_found(text))
+            raise InputError(path, line + 1, f"a header `...: Switch 0x<NODE GUID>` or {_ENTRY}", quote_found(text))
     if any(stanzas.private):
         count = len({guid for guid, private in zip(stanzas.guid, stanzas.private, strict=True) if private})
         stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")

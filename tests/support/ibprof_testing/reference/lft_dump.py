@@ -35,7 +35,7 @@ _HEAD = re.compile(_RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?
 _SIGN = re.compile(rb"^" + _RANGE, re.MULTILINE)
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 
-_FORM = "a head `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
+_FORM = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
 _ENTRY = "`0x<LID> <port, 3 digits>`"
 _ENTRY_PREFIX = b"0x"
 _BLOCK = 64

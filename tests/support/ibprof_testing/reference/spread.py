@@ -50,7 +50,7 @@ def spread(
         InconsistentError: the bytes do not add up within 64 bits.
     """
     if _total(bytes) >= 1 << 64:
-        raise InconsistentError("the traffic adds up to more than 2^64 - 1 bytes")
+        raise InconsistentError("the traffic sums to more than 2^64 - 1 bytes")
     network = IndexedNetwork.index(fabric, tables)
     flows = _Flows.start(network, source_lid, destination_lid)
     group = group.astype(np.int64)

@@ -55,7 +55,7 @@ def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -
         InputError: there are no tables, a table says two things of a LID, or the tables are nearly empty.
     """
     if len(entries.line) and (not stanzas.line or entries.line[0] < stanzas.line[0]):
-        raise InputError(path, int(entries.line[0]) + 1, "a head that names a switch", "an entry")
+        raise InputError(path, int(entries.line[0]) + 1, "a header that names a switch", "an entry")
     if not stanzas.line:
         raise InputError(path, None, "forwarding tables", "none")
     stanza = np.searchsorted(stanzas.line, entries.line, side="right") - 1
@@ -70,5 +70,5 @@ def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -
     table[row, lid] = port
     differing = np.flatnonzero(table[row, lid] != port)
     if len(differing):
-        raise InputError(path, int(line[differing[0]]) + 1, "one port for a LID", "another one further on")
+        raise InputError(path, int(line[differing[0]]) + 1, "one port for a LID", "a different one later")
     return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings))
