@@ -27,10 +27,15 @@ demo: .venv/ready
 	PATH="$(CURDIR)/.venv/bin:$$PATH" .venv/bin/ibprof demo
 
 .PHONY: test test-full
-test: test-packages .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
+test: test-setup
 	scripts/run-tests.sh -m 'not full'
-test-full: test-packages .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
+test-full: test-setup
 	scripts/run-tests.sh
+
+# The packages of the operating system first, one group after the other; all else at the same time.
+.PHONY: test-setup
+test-setup: test-packages node-packages
+	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready

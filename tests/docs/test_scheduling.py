@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that run alone are there and run last; a guest's tests have one group."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibprof_testing.scheduling import ALONE, IN_TURN, ONE_WORKER, TESTS, find_group, start_order
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_names_of_lonely_tests_are_there(name: str) -> None:
+    file, _, test = name.partition("::")
+    assert f"\ndef {test}(" in (TESTS / file).read_text()
+
+
+@pytest.mark.parametrize("folder", [*IN_TURN, *ONE_WORKER])
+def test_folders_are_there(folder: str) -> None:
+    assert (TESTS / folder).is_dir()
+
+
+def test_lonely_tests_come_last() -> None:
+    names = ["unit/test_x.py::test_x", *ALONE, "viewer/test_x.py::test_x", "vm/test_x.py::test_x"]
+    ordered = sorted(names, key=start_order)
+    assert ordered[:3] == ["vm/test_x.py::test_x", "viewer/test_x.py::test_x", "unit/test_x.py::test_x"]
+    assert set(ordered[3:]) == set(ALONE)
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        *((name, "alone") for name in ALONE),
+        ("vm/test_x.py::test_x", "vm/"),
+        ("mpi/test_x.py::test_x", "mpi/test_x.py"),
+        ("unit/fabric/test_x.py::test_x", None),
+    ],
+)
+def test_groups(name: str, group: str | None) -> None:
+    assert find_group(name) == group

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugin of pytest: which tests run at the same time, under `pytest -n 2 --dist loadgroup --no-loadscope-reorder`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Generator
+
+import pytest
+
+from ibprof_testing.paths import ROOT
+
+TESTS = ROOT / "tests"
+
+ALONE = {
+    "mpi/test_lab.py::test_a_tree_with_a_wrong_cable_and_a_slow_uplink": "measures delays of cables",
+    "mpi/test_lab.py::test_a_slow_host_and_a_thin_trunk": "measures delays and rates",
+    "mpi/test_lab.py::test_what_is_inferred_is_what_was_built": "measures delays of cables",
+    "mpi/test_latency.py::test_large_messages_take_longer": "compares measured delays",
+    "unit/recording/test_recording.py::test_a_large_recording_is_read_at_once": "has a limit of processor time",
+}
+"""Tests that nothing else may run next to, each with the reason. They come last."""
+
+IN_TURN = ("vm/",)
+"""Folders whose tests never run next to each other: a guest keeps a processor busy. They come first."""
+
+ONE_WORKER = ("mpi/", "packaging/", "viewer/")
+"""Folders where the tests of a file share what is slow to set up: one worker runs all tests of a file."""
+
+_GATE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests into groups, each of which one worker runs, and order them: `IN_TURN` first, `ALONE` last."""
+    for item in items:
+        if group := find_group(name_of(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: start_order(name_of(item)))
+
+
+def find_group(name: str) -> str | None:
+    """Return the group of a test by its name (`name_of`); any worker runs a test without one."""
+    if name in ALONE:
+        return "alone"
+    if name.startswith(ONE_WORKER):
+        return name.partition("::")[0]
+    return next((folder for folder in IN_TURN if name.startswith(folder)), None)
+
+
+def start_order(name: str) -> int:
+    """Return the place in the order of starts by folders; tests of `ALONE` have the last one."""
+    folders = (*IN_TURN, *ONE_WORKER)
+    if name in ALONE:
+        return len(folders) + 1
+    return next((place for place, folder in enumerate(folders) if name.startswith(folder)), len(folders))
+
+
+def name_of(item: pytest.Item) -> str:
+    """Return `FILE::TEST` without parameters; the file from the folder of the tests on."""
+    file = item.path.relative_to(TESTS) if item.path.is_relative_to(TESTS) else item.path
+    return f"{file}::{getattr(item, 'originalname', item.name)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold the machine for a test of `ALONE`, and share it among others; whoever waits at the gate is next."""
+    fcntl.flock(_GATE, fcntl.LOCK_EX)
+    fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
+    fcntl.flock(_GATE, fcntl.LOCK_UN)
+    try:
+        return (yield)
+    finally:
+        fcntl.flock(_MACHINE, fcntl.LOCK_UN)
