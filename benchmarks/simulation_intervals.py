@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from itertools import combinations
 from statistics import fmean, stdev
+from typing import Any
 
 from scipy.stats import t
 
@@ -19,6 +20,7 @@ from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
 from ibprof_converter.simulation.study.job_patterns import KIB, MIB, SURVEY, US, io, mpi
 from ibprof_converter.simulation.study.result_tables import describe_latency
+from ibprof_converter.simulation.workload.roles import Workload
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
 SETTINGS = {
@@ -57,12 +59,12 @@ def main() -> None:
             print(f"| {name} | {rule} | {' | '.join(weigh(rows, truth))} |", flush=True)
 
 
-def simulate(jobs: tuple, measured: str, seed: int, effort: Effort) -> dict:
+def simulate(jobs: tuple[Workload, ...], measured: str, seed: int, effort: Effort) -> dict[str, Any]:
     setting = Setting(FABRIC, servers=SERVERS, effort=effort)
     return describe_latency(run_cell(Cell(setting, jobs, tuple(job.name for job in jobs), measured, seed)).latency)
 
 
-def weigh(by_seed: dict[int, dict], truth: dict[int, dict]) -> list[str]:
+def weigh(by_seed: dict[int, dict[str, Any]], truth: dict[int, dict[str, Any]]) -> list[str]:
     settled = {seed: row for seed, row in by_seed.items() if row["mean_us"] is not None}
     rows = list(settled.values())
     off = [100 * (row["mean_us"] / truth[seed]["mean_us"] - 1) for seed, row in settled.items()]

@@ -58,7 +58,7 @@ def find_slow_down(jobs: Sequence[Workload], measured: str, seed: int) -> float:
 
 
 def find_row(means: Sequence[Mean], jobs: Sequence[Workload], measured: str) -> Mean:
-    wanted = {"measured": measured, "run": "baseline" if len(jobs) == 1 else "interference"}
+    wanted: dict[str, object] = {"measured": measured, "run": "baseline" if len(jobs) == 1 else "interference"}
     wanted |= {"job_placement": SETTING.job_placement.value}
     wanted |= {f"{job.name}_bytes": job.bytes for job in jobs}
     wanted |= {f"{job.name}_interval_us": job.interval_ns / 1e3 for job in jobs}

@@ -147,16 +147,16 @@ def main() -> None:
                 measure(browser, files[SIZES[size]], arguments.runs, bool(others)) for size in arguments.size or SIZES
             ]
             browser.close()
-        for size, halves in measured:
+        for row, halves in measured:
             for name in others:
                 script, library = (SVG, "") if name == "svg" else (PLOT, plotly)
-                size[name] = asyncio.run(time_other(chromium, script, halves, arguments.limit, library))
+                row[name] = asyncio.run(time_other(chromium, script, halves, arguments.limit, library))
         sizes = [size for size, _ in measured]
     if arguments.json:
         print(json.dumps({"opening": opening, "sizes": sizes}))
         return
-    for name, (size, ready) in opening.items():
-        print(f"{name}: {size / 1e6:.2f} MB, picture and lists after {ready:.0f} ms")
+    for name, (file_bytes, ready) in opening.items():
+        print(f"{name}: {file_bytes / 1e6:.2f} MB, picture and lists after {ready:.0f} ms")
     print(
         "| links | lines, ms | cells, ms | pan, frames/s | hover, median ms (largest) | in space, ms | "
         "turning, frames/s | SVG, ms | plotly WebGL, ms |"

@@ -160,7 +160,7 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
 
 def _count_ours(file: Path, library: str) -> int:
     line = re.compile(rf"\s*([\d,]+) .*\[[^\]]*{re.escape(library)}\]$")
-    command = ["callgrind_annotate", "--threshold=100", file]
+    command: list[str | Path] = ["callgrind_annotate", "--threshold=100", file]
     listing = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return sum(int(found[1].replace(",", "")) for found in map(line.match, listing.splitlines()) if found)
 

@@ -45,9 +45,11 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 def build_ends(bench: Bench) -> Path:
     """A program, and behind whatever is preloaded a library, that tell what is done between them at MPI_Finalize."""
-    library, program = bench.folder / "libends.so", bench.folder / "ends"
+    library: Path = bench.folder / "libends.so"
+    program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
-    for options in (["-DWITHIN", "-shared", "-fPIC", "-o", library], ["-o", program, library, "-rdynamic"]):
+    to_preload = ["-DWITHIN", "-shared", "-fPIC", "-o", str(library)]
+    for options in (to_preload, ["-o", str(program), str(library), "-rdynamic"]):
         subprocess.run([*compiler, *options], check=True, env={**os.environ, **ENVIRONMENT})
     return program
 

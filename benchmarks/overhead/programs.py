@@ -34,7 +34,7 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
 
     def measure(variant: str) -> dict[str, float]:
         preload = {"LD_PRELOAD": str(bench.library), "IBPROF_OUTPUT": str(bench.recording)} if variant == WITH else {}
-        line = [
+        line: list[str | Path] = [
             folder / "mpirun",
             "-n",
             "2",

@@ -64,7 +64,7 @@ def surroundings(folder: Path, library: Path | None) -> dict[str, str]:
 
 
 def run(program: Path, folder: Path, count: int, way: str, library: Path | None) -> tuple[float, float]:
-    command = [program, str(count), way, str(BATCHES)]
+    command: list[str | Path] = [program, str(count), way, str(BATCHES)]
     done = subprocess.run(command, env=surroundings(folder, library), capture_output=True, text=True, check=True)
     least, median = map(float, done.stdout.split())
     return least, median
@@ -77,7 +77,7 @@ def instructions(program: Path, folder: Path, count: int, way: str, library: Pat
     totals = []
     for preload in (None, library):
         for batches in (2, 12):
-            command = [
+            command: list[str | Path] = [
                 "valgrind",
                 "--tool=callgrind",
                 "--callgrind-out-file=/dev/null",

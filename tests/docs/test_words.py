@@ -71,8 +71,8 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
             for match in pattern.finditer(text):
                 line = passage.line + text.count("\n", 0, match.start())
                 yield line, f'"{match[0]}": write {instead}'
-        if passage.kind == DOCSTRING and (match := OPENING.match(passage.text)):
-            yield passage.line, f'a docstring opens with "{match[0]}"'
+        if passage.kind == DOCSTRING and (opening := OPENING.match(passage.text)):
+            yield passage.line, f'a docstring opens with "{opening[0]}"'
         for sentence in sentences(passage):
             if (words := count_words(sentence)) > RULES["longest_sentence"]:
                 yield passage.line, f"a sentence of {words} words: {sentence[:60]} ..."

@@ -20,7 +20,7 @@ C_TESTS = ROOT / "csrc" / "tests"
 
 def compile_c(output: Path, source: Path, *options: str) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-Wall", "-D_GNU_SOURCE", f"-I{C_TESTS}", "-o", output, source, *options, "-ldl"]
+    command: list[str | Path] = ["cc", "-Wall", "-D_GNU_SOURCE", f"-I{C_TESTS}", "-o", output, source, *options, "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return output

@@ -26,7 +26,7 @@ from ibprof_testing.mpi.mpis import (
 
 
 def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ibprof", *words]
+    command: list[str | Path] = [sys.executable, "-m", "ibprof", *words]
     env = environment(extra)
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
 
@@ -47,7 +47,7 @@ def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict
 def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_mpich() if name == "mpich" else find_mpi(name)
     program = build(mpi, "collectives.c")
-    command = [mpi.program("mpirun"), "-n", "2", program, "blocking", "Bcast", "1000"]
+    command: list[str | Path] = [mpi.program("mpirun"), "-n", "2", program, "blocking", "Bcast", "1000"]
     status, said = examine(tmp_path, *command)
     assert status == 0, said
     assert list(tmp_path.iterdir()) == []
@@ -64,7 +64,15 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
 def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
     """Without being told to it is not recorded on one host, and that is what is said, with what helps."""
     mpi = find_of_mpich_kin(INTEL)
-    command = [mpi.program("mpirun"), "-n", "2", build(mpi, "collectives.c"), "blocking", "Bcast", "1000"]
+    command: list[str | Path] = [
+        mpi.program("mpirun"),
+        "-n",
+        "2",
+        build(mpi, "collectives.c"),
+        "blocking",
+        "Bcast",
+        "1000",
+    ]
     status, said = examine(tmp_path, *command, **mpi.variables)
     assert status == 5
     assert said["MPI"][0][1].startswith("Intel(R) MPI Library")

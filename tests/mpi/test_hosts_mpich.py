@@ -44,7 +44,15 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
         over_tcp |= {word: mpi.variables[word] for word in ("LD_LIBRARY_PATH", "FI_PROVIDER_PATH")}
     settings = [word for name, value in over_tcp.items() for word in ("-genv", name, value)]
     places = ",".join(hosts.address(host) for host in hosts.names)
-    line = [mpi.program("mpirun"), "-launcher", "ssh", "-launcher-exec", hosts.agent, "-iface", "eth0"]
+    line: list[str | Path] = [
+        mpi.program("mpirun"),
+        "-launcher",
+        "ssh",
+        "-launcher-exec",
+        hosts.agent,
+        "-iface",
+        "eth0",
+    ]
     line += ["-hosts", places, "-ppn", "1", "-n", str(HOSTS), *settings]
     line += [build(mpi, "collectives.c"), "blocking", "Alltoall", str(BYTES)]
     folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]

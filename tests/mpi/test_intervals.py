@@ -21,7 +21,7 @@ SILENCE_S = 0.5
 
 
 def record(mpi: Mpi, build: Build, how: str, folder: Path, interval: str = "50") -> Profile:
-    command = [build(mpi, "bursts.c"), how]
+    command: list[str | Path] = [build(mpi, "bursts.c"), how]
     env = {"IBPROF_INTERVAL": interval, **THROUGH_NETWORK}
     run_mpi(mpi, RANKS, command, recording=folder, env=env, check=how == "end")
     return load_profile(folder)

@@ -87,7 +87,7 @@ def check_recorded_loads(cluster: Cluster, program: Path) -> None:
     hosts, half = len(cluster.hosts.names), len(cluster.hosts.names) // 2
     tuned = {"coll_tuned_use_dynamic_rules": 1, "coll_tuned_alltoall_algorithm": 2}
     line = [cluster.mpirun, "-n", str(hosts), *cluster.hosts.over_tcp(**tuned), "--bind-to", "none"]
-    words = [*line, program, "blocking", "Alltoall", str(BYTES)]
+    words: list[str | Path] = [*line, program, "blocking", "Alltoall", str(BYTES)]
     done = cluster.hosts.run("node1", [SCRIPTS / "ibprof", "run", "--", *words], cluster.environment, cluster.folder)
     assert done.returncode == 0, done.stderr
     cluster.call("ibprof-layout", "measured.lst", "profile.otf2", "--by", "operation", "-o", "links.csv")

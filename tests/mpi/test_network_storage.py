@@ -103,7 +103,7 @@ def test_a_killed_run(flush: str, copied: int, system_mpi: Mpi, build: Build, ne
 
 
 def bring(output: Path) -> str:
-    command = [sys.executable, "-m", "ibprof", "collect", output, "--from-node"]
+    command: list[str | Path] = [sys.executable, "-m", "ibprof", "collect", output, "--from-node"]
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stderr
 
 
@@ -153,7 +153,14 @@ def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: P
 
 
 def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
-    command = [build(system_mpi, "unruly.c", "-pthread"), "descriptors", "forks", "threads", "regions", "limits"]
+    command: list[str | Path] = [
+        build(system_mpi, "unruly.c", "-pthread"),
+        "descriptors",
+        "forks",
+        "threads",
+        "regions",
+        "limits",
+    ]
     variables = {"TMPDIR": str(node), "IBPROF_FLUSH": "1"}
     done = check_unharmed(system_mpi, RANKS, command, network / "rec", variables=variables)
     assert done.returncode == 0

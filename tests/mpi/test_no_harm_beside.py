@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -57,13 +56,19 @@ def test_every_order_of_preloads(name: str, build: Build, tmp_path: Path) -> Non
     others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]
     for number, order in enumerate(itertools.permutations([library(), *others])):
         beside = [item for item in order if item != library()]
-        command = [program, "names", "threads", "forks", "spawns"]
+        command: list[str | Path] = [program, "names", "threads", "forks", "spawns"]
         check_unharmed(mpi, RANKS, command, tmp_path / str(number), libraries=order, beside=beside)
 
 
 def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
     settings = preload(library()) | {"IBPROF_OUTPUT": str(output)} | variables
-    line = [mpi.program("mpirun"), "-n", str(RANKS), "env", *(f"{name}={value}" for name, value in settings.items())]
+    line: list[str | Path] = [
+        mpi.program("mpirun"),
+        "-n",
+        str(RANKS),
+        "env",
+        *(f"{name}={value}" for name, value in settings.items()),
+    ]
     return subprocess.Popen(
         [*line, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
@@ -90,8 +95,8 @@ def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_pa
         check_complete(load_profile(tmp_path, one.name), RANKS)
 
 
-def collect(recording: Path, run: str, output: Path) -> Sequence[str]:
-    command = [sys.executable, "-m", "ibprof", "collect", recording, "--run", run, "-o", output]
+def collect(recording: Path, run: str, output: Path) -> list[str]:
+    command: list[str | Path] = [sys.executable, "-m", "ibprof", "collect", recording, "--run", run, "-o", output]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()

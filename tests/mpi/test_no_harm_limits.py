@@ -89,9 +89,10 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
 def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None:
     """File systems that are read-only, full or out of inodes; no folder at all; one that is not there yet."""
     mpi = find_any(name)
-    command = [unruly(mpi), "names"]
+    command: list[str | Path] = [unruly(mpi), "names"]
     for options in ("ro", "size=4k", "nr_inodes=1"):
-        mounted = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o {options} none "$0" && exec "$@"', tmp_path]
+        mount = f'mount -t tmpfs -o {options} none "$0" && exec "$@"'
+        mounted: list[str | Path] = ["unshare", "--mount", "sh", "-c", mount, tmp_path]
         done = check_unharmed(mpi, RANKS, command, tmp_path / "profile.ibprof", around=mounted)
         assert (done.returncode, len(said_by_us(done.stderr))) == (0, 1)
     for output in ("/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof"):
@@ -107,7 +108,7 @@ def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
     """`ulimit -f 0`: one byte more, and SIGXFSZ ends the program."""
     mpi = find_any(name)
     variables = over_tcp(mpi)
-    command = [unruly(mpi), "names", "regions"]
+    command: list[str | Path] = [unruly(mpi), "names", "regions"]
     done = check_unharmed(mpi, RANKS, command, tmp_path, variables=variables, within=shell("ulimit -f 0"))
     assert done.returncode == 0
     assert len(said_by_us(done.stderr)) == 1
@@ -133,7 +134,7 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
     """What the program takes by itself, and hardly more."""
     mpi = find_any(name)
-    command = [unruly(mpi), "names", "regions"]
+    command: list[str | Path] = [unruly(mpi), "names", "regions"]
     bare = launch(mpi, RANKS, [*command, "size"], {})
     taken = int(bare.stdout.split("size ")[1].split()[0])
     done = check_unharmed(mpi, RANKS, command, tmp_path, within=shell(f"ulimit -v {taken + spare}"))

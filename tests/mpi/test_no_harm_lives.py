@@ -40,7 +40,7 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
     """What launchers say of it, and what they still pass on, is chance."""
     mpi = find_any(name)
-    command = [build(mpi, "lives.c", "-pthread"), "aborting"]
+    command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})
     done = launch(mpi, RANKS, command, preload(library()) | {"IBPROF_OUTPUT": str(tmp_path)})
     assert done.returncode == without.returncode
@@ -56,7 +56,7 @@ def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: 
     """Whose initialisation comes first, the library's or ours, is up to the dynamic linker."""
     mpi = find_any(name)
     early = build(mpi, "lives.c", "-shared", "-fPIC", "-DLIBRARY")
-    command = [build(mpi, "lives.c", "-pthread"), "early"]
+    command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "early"]
     for order in ([library(), early], [early, library()]):
         folder = tmp_path / order[0].stem
         done = check_unharmed(mpi, RANKS, command, folder, libraries=order, beside=[early])

@@ -68,7 +68,7 @@ def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
 def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
     """A program that defines MPI functions is itself the tool; what it does in them reaches us by PMPI names."""
     mpi = find_any(name)
-    command = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
+    command: list[str | Path] = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
     done = check_unharmed(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
     assert "calls of its own" in done.stdout
 
@@ -95,7 +95,7 @@ def test_children_of_another_c_library(links: list[str], name: str, unruly: Buil
     compiler = need("musl-gcc", "musl-tools")
     program = tmp_path / "child"
     subprocess.run([compiler, *links, "-o", program, PROGRAMS / "child.c"], check=True)
-    command = [unruly(mpi), "shells"]
+    command: list[str | Path] = [unruly(mpi), "shells"]
     done = check_unharmed(mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
     assert done.stdout.startswith("a child of another C library\n")
 
@@ -104,7 +104,7 @@ def test_children_of_another_c_library(links: list[str], name: str, unruly: Buil
 def test_children_in_python(name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     child = f"{sys.executable} -c 'import json, threading; print(json.dumps([1]))'"
-    command = [unruly(mpi), "shells"]
+    command: list[str | Path] = [unruly(mpi), "shells"]
     done = check_unharmed(mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
     assert done.stdout.startswith("[1]\n")
 

@@ -53,7 +53,7 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 def test_room_for_a_part(name: str, build: Build, mounted: Path) -> None:
     """What found no room is told by the bytes; a rank that found none at all is missed."""
     mpi = find_any(name)
-    command = [build(mpi, "regions.c"), "nested"]
+    command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
     done = check_unharmed(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)
     assert done.stdout == "done\n"
     assert len(said_by_us(done.stderr)) == 1, done.stderr
@@ -89,7 +89,7 @@ def test_holes_on_a_full_file_system_are_read(system_mpi: Mpi, build: Build, mou
 def test_full_while_running(name: str, build: Build, mounted: Path) -> None:
     """There is room to begin with, but not for all regions."""
     mpi = find_any(name)
-    command = [build(mpi, "unruly.c", "-pthread"), "names", "regions"]
+    command: list[str | Path] = [build(mpi, "unruly.c", "-pthread"), "names", "regions"]
     done = check_unharmed(mpi, RANKS, command, mounted / "profile.ibprof")
     assert done.stdout.startswith("names ")
     (line,) = said_by_us(done.stderr)

@@ -7,6 +7,7 @@ import math
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -36,7 +37,7 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int,
     mpi: Mpi = find_mpi("system")
     folder = tmp_path_factory.mktemp("scaling")
     for name in ("scalar_product", "cannon", "lu"):
-        compiler = [mpi.program("mpicc"), "-O2", "-I", ROOT / "csrc" / "include"]
+        compiler: list[str | Path] = [mpi.program("mpicc"), "-O2", "-I", ROOT / "csrc" / "include"]
         subprocess.run([*compiler, EXAMPLES / f"{name}.c", "-o", folder / name, "-lm"], check=True)
 
     def run(name: str, size: int, ranks: int) -> RecordedExchange:

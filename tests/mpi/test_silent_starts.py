@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.profile.profile_data import Direction, Kind
+from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import load_complete, operations_sent, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
@@ -25,7 +25,7 @@ ITEMS, ROUNDS, THOUSANDS = 30_000, 20, 3_000
 REDUCED_VECTORS = RANKS - 1 + 1
 
 
-def total(profile: object, operation: str) -> int:
+def total(profile: Profile, operation: str) -> int:
     return sum(size for size, _ in recorded(profile, operation=operation).values())
 
 

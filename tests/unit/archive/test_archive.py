@@ -47,7 +47,7 @@ from ibprof_testing.lab.synthetic_recording import write_recording
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 
 # What the C library under OTF2 takes: any text without NUL.
-TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 NUMBER = st.integers(0, 2**64 - 1)
 TIME = st.integers(1, 2**62)
 SMALL = st.integers(0, 2**31 - 1)
@@ -91,7 +91,11 @@ def profiles(draw: st.DrawFn) -> Profile:
     hosts = draw(st.lists(host, min_size=1, max_size=3))
     size = draw(st.integers(1, 6))
     numbers = sorted(draw(st.sets(st.integers(0, size - 1), min_size=1)))
-    rest = {"host": st.integers(0, len(hosts) - 1), "start_ns": TIME, "stop_ns": st.none() | TIME}
+    rest: dict[str, st.SearchStrategy[Any]] = {
+        "host": st.integers(0, len(hosts) - 1),
+        "start_ns": TIME,
+        "stop_ns": st.none() | TIME,
+    }
     rest |= {"notes": st.lists(TEXT, max_size=2).map(tuple), "source": st.sampled_from(Source)}
     rest |= dict.fromkeys(("lost_bytes", "lost_messages", "off_ns", "marks_seen", "queue_pairs_unseen"), NUMBER)
     ranks = [draw(st.builds(Rank, rank=st.just(number), pid=SMALL, thread_level=SMALL, **rest)) for number in numbers]

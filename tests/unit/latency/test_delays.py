@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from netCDF4 import Dataset
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
 from ibprof_converter.latency.model.delays import STATISTICS, Delays, clear_diagonal, empty_delays
+
+Form = Literal["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
 
 
 def sample(hosts: tuple[str, ...] = ("a", "a", "b"), lengths: tuple[int, ...] = (0, 64, 128)) -> Delays:
@@ -83,7 +86,7 @@ def test_names_matrices_and_bandwidth() -> None:
 
 
 def write_clustbench(
-    path: Path, cube: np.ndarray, first: int = 0, step: int = 100, form: str = "NETCDF3_64BIT_OFFSET", **scalars: int
+    path: Path, cube: np.ndarray, first: int = 0, step: int = 100, form: Form = "NETCDF3_64BIT_OFFSET", **scalars: int
 ) -> None:
     """A file as network_tests2 creates it, by the netCDF library itself."""
     values = {
@@ -115,10 +118,8 @@ def test_clustbenchs_files_are_read_together(tmp_path: Path) -> None:
     assert (delays.repetitions == 100).all()
 
 
-@pytest.mark.parametrize(
-    "form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC", "NETCDF4"]
-)
-def test_clustbenchs_layout_in_any_netcdf(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", get_args(Form))
+def test_clustbenchs_layout_in_any_netcdf(form: Form, tmp_path: Path) -> None:
     """Newer programs around network_tests2 write what the library makes unasked: NetCDF-4."""
     cube = np.arange(3 * 4 * 4, dtype=float).reshape(3, 4, 4) * 1e-6
     write_clustbench(tmp_path / "run_median.nc", cube, first=8, step=8, form=form, test_type=3)
@@ -189,7 +190,7 @@ def test_matrices_without_names_and_numpys(tmp_path: Path) -> None:
     (tmp_path / "matrix.txt").write_text("9 3\n- 9\n")
     delays = read_delays(tmp_path / "matrix.txt", unit=1.0)
     assert delays.hosts == ("0", "1")
-    assert np.array_equal(delays.median, [[[0, 3], [np.nan, 0]]], equal_nan=True)
+    assert np.array_equal(delays.median, np.array([[[0, 3], [np.nan, 0]]]), equal_nan=True)
     np.save(tmp_path / "cube.npy", np.full((4, 3, 3), 2.0))
     assert read_delays(tmp_path / "cube.npy", unit=1.0).median[3, 0, 1] == 2
     np.savez(tmp_path / "cube.npz", delays=np.ones((2, 2, 2)), hosts=["x", "y"], lengths=[8, 16])

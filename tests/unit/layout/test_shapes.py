@@ -53,24 +53,15 @@ def with_ca_on(fabric: Fabric, switches: np.ndarray, name: str) -> Fabric:
     count = len(switches)
     node = np.arange(fabric.nodes, fabric.nodes + count)
     guid = fabric.node_guid.max() + np.arange(1, count + 1).astype(np.uint64)
-    links = {
-        "link_node": np.concatenate([fabric.link_node, np.stack([switches, node], axis=1)]).astype(np.int32),
-        "link_port": np.concatenate([fabric.link_port, np.full((count, 2), 250)]).astype(np.int32),
-    }
-    # Whatever else is told of a link or a node is told of the new ones as of the first.
-    rest = {}
-    for field in ("link_gbps", "link_width"):
-        if hasattr(fabric, field):
-            old = getattr(fabric, field)
-            rest[field] = np.concatenate([old, np.repeat(old[:1], count)])
     return replace(
         fabric,
         node_guid=np.concatenate([fabric.node_guid, guid]),
         node_kind=np.concatenate([fabric.node_kind, np.full(count, NodeKind.CA, np.uint8)]),
         node_name=(*fabric.node_name, *(f"{name}{number} HCA-1" for number in range(count))),
         system_guid=np.concatenate([fabric.system_guid, guid]),
-        **links,
-        **rest,
+        link_node=np.concatenate([fabric.link_node, np.stack([switches, node], axis=1)]).astype(np.int32),
+        link_port=np.concatenate([fabric.link_port, np.full((count, 2), 250)]).astype(np.int32),
+        link_gbps=np.concatenate([fabric.link_gbps, np.repeat(fabric.link_gbps[:1], count)]),
     )
 
 

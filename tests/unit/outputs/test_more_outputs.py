@@ -17,6 +17,7 @@ import yaml
 
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.picture import split_loads
+from ibprof_converter.outputs.rows import Row
 from ibprof_converter.outputs.slurm import compress, write_topology
 from ibprof_converter.traffic.hostlists import expand_hosts
 from ibprof_converter.traffic.loaded_links import Loads
@@ -183,7 +184,7 @@ def test_topology_conf_shows_pods(tmp_path: Path, lst: str, leaves: int, upper: 
 
 
 def test_what_is_no_host_name_is_left_out_of_topology_conf() -> None:
-    rows = [
+    rows: list[Row] = [
         {"rail": 0, "a_guid": str(a), "a_name": "", "a_level": 0, "b_guid": "9", "b_name": "leaf", "b_level": 1}
         for a in range(5)
     ]

@@ -89,7 +89,7 @@ def test_an_unknown_speed_is_an_empty_field() -> None:
     assert {row["gbps"] for row in links_csv(fabric, make_loads([fabric]))} == {""}
 
 
-HOSTILE = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+HOSTILE = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
 @given(HOSTILE, HOSTILE)

@@ -88,7 +88,7 @@ class PlainSearch:
             return self.below(slots.count)
         other = neighbours.rank[first + self.below(last - first)]
         group = slots.group[slots.host_of_slot[self.seat[other]]]
-        begin, end = slots.first_slot_of_group[group : group + 2].tolist()
+        begin, end = map(int, slots.first_slot_of_group[group : group + 2])
         return begin + self.below(end - begin)
 
     def propose(self, temperature: float) -> None:

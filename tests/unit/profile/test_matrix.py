@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_ports_that_cannot_be_told_are_refused() -> None:
         ({"region": "x", "since_start": True}, "was not closed by a mark"),
     ],
 )
-def test_names_that_are_not_there_are_refused(selection: dict[str, object], message: str) -> None:
+def test_names_that_are_not_there_are_refused(selection: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         rows(RUN, **selection)
 

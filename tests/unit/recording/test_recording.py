@@ -37,6 +37,7 @@ def test_numpy_types_have_the_layout_that_the_compiler_gives_the_structs() -> No
         ctype = header().typeof(f"struct ibp_{name}")
         assert record.itemsize == header().sizeof(ctype)
         assert record.names == tuple(field for field, _ in ctype.fields)
+        assert record.fields is not None
         assert [record.fields[field][1] for field, _ in ctype.fields] == [part.offset for _, part in ctype.fields]
     text = (files("ibprof") / "include" / "ibprof_recording.h").read_text()
     asserted = dict(re.findall(r"sizeof\(struct ibp_(\w+)\) == (\d+)", text))
@@ -102,7 +103,14 @@ def test_all_else_that_a_process_tells(tmp_path: Path) -> None:
     port = {"device": b"mlx5_0", "port": 1, "lid": 7, "lmc": 2, "state": 4, "node_guid": 0xAB, "port_guid": 0xAC}
     port |= {"rate_gbps": 100.0, "link_layer": b"InfiniBand", "gids": [b"fe80::1"]}
     mark = {"time_ns": 1010, "kind": 1, "region": 0, "sent_bytes": 9, "sent_messages": 2}
-    told = {"flags": 2, "stop_ns": 0, "lost_bytes": 3, "lost_messages": 1, "marks_seen": 4, "regions_refused": 5}
+    told: dict[str, object] = {
+        "flags": 2,
+        "stop_ns": 0,
+        "lost_bytes": 3,
+        "lost_messages": 1,
+        "marks_seen": 4,
+        "regions_refused": 5,
+    }
     told |= {"notes": b"coll/sm is not seen\n", "operations": b"bcast"}
     process = Process(0, fields=told, ports=[[port]], sizes=[[{"messages": messages, "operation": 2}]], marks=[[mark]])
     run = read_recording(make_recording(tmp_path, [process]))
@@ -282,7 +290,7 @@ def test_other_files_are_refused(what: str, tmp_path: Path) -> None:
     ],
 )
 def test_broken_headers_are_refused(fields: dict[str, int], message: str, tmp_path: Path) -> None:
-    path = make_recording(tmp_path, [Process(0)], name="x.ibprof", **fields)
+    path = make_recording(tmp_path, [Process(0)], name="x.ibprof", header_fields=fields)
     with pytest.raises(InputError, match=message):
         read_recording(path)
 

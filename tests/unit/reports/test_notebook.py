@@ -31,7 +31,9 @@ RUN = make_profile(
 
 def show(shown: object) -> str:
     """Give the HTML that a notebook's kernel sends for an object."""
-    data, _ = InteractiveShell.instance().display_formatter.format(shown)
+    formatter = InteractiveShell.instance().display_formatter
+    assert formatter is not None
+    data, _ = formatter.format(shown)  # type: ignore[no-untyped-call]
     assert "<script>" not in data["text/html"]
     return str(data["text/html"])
 

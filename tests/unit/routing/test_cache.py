@@ -107,7 +107,7 @@ def test_it_is_bounded_and_the_least_recently_used_goes_first(dump: Path, monkey
     read_tables(dump)
     (first,) = kept(dump)
     monkeypatch.setattr(cache, "LIMIT", 2 * first.stat().st_size + 20)
-    names = []
+    names: list[Path] = []
     for number in range(3):
         os.utime(first, (time.time() - 10 + number,) * 2)
         other = dump.with_name(f"other{number}.fdbs")

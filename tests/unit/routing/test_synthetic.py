@@ -18,7 +18,7 @@ from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet, join_subnet
 from ibprof_converter.routing.synthetic.spec import generate
-from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.fabrics import IBDIAGNET, host_lids, load_sample
 
 # Switches, hosts, links between switches.
 SIZES = {
@@ -41,12 +41,8 @@ def make(name: str) -> Subnet:
     return join_subnet(made.fabric, made.tables)
 
 
-def host_lids(subnet: Subnet) -> npt.NDArray[np.int32]:
-    return subnet.fabric.port_lid[subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.CA]
-
-
 def load_all_to_all(subnet: Subnet) -> npt.NDArray[np.uint64]:
-    lids = host_lids(subnet)
+    lids = host_lids(subnet.fabric)
     ones = np.broadcast_to(np.uint64(1), (len(lids), len(lids)))
     loads = spread_matrix(subnet.routes, lids, lids, ones)
     assert loads.unrouted == {}
@@ -90,7 +86,7 @@ def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
 def test_shifts_block_nowhere_in_a_full_fat_tree(name: str) -> None:
     """Source: Zahavi 2010: d-mod-k is free of contention for every shift permutation."""
     subnet = make(name)
-    lids = host_lids(subnet)
+    lids = host_lids(subnet.fabric)
     for distance in range(1, len(lids)):
         ones = np.ones(len(lids), np.uint64)
         loads = spread(subnet.routes, lids, np.roll(lids, -distance), ones, ones * 0, 1)

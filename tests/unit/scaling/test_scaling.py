@@ -176,7 +176,7 @@ def test_the_slowest_share_decides() -> None:
 )
 def test_forms_are_found_again(form: str, exchanged: Callable[[int, int], int]) -> None:
     runs = [(n, p) for n in (128, 256, 1024) for p in (4, 9, 16, 64)]
-    fit = fit_exchange(*zip(*runs, strict=True), [exchanged(n, p) for n, p in runs])
+    fit = fit_exchange([n for n, _ in runs], [p for _, p in runs], [exchanged(n, p) for n, p in runs])
     assert fit is not None
     assert str(fit.form) == form
     assert fit.alternatives == ()

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InconsistentError
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.deadlock import describe_deadlock, find_cycle, refuse_adaptive_deadlock
 from ibprof_converter.simulation.engine.packet_engine import Client, Job, Simulation, Step, Stop
 from ibprof_converter.simulation.engine.simulated_network import (
-    NONE,
     Hardware,
     SimulatedNetwork,
     find_minimal_ports,

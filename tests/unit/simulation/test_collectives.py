@@ -102,7 +102,7 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
     position = [0] * len(clients)
     for sample in done:
         number = int(sample["client"])
-        step = clients[number].steps[position[number] % len(clients[number].steps)]
+        step = np.asarray(clients[number].steps)[position[number] % len(clients[number].steps)]
         position[number] += 1
         begun[number].append(int(sample["start"]))
         if int(step["client"]) in came:
@@ -111,8 +111,8 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
         arrived = {slot: [at for each, at in came[number] if each == slot] for slot in range(client.arrivals)}
         for turn, start in enumerate(begun[number]):
             turn_of_round = turn // len(client.steps)
-            step = client.steps[turn % len(client.steps)]
-            assert all(arrived[slot][turn_of_round] < start for slot in range(step["awaits"]))
+            awaits = np.asarray(client.steps)["awaits"][turn % len(client.steps)]
+            assert all(arrived[slot][turn_of_round] < start for slot in range(awaits))
             if turn_of_round and turn % len(client.steps) == 0:
                 ended = max((arrived[slot][turn_of_round - 1] for slot in range(client.arrivals)), default=0)
                 assert start >= ended + network.ticks(2000)

@@ -198,7 +198,8 @@ def test_the_same_seed_gives_the_same() -> None:
 
     def run(seed: int) -> list[int]:
         simulation = Simulation(network, [Job("j", interval=300, jitter=0.3)], clients, seed=seed, adaptive=True)
-        return simulation.run(200_000)["ticks"].tolist()
+        ticks: list[int] = simulation.run(200_000)["ticks"].tolist()
+        return ticks
 
     assert run(1) == run(1)
     assert run(1) != run(2)

@@ -28,7 +28,8 @@ def slices_of(means: np.ndarray) -> list[Slice]:
 
 def test_a_drift_is_what_a_line_changes_by() -> None:
     rises = find_drift(slices_of(np.linspace(90, 110, 41)[:-1] + 0.25))
-    assert (rises.change, rises.half) == (pytest.approx(0.2, rel=0.02), pytest.approx(0, abs=1e-3))
+    assert rises.change == pytest.approx(0.2, rel=0.02)
+    assert rises.half == pytest.approx(0, abs=1e-3)
     assert rises.exceeds(0.05)
     assert find_drift(slices_of(np.linspace(110, 90, 40))).exceeds(0.05)
     assert not find_drift(slices_of(np.linspace(99, 101, 40))).exceeds(0.05)  # surely, but by too little to matter

@@ -79,7 +79,10 @@ def named(first: int, last: int) -> set[str]:
 
 def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> None:
     """As the link ends say that carry bytes."""
-    jobs = [{**WRITES, "hosts": ["host[05-07]", "host20"]}, {**PAIRS, "hosts": "host[09-12],host01,host32"}]
+    jobs: list[dict[str, Any]] = [
+        {**WRITES, "hosts": ["host[05-07]", "host20"]},
+        {**PAIRS, "hosts": "host[09-12],host01,host32"},
+    ]
     results = run_study(tmp_path, *jobs, servers=["host03", "host31"])
     assert find_busy_hosts(results, "io") == {"host05", "host06", "host07", "host20"}
     assert find_busy_hosts(results, "io", "b_bytes") == {"host03", "host31"}

@@ -34,7 +34,9 @@ def network() -> SimulatedNetwork:
     return index_network(read_subnet(TREE), Hardware())
 
 
-def seats_of(network: SimulatedNetwork, servers: ServerPlacement, jobs: JobPlacement, seed: int = 1, count: int = 16):
+def seats_of(
+    network: SimulatedNetwork, servers: ServerPlacement, jobs: JobPlacement, seed: int = 1, count: int = 16
+) -> Seats:
     return seat(network, [IO, PAIRS], count, servers, jobs, np.random.default_rng(seed))
 
 

@@ -23,7 +23,7 @@ from ibprof_converter.outputs.charts import FIGURES, choose_machine, draw_figure
 from ibprof_converter.simulation.engine.packet_engine import Simulation
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Effort, Latency
-from ibprof_converter.simulation.measure.seed_statistics import average
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, average
 from ibprof_converter.simulation.questions.congestion_threshold import NEAR, find_threshold
 from ibprof_converter.simulation.questions.mitigation import compare_ways, list_cells, list_ways, recommend
 from ibprof_converter.simulation.questions.shared_links import find_shared_links
@@ -408,6 +408,12 @@ def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Advice: none, as what both jobs do now is not known well enough." in told
 
 
+def mean_of(values: BySeed) -> float:
+    figure = average(values)
+    assert figure is not None
+    return figure.mean
+
+
 def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     """Half of the requests outlast the window, of any jitter: neither their mean nor the window is their time."""
     ways = list(list_ways(SMALL, io(), mpi()))
@@ -418,12 +424,12 @@ def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
     outcomes = {cell.key: Outcome(cell.key, latency, 1, 0.0, {}) for cell in list_cells(SMALL, io(), mpi(), [1, 2])}
     found = next(way for way in compare_ways(SMALL, io(), mpi(), [1, 2], outcomes) if way.name == name)
     # 14 clients, 4 MiB each in (1 + 1.4) / 2 windows.
-    assert average(found.io_bytes_per_s).mean == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
+    assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
     # All as long as the window: its jitter of 5 % makes it the longer one by 1.25 % on average.
     same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
     outcomes = {key: replace(outcome, latency=same) for key, outcome in outcomes.items()}
     found = next(way for way in compare_ways(SMALL, io(), mpi(), [1, 2], outcomes) if way.name == name)
-    assert average(found.io_bytes_per_s).mean == pytest.approx(14 * 4 * MIB / (1.0125 * window) * 1e9, rel=1e-3)
+    assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.0125 * window) * 1e9, rel=1e-3)
 
 
 def test_only_what_is_sure_is_recommended() -> None:
@@ -464,6 +470,8 @@ def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
     true = C / NEAR - T0
     for seeds in ([1, 2], [1, 2, 3], [2]):
         found = find_threshold(SMALL, io(), seeds, closed_network)
+        assert found.below_ns is not None
+        assert found.above_ns is not None
         assert found.below_ns < true < found.above_ns
         assert found.above_ns - found.below_ns < 0.7 * C
         assert found.about_ns == pytest.approx(true, rel=0.05)
@@ -505,7 +513,7 @@ def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still when all was sent."""
     run, runs = Simulation.run, [0]
 
-    def count(simulation: Simulation, *limits: float) -> Any:
+    def count(simulation: Simulation, *limits: Any) -> Any:
         runs[0] += 1
         assert runs[0] < 100
         return run(simulation, *limits)

@@ -167,7 +167,7 @@ class TestNothingIsWrong:
     def test_real_and_made_up_fabrics(self, fabric: str) -> None:
         reference = read_reference(str(FABRICS / fabric) if ":" not in fabric else fabric)
         hosts = np.flatnonzero(reference.is_end)
-        matrix = disturb(reference.count_hops(hosts) * 1e-6, 0.03, 5)
+        matrix = disturb(reference.count_hops(hosts).astype(np.float64) * 1e-6, 0.03, 5)
         delays = Delays(tuple(reference.names[host] for host in hosts), np.array([8]), matrix[None].astype(np.float32))
         found = infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology
         assert compare_with_reference(found, reference, delays, 8).differences == 0
@@ -231,7 +231,8 @@ class TestFaultsThatWerePutIn:
         beside = compare_made(made, read_reference(write_plan(plan)), seed=seed)
         assert name_slow(beside) == {frozenset(("s", uplink))}
         assert [(each.host, each.found_switch) for each in beside.comparison.misplaced] == [(name(host), new)]
-        assert beside.comparison.recabled == beside.comparison.separated == ()
+        assert beside.comparison.recabled == ()
+        assert beside.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
         """Those behind it are farther from all others than the hosts of another pod are from one another."""

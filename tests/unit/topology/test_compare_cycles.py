@@ -30,7 +30,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def by_hops(reference: Reference) -> Delays:
     hosts = np.flatnonzero(reference.is_end)
-    matrix = disturb(reference.count_hops(hosts) * 1e-6, 0.03, 5)
+    matrix = disturb(reference.count_hops(hosts).astype(np.float64) * 1e-6, 0.03, 5)
     return Delays(tuple(reference.names[host] for host in hosts), np.array([8]), matrix[None].astype(np.float32))
 
 

@@ -73,7 +73,7 @@ def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[Inferre
 
 def find_capacity(made: Made, topology: InferredTopology) -> dict[frozenset[int], float]:
     """What each edge that delays can tell really carries, by the hosts that it parts from host 0."""
-    found = {}
+    found: dict[frozenset[int], float] = {}
     for one, other, data in list(made.graph.edges(data=True)):
         made.graph.remove_edge(one, other)
         far = frozenset(range(made.hosts)) - nx.node_connected_component(made.graph, 0)

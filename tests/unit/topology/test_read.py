@@ -34,7 +34,7 @@ def infer_made(direct: bool) -> InferredTopology:
 
 def with_rates(topology: InferredTopology) -> InferredTopology:
     edges, switches = len(topology.edge), len(topology.switches)
-    rates = 0.1 * (1 + np.arange(edges))
+    rates = 0.1 * (1 + np.arange(edges, dtype=np.float64))
     rates[0] = np.nan
     throughput = LinkThroughput(rates, np.arange(edges) % 3 == 1, np.full(switches, 7.5), np.ones(switches, bool))
     return replace(topology, throughput=throughput)

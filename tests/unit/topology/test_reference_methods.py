@@ -200,7 +200,7 @@ class TestKernels:
         stack = [to_tree(expected)]
         while stack:
             node = stack.pop()
-            if not node.is_leaf():
+            if node.left and node.right:
                 nodes.append(frozenset(node.pre_order()))
                 stack += [node.left, node.right]
         assert set(below[leaves:]) == set(nodes)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli import report
+from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic import all_to_all, rail_policies
@@ -85,7 +86,7 @@ def test_reports_and_bounds_are_the_same_from_parts(
 ) -> None:
     monkeypatch.setattr(all_to_all, "_FLOWS", 100)
     said = []
-    for limit in (report.DIAGNOSED_FLOWS, 0):
+    for limit in (DIAGNOSED_FLOWS, 0):
         monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
         assert report.main(["--json", "--adaptive", "xgft:2:4,4:1,2", "pattern:all-to-all:7"]) == 0
         said.append(json.loads(capsys.readouterr().out))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -137,8 +138,8 @@ def test_a_remote_host_that_was_not_recorded_is_known_by_its_lid() -> None:
         ({"bytes": 50}, "of 100 bytes between hosts only 50"),
     ],
 )
-def test_else_rails_are_a_model(changes: dict[str, object], why: str | None) -> None:
-    run = make_run(Posted(0, 0, int(str(changes.get("bytes", 200)))))
+def test_else_rails_are_a_model(changes: dict[str, Any], why: str | None) -> None:
+    run = make_run(Posted(0, 0, changes.get("bytes", 200)))
     run = replace(
         run,
         ranks=tuple(replace(rank, queue_pairs_unseen=changes.get("unseen", 0)) for rank in run.ranks[:1])
@@ -147,7 +148,7 @@ def test_else_rails_are_a_model(changes: dict[str, object], why: str | None) -> 
     if guid := changes.get("guid"):
         ports = [tuple(replace(port, port_guid=str(guid)) for port in host.ports) for host in run.hosts]
         run = replace(run, hosts=tuple(replace(host, ports=new) for host, new in zip(run.hosts, ports, strict=True)))
-    traffic = place(run, policy=changes.get("policy"), rule=changes.get("rule"))  # type: ignore[arg-type]
+    traffic = place(run, policy=changes.get("policy"), rule=changes.get("rule"))
     assert traffic.rail_source.startswith("modelled")
     told = [note for note in traffic.notes if "although work requests were recorded" in note]
     assert (why in told[0]) if why else not told

@@ -16,12 +16,13 @@ BYTES = st.integers(0, (1 << 63) - 1)
 
 def shares_of(policy: str, flows: list[tuple[int, int, int, int]], usable: list[list[bool]]) -> list[list[int]]:
     """Share out flows (source, destination, bytes, messages); give bytes [flow][rail]."""
-    columns = list(zip(*flows, strict=True))
-    source, destination = (np.array(column, np.int32) for column in columns[:2])
-    counts, messages = (np.array(column, np.uint64) for column in columns[2:])
+    sources, destinations, *amounts = zip(*flows, strict=True)
+    source, destination = np.array(sources, np.int32), np.array(destinations, np.int32)
+    counts, messages = (np.array(amount, np.uint64) for amount in amounts)
     shares = share_out(policy, np.array(usable), source, destination, counts, messages)
     table = [[0] * len(usable[0]) for _ in flows]
-    for flow, rail, amount in zip(shares.flow, shares.rail, shares.bytes.tolist(), strict=True):
+    rows = np.arange(len(flows))[shares.flow]
+    for flow, rail, amount in zip(rows.tolist(), shares.rail.tolist(), shares.bytes.tolist(), strict=True):
         assert amount > 0
         table[flow][rail] += amount
     return table

@@ -60,15 +60,15 @@ class Cluster:
             "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
         }
 
-    def launch(self, *command: str | Path, timeout: float = 300, **parameters: object) -> str:
+    def launch(self, *command: str | Path, timeout: float = 300, **parameters: str | int) -> str:
         """Run a command with one rank on each host; what it printed.
 
         Raises:
             RuntimeError: it failed; with what it said.
         """
         # Idle ranks give way, since there are more of them than processors.
-        chosen = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
-        line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(**chosen), "--bind-to", "none"]
+        chosen: dict[str, str | int] = {"pml": "ob1", "btl": "tcp,self", "mpi_yield_when_idle": 1, **parameters}
+        line = [self.mpirun, "-n", str(len(self.hosts.names)), *self.hosts.over_tcp(1, **chosen), "--bind-to", "none"]
         first = self.hosts.names[0]
         # Before whatever else the machine does, which would be taken for the network's doing.
         words = [*line, "nice", "-n", "-15", *command]
@@ -76,7 +76,7 @@ class Cluster:
 
     def call(self, name: str, *arguments: str | Path) -> str:
         """Run one of ibprof's commands on this machine; what it printed."""
-        line = [SCRIPTS / name, *map(str, arguments)]
+        line = [str(SCRIPTS / name), *map(str, arguments)]
         return _check(subprocess.run(line, capture_output=True, text=True, check=False, cwd=self.folder))
 
     def infer(self) -> dict[str, Any]:

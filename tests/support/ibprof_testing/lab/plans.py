@@ -88,7 +88,7 @@ HOST_US, HOST_MBIT = 200.0, 200.0
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
     """Make a plan of hosts node1, node2 ... on leaf switches, with so many on each."""
-    cables = []
+    cables: list[Cable] = []
     for leaf, count in leaves.items():
         first = len(cables) + 1
         cables += [Cable(f"node{number}", leaf, HOST_US, HOST_MBIT) for number in range(first, first + count)]

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job, Step
 
@@ -100,7 +101,7 @@ class Reference:
         self._rank = random.Random(order).random if order else lambda: 0.0
         self._processes = [_Process(each, each.next, [0] * each.arrivals) for each in clients]
         for number, each in enumerate(clients):
-            self._at(each.start, lambda number=number: self._begin(number))
+            self._at(each.start, partial(self._begin, number))
         while self._due:
             self._now, _, _, event = heapq.heappop(self._due)
             event()

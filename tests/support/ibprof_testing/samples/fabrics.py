@@ -125,7 +125,8 @@ def load_of_traces(fabric: Fabric, pairs: Sequence[TracedPair]) -> npt.NDArray[n
 
 def host_lids(fabric: Fabric) -> npt.NDArray[np.int32]:
     """Give the base LIDs of all CAs."""
-    return fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    lids: npt.NDArray[np.int32] = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    return lids
 
 
 def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:

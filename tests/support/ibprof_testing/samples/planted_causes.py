@@ -48,8 +48,9 @@ def situation(subnets: Sequence[Subnet], pairs: Pairs, size: int = 1_000_000, ra
     hosts = find_hosts([subnet.fabric for subnet in subnets])
     source, destination = pairs
     parts = [(np.full(len(source), rail), hosts.lid[source, rail], hosts.lid[destination, rail]) for rail in rails]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Situation(subnets, hosts, Flows.add_up(*columns, np.full(len(columns[0]), size // len(rails), np.uint64)))
+    rail, source_lid, destination_lid = (np.concatenate(column) for column in zip(*parts, strict=True))
+    each = np.full(len(rail), size // len(rails), np.uint64)
+    return Situation(subnets, hosts, Flows.add_up(rail, source_lid, destination_lid, each))
 
 
 def count_hosts(subnets: Sequence[Subnet]) -> int:
@@ -204,7 +205,8 @@ def plant_scattered_groups(shape: str, generator: Generator) -> Situation:
     leaves = len(leaves_of(subnets[0]))
     members = np.arange(hosts).reshape(leaves, -1)
     groups = [all_to_all(each) for each in members.T]
-    return situation(subnets, tuple(np.concatenate(column) for column in zip(*groups, strict=True)))
+    source, destination = (np.concatenate(column) for column in zip(*groups, strict=True))
+    return situation(subnets, (source, destination))
 
 
 def plain_all_to_all(shape: str, generator: Generator) -> Situation:

@@ -64,16 +64,16 @@ def make_recording(
     gap_pages: int = 0,
     operations: Sequence[str] = OPERATIONS,
     name: str | None = None,
-    **fields: int,
+    header_fields: Mapping[str, int] | None = None,
 ) -> Path:
     """Write the file of one host.
 
     Args:
         gap_pages: empty pages before each segment, as a process leaves them that is killed too early.
-        fields: of the file's header, to break it.
+        header_fields: of the file, to break it.
     """
     ffi = header()
-    start = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}
+    start: dict[str, Any] = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}
     start |= {"magic": 0x4352464F52504249, "version": 1, "byte_order": 0x01020304, "start_ns": start_ns}
     names = b"".join(operation.encode().ljust(32, b"\0") for operation in operations)
     first = -(-(ffi.sizeof("struct ibp_file_header") + len(names)) // PAGE) * PAGE
@@ -81,7 +81,7 @@ def make_recording(
 
     def add(kind: int, struct: str, records: Records, process: int | None = None) -> int:
         body.extend(bytes(gap_pages * PAGE))
-        offset = first + len(body)
+        offset: int = first + len(body)
         array = ffi.new(f"struct ibp_{struct}[]", len(records) or 1)
         for place, record in enumerate(records):
             for key, value in record.items():
@@ -97,7 +97,12 @@ def make_recording(
         return offset
 
     for process in processes:
-        own = {"pid": 100 + process.rank, "world_rank": process.rank, "world_size": process.world_size, "source": 1}
+        own: dict[str, Any] = {
+            "pid": 100 + process.rank,
+            "world_rank": process.rank,
+            "world_size": process.world_size,
+            "source": 1,
+        }
         own |= {"flags": 1, "start_ns": start_ns, "stop_ns": start_ns + 50, "mpi": b"An MPI", "command": b"./app"}
         place = add(1, "process", [own | dict(process.fields)] if process.started else [])
         parts: tuple[Any, ...]
@@ -109,7 +114,7 @@ def make_recording(
             for records in segments:
                 add(kind, struct, records, place)
     start |= {"segments_offset": first, "end_bytes": first + len(body), "operation_count": len(operations)}
-    whole = ffi.new("struct ibp_file_header *", start | fields)
+    whole = ffi.new("struct ibp_file_header *", start | dict(header_fields or {}))
     folder.mkdir(exist_ok=True)
     path = folder / (name or f"{host}-{start_ns}.ibprof")
     path.write_bytes((bytes(ffi.buffer(whole)) + names).ljust(first, b"\0") + body)

@@ -39,7 +39,7 @@ class Made:
 
     @property
     def is_direct(self) -> bool:
-        return self.graph.number_of_nodes() == self.hosts
+        return bool(self.graph.number_of_nodes() == self.hosts)
 
     def splits(self) -> set[frozenset[int]]:
         """The hosts that each link parts from host 0, where both sides have two hosts or more."""
@@ -150,13 +150,12 @@ def switched_torus(width: int, height: int, hosts: int = 2) -> Made:
     """Switches that are linked with their neighbours, with some hosts on each."""
     places = list(product(range(width), range(height)))
     links = {
-        frozenset((f"t{x}{y}", f"t{across}{down}"))
+        (min(ends), max(ends))
         for x, y in places
         for across, down in (((x + 1) % width, y), (x, (y + 1) % height))
+        for ends in [(f"t{x}{y}", f"t{across}{down}")]
     }
-    return _attach(
-        hosts * len(places), [(f"t{x}{y}", hosts) for x, y in places], sorted(tuple(sorted(link)) for link in links)
-    )
+    return _attach(hosts * len(places), [(f"t{x}{y}", hosts) for x, y in places], sorted(links))
 
 
 def _attach(hosts: int, switches: Iterable[tuple[str, int]], links: Iterable[tuple[str, str]]) -> Made:
