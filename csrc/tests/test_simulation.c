@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOSTS_MAX = 16, SWITCHES_MAX = 8, WIDTH = 8, ENDS_MAX = 64, CLIENTS_MAX = 32, NOBODY = -1 };
+enum { HOSTS_MAX = 16, SWITCHES_MAX = 8, WIDTH = 8, ENDS_MAX = 64, CLIENTS_MAX = 32 };
 
 static const uint64_t byte_ticks = UINT64_C(1) << 29; /* 8 bytes a tick */
 
@@ -110,7 +110,7 @@ static void make_tree(struct net *net, uint32_t hosts_a_leaf, uint32_t capacity)
 
 static struct ibp_sim_step send(uint32_t host, uint64_t bytes)
 {
-    return (struct ibp_sim_step){.host = host, .client = (uint32_t)NOBODY, .bytes = bytes};
+    return (struct ibp_sim_step){.host = host, .client = IBP_SIM_NOBODY, .bytes = bytes};
 }
 
 static const struct ibp_sim_job once = {.limit = 1, .sampled = 1};

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import otf2
 
 from ibprof.archive import otf2_names
-from ibprof.archive.events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, event_type, read_events
+from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, read_events
 from ibprof.archive.properties import Value, from_properties
 from ibprof.errors import InputError
 from ibprof.profile.profile_data import (
@@ -149,7 +149,7 @@ def _read_events(path: Path, reader: Any, counts: Sequence[int], most_values: in
 
 def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int) -> Events:
     total = sum(counts)
-    batch = Events(np.empty(total, event_type()), np.empty(total * most_values, np.uint64))
+    batch = Events(np.empty(total, EVENT), np.empty(total * most_values, np.uint64))
     read = values = 0
     for number, expected in enumerate(counts, first):
         local = _otf2.Reader_GetDefReader(reader, number)

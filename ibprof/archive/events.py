@@ -14,13 +14,18 @@ import numpy as np
 import numpy.typing as npt
 from _otf2.Config import conf
 
+from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
-from ibprof.native.recording_layout import numpy_type
 
-ENTER, LEAVE, NUMBER, TEXT, METRIC = range(5)
-"""Kinds of events; numbers as in ibprof_kernels.h."""
+_KINDS = kernels_headers().enumerators("ibp_event_kind", "IBP_EVENT_")
+ENTER, LEAVE, NUMBER = _KINDS["ENTER"], _KINDS["LEAVE"], _KINDS["NUMBER"]
+TEXT, METRIC = _KINDS["TEXT"], _KINDS["METRIC"]
+"""Kinds of events."""
 
-# The functions of OTF2 that a struct of ibprof_kernels.h is filled with.
+EVENT = kernels_headers().types["ibp_event"]
+"""An event in an array."""
+
+# The functions of OTF2 that fill a struct of the kernels.
 _FUNCTIONS = {
     "struct ibp_otf2_writer": {
         "enter": "EvtWriter_Enter",
@@ -48,19 +53,12 @@ class Events:
     """Events of one or more locations, in order.
 
     Attributes:
-        records: `ibp_event` [event].
+        records: `EVENT` [event].
         values: uint64, those of all events, one event's behind the other's.
     """
 
     records: npt.NDArray[np.void]
     values: npt.NDArray[np.uint64]
-
-
-@lru_cache(maxsize=1)
-def event_type() -> np.dtype[np.void]:
-    """Give `ibp_event` as numpy has it."""
-    ffi = load_kernels().ffi
-    return numpy_type(ffi, ffi.typeof("struct ibp_event"))
 
 
 def write_events(writer: Any, events: Events) -> None:

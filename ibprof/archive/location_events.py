@@ -12,7 +12,7 @@ import numpy.typing as npt
 import otf2
 
 from ibprof.archive.definitions import Definitions
-from ibprof.archive.events import ENTER, LEAVE, METRIC, NUMBER, TEXT, Events, event_type, write_events
+from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Events, write_events
 
 
 class Location:
@@ -73,7 +73,7 @@ class Location:
             members: names of a metric's numbers.
             numbers: [metric, member].
         """
-        records = np.empty((len(parameters), 2), event_type())
+        records = np.empty((len(parameters), 2), EVENT)
         records["time_ns"] = self.time_ns
         records["kind"] = NUMBER, METRIC
         records["values"] = 1, len(members)
@@ -83,12 +83,12 @@ class Location:
         self._values.append(np.concatenate([parameters[:, None].astype(np.uint64), numbers], axis=1).ravel())
 
     def _add(self, kind: int, reference: int, values: Sequence[int] = ()) -> None:
-        self._records.append(np.array([(self.time_ns, reference, kind, len(values))], event_type()))
+        self._records.append(np.array([(self.time_ns, reference, kind, len(values))], EVENT))
         self._values.append(np.array(values, np.uint64))
 
     def close(self) -> None:
         """Write all events. The archive keeps no file of this location open."""
-        none = np.empty(0, event_type()), np.empty(0, np.uint64)
+        none = np.empty(0, EVENT), np.empty(0, np.uint64)
         events = Events(np.concatenate([none[0], *self._records]), np.concatenate([none[1], *self._values]))
         self._records.clear()
         self._values.clear()

@@ -37,7 +37,7 @@ def find_recording_header() -> Path:
     Raises:
         MissingToolError: it was not installed.
     """
-    return _find("include/ibprof_recording.h")
+    return _find_header("ibprof_recording.h")
 
 
 def find_kernels() -> Path:
@@ -55,13 +55,20 @@ def find_kernels_headers() -> list[Path]:
     Raises:
         MissingToolError: one was not installed.
     """
-    includes = _find("include/ibprof_kernels.h").read_text(encoding="utf-8")
-    return [_find(f"include/{name}") for name in re.findall(r'^#include "(.+)"$', includes, re.MULTILINE)]
+    includes = _find_header("ibprof_kernels.h").read_text(encoding="utf-8")
+    return [_find_header(name) for name in re.findall(r'^#include "(.+)"$', includes, re.MULTILINE)]
 
 
 def cffi_text(header: Path) -> str:
     """Give the part of a header that cffi can read: what is between the two marker lines."""
     return header.read_text(encoding="utf-8").partition(_TEXT_BEGINS)[2].partition(_TEXT_ENDS)[0]
+
+
+def _find_header(name: str) -> Path:
+    # Modules read headers when they are imported, which tools also do in a checkout that was not built.
+    source = Path(__file__).parents[2] / "csrc" / "include" / name
+    installed = f"include/{name}"
+    return source if source.is_file() and not files("ibprof").joinpath(installed).is_file() else _find(installed)
 
 
 def _find(name: str) -> Path:

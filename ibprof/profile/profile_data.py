@@ -12,51 +12,59 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.headers import recording_header
 from ibprof.text.notebook_html import NotebookView
 
-UNKNOWN_PEER = 0xFFFFFFFF
-"""Stands for a peer that is no rank of MPI_COMM_WORLD (a spawned job, a rank that could not be told)."""
+_HEADER = recording_header()
+_SOURCES = _HEADER.enumerators("ibp_source", "IBP_SOURCE_")
+_KINDS = _HEADER.enumerators("ibp_kind", "IBP_KIND_")
+_DIRECTIONS = _HEADER.enumerators("ibp_direction", "IBP_DIRECTION_")
+_OPCODES = _HEADER.enumerators("ibp_opcode", "IBP_OPCODE_")
+_MARKS = _HEADER.enumerators("ibp_mark_kind", "IBP_MARK_")
+
+UNKNOWN_PEER = _HEADER.constants["IBP_PEER_UNKNOWN"]
+"""Stands for a peer that is no known rank of MPI_COMM_WORLD (a spawned job, an address without a rank)."""
 
 ACTIVE = 4
 """State of a port whose link is up."""
 
-SIZE_BINS = 65
+SIZE_BINS = _HEADER.constants["IBP_SIZE_BINS"]
 """Bins of message sizes: bin 0 is empty messages, bin k those of 2^(k-1) to 2^k - 1 bytes."""
 
 
 class Source(IntEnum):
-    """Where bytes were seen. Numbers as in ibprof_recording.h. Bytes of two sources are never added up."""
+    """Where bytes were seen. Bytes of two sources are never summed."""
 
-    NONE = 0
-    OPENMPI = 1
-    UCX = 2
-    LIBFABRIC = 3
-    VERBS = 4
+    NONE = _SOURCES["NONE"]
+    OPENMPI = _SOURCES["OPENMPI"]
+    UCX = _SOURCES["UCX"]
+    LIBFABRIC = _SOURCES["LIBFABRIC"]
+    VERBS = _SOURCES["VERBS"]
 
 
 class Kind(IntEnum):
-    """What bytes are: the user's, MPI's own, or whole work requests in which the two are not told apart."""
+    """What bytes are: the user's, MPI's own, or whole work requests, which mix the two."""
 
-    USER = 0
-    CONTROL = 1
-    WIRE = 2
+    USER = _KINDS["USER"]
+    CONTROL = _KINDS["CONTROL"]
+    WIRE = _KINDS["WIRE"]
 
 
 class Direction(IntEnum):
     """Sent and fetched bytes make the matrix; received ones witness the same bytes at the other end."""
 
-    SENT = 0
-    FETCHED = 1
-    RECEIVED = 2
+    SENT = _DIRECTIONS["SENT"]
+    FETCHED = _DIRECTIONS["FETCHED"]
+    RECEIVED = _DIRECTIONS["RECEIVED"]
 
 
 class Opcode(IntEnum):
     """What a work request does. What is sent or written goes to the remote port, the rest comes from there."""
 
-    SEND = 0
-    WRITE = 1
-    READ = 2
-    ATOMIC = 3
+    SEND = _OPCODES["SEND"]
+    WRITE = _OPCODES["WRITE"]
+    READ = _OPCODES["READ"]
+    ATOMIC = _OPCODES["ATOMIC"]
 
 
 OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
@@ -66,13 +74,13 @@ OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
 class MarkKind(IntEnum):
     """What happened at a moment that was marked."""
 
-    START = 0
-    CLOSE = 1
-    BEGIN = 2
-    END = 3
-    OFF = 4
-    ON = 5
-    STOP = 6
+    START = _MARKS["START"]
+    CLOSE = _MARKS["CLOSE"]
+    BEGIN = _MARKS["BEGIN"]
+    END = _MARKS["END"]
+    OFF = _MARKS["OFF"]
+    ON = _MARKS["ON"]
+    STOP = _MARKS["STOP"]
 
 
 @dataclass(frozen=True, slots=True)

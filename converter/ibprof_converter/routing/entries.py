@@ -12,17 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.tables import UNREACHABLE
 
-_OTHER = np.dtype([("begin", np.uint64), ("end", np.uint64), ("entries", np.uint64)])
+_OTHER = kernels_headers().types["ibp_other_line"]
+_FORMS = kernels_headers().enumerators("ibp_entry_form", "IBP_ENTRY_")
 
 
 class EntryForm(IntEnum):
     """Form of a line that maps a LID to a port, after `0x` and the LID in four hexadecimal digits."""
 
-    FDBS = 0
-    LFT = 1
+    FDBS = _FORMS["FDBS"]
+    LFT = _FORMS["LFT"]
 
     @property
     def shown(self) -> str:

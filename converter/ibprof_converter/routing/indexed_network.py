@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
 from ibprof_converter.routing.tables import ForwardingTables
 
-NONE = -1
+NONE = kernels_headers().constants["IBP_NONE"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from ibprof.native.headers import kernels_headers
+
+_REASONS = kernels_headers().enumerators("ibp_reason", "IBP_")
+
 
 class Reason(IntEnum):
     """How a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
 
-    DELIVERED = 0
-    SAME_PORT = 1
-    UNKNOWN_LID = 2
-    UNKNOWN_PORT = 3
-    MISSING_TABLE = 4
-    UNREACHABLE = 5
-    WRONG_END = 6
-    LOOP = 7
+    DELIVERED = _REASONS["DELIVERED"]
+    SAME_PORT = _REASONS["SAME_PORT"]
+    UNKNOWN_LID = _REASONS["UNKNOWN_LID"]
+    UNKNOWN_PORT = _REASONS["UNKNOWN_PORT"]
+    MISSING_TABLE = _REASONS["MISSING_TABLE"]
+    UNREACHABLE = _REASONS["UNREACHABLE"]
+    WRONG_END = _REASONS["WRONG_END"]
+    LOOP = _REASONS["LOOP"]
 
     @property
     def label(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric
 from ibprof_converter.fabric.listing import PORTS
@@ -24,7 +25,7 @@ Integers = npt.NDArray[np.integer]
 TREES_LIMIT = 1 << 28
 """Bytes of in-trees that are kept; those of 11,664 hosts take 64 MB. Others are computed each time."""
 
-_HOP = np.dtype([("end", np.int32), ("to", np.int32)])
+_HOP = kernels_headers().types["ibp_hop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,13 @@ struct ibp_sim_network {
     uint32_t packet_bytes;
 };
 
+/* No client. */
+#define IBP_SIM_NOBODY 0xffffffff
+
 /* A message to a host. It starts when the messages of the first `awaits` slots have reached its sender. */
 struct ibp_sim_step {
     uint32_t host;
-    /* The client that it is for, or UINT32_MAX for none, and its slot in that client's round. */
+    /* The client that it is for, or IBP_SIM_NOBODY, and its slot in that client's round. */
     uint32_t client, slot;
     uint32_t awaits;
     uint64_t bytes;

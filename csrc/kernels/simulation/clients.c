@@ -96,7 +96,7 @@ static void complete(struct ibp_sim *sim, uint32_t number)
             ibp_sim_schedule_process(sim, next_start(sim, process), number);
         }
     }
-    if (step->client != UINT32_MAX) notify(sim, step->client, step->slot);
+    if (step->client != IBP_SIM_NOBODY) notify(sim, step->client, step->slot);
 }
 
 void ibp_sim_act(struct ibp_sim *sim, uint32_t number)

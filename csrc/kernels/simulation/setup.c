@@ -51,7 +51,7 @@ static bool is_valid_step(const struct ibp_sim_network *network, const struct wo
                           const struct ibp_sim_step *step)
 {
     if (!is_linked_host(network, step->host)) return false;
-    return step->client == UINT32_MAX ||
+    return step->client == IBP_SIM_NOBODY ||
            (step->client < all->clients && step->slot < all->client[step->client].arrivals);
 }
 

@@ -14,10 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError
+from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
-NOBODY = 0xFFFFFFFF
+_HEADERS = kernels_headers()
+_STOPS = _HEADERS.enumerators("ibp_sim_stop", "IBP_SIM_")
+
+NOBODY = _HEADERS.constants["IBP_SIM_NOBODY"]
 """Stands for no client at the host that a step sends to."""
 
 _FOREVER = (1 << 64) - 1
@@ -26,34 +30,22 @@ _SAMPLES_AT_A_TIME = 1 << 18
 interrupted = Event()
 """Ends the simulations of all threads of this process within seconds."""
 
-SAMPLE = np.dtype(
-    [("client", "u4"), ("host", "u4"), ("start", "u8"), ("ticks", "u8"), ("bytes", "u8")],
-)
+SAMPLE = _HEADERS.types["ibp_sim_sample"]
 """A completed step: who waited, the other end, when it began, how long it took (in ticks), its bytes."""
 
-STEP = np.dtype(
-    [
-        ("host", "u4"),
-        ("client", "u4"),
-        ("slot", "u4"),
-        ("awaits", "u4"),
-        ("bytes", "u8"),
-        ("pause", "u8"),
-        ("window", "u8"),
-    ]
-)
+STEP = _HEADERS.types["ibp_sim_step"]
 """`Step` in an array, where there are many; all of it given."""
 
 
 class Stop(IntEnum):
-    """Why a run came back; numbers as in ibprof_kernels.h."""
+    """Why a run returned."""
 
-    TIME = 0
-    SAMPLES = 1
-    DONE = 2
-    DEADLOCK = 3
-    UNROUTED = 4
-    HOPS = 5
+    TIME = _STOPS["TIME"]
+    SAMPLES = _STOPS["SAMPLES"]
+    DONE = _STOPS["DONE"]
+    DEADLOCK = _STOPS["DEADLOCK"]
+    UNROUTED = _STOPS["UNROUTED"]
+    HOPS = _STOPS["HOPS"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,12 +364,9 @@ class Simulation:
 def _as_array(steps: Sequence[Step] | npt.NDArray[Any], job: Job) -> npt.NDArray[Any]:
     if isinstance(steps, np.ndarray):
         return steps.astype(STEP, copy=False)
-    rows = (
-        (
-            *(step.host, step.client, step.slot, step.awaits, step.bytes),
-            job.interval if step.pause is None else step.pause,
-            job.window if step.window is None else step.window,
-        )
-        for step in steps
-    )
-    return np.fromiter(rows, STEP, len(steps))
+    array = np.zeros(len(steps), STEP)
+    for name in ("host", "client", "slot", "awaits", "bytes"):
+        array[name] = [getattr(step, name) for step in steps]
+    array["pause"] = [job.interval if step.pause is None else step.pause for step in steps]
+    array["window"] = [job.window if step.window is None else step.window for step in steps]
+    return array

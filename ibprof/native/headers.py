@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the C headers define, for Python: numbers, and structs as numpy types.
+
+A number or a layout stands in a header alone. Python repeats names, so that type checkers know them. Parsing takes a
+millisecond, so enumerations can be read when a module is imported; cffi would take a hundred.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ibprof.native.installed_files import cffi_text, find_kernels_headers, find_recording_header
+
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_DEFINE = re.compile(r"^#define (\w+) +(\S+)", re.MULTILINE)
+_BLOCK = re.compile(r"^(enum|struct) (\w+) \{(.*?)\};", re.MULTILINE | re.DOTALL)
+_DECLARATOR = re.compile(r"(\w+)((?:\[\w+\])*)")
+
+_SCALARS = {f"{sign}int{8 * size}_t": f"{sign or 'i'}{size}" for sign in ("", "u") for size in (1, 2, 4, 8)}
+_SCALARS |= {"float": "f4", "double": "f8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The definitions of one or more headers.
+
+    Attributes:
+        constants: integer defines and the enumerators of all enums, by name.
+        enums: enumerators of each enum, by its name.
+        types: structured type of each struct without pointers, by its name; padded as a C compiler pads it.
+    """
+
+    constants: Mapping[str, int]
+    enums: Mapping[str, Mapping[str, int]]
+    types: Mapping[str, np.dtype[np.void]]
+
+    def enumerators(self, enum: str, prefix: str) -> dict[str, int]:
+        """Return the numbers of an enum by name, without the prefix that all of its names share."""
+        return {name.removeprefix(prefix): number for name, number in self.enums[enum].items()}
+
+
+@lru_cache(maxsize=1)
+def recording_header() -> Headers:
+    """Read the header that describes recordings.
+
+    Raises:
+        MissingToolError: it was not installed.
+    """
+    return parse_headers(cffi_text(find_recording_header()))
+
+
+@lru_cache(maxsize=1)
+def kernels_headers() -> Headers:
+    """Read the headers that describe libibprof_kernels.so.
+
+    Raises:
+        MissingToolError: one was not installed.
+    """
+    return parse_headers("\n".join(cffi_text(header) for header in find_kernels_headers()))
+
+
+def parse_headers(text: str) -> Headers:
+    """Parse plain structs, enums with explicit numbers, and integer defines.
+
+    Raises:
+        ValueError: an enumerator or a member of a struct is beyond this parser.
+    """
+    text = _COMMENT.sub("", text)
+    constants = {name: int(number, 0) for name, number in _DEFINE.findall(text)}
+    enums = {name: _parse_enum(body) for kind, name, body in _BLOCK.findall(text) if kind == "enum"}
+    for enumerators in enums.values():
+        constants |= enumerators
+    # A struct with pointers is for calls, never in an array.
+    structs = ((name, body) for kind, name, body in _BLOCK.findall(text) if kind == "struct" and "*" not in body)
+    return Headers(constants, enums, {name: _parse_struct(body, constants) for name, body in structs})
+
+
+def _parse_enum(body: str) -> dict[str, int]:
+    pairs = (part.split("=") for part in body.split(",") if part.strip())
+    return {name.strip(): int(number, 0) for name, number in pairs}
+
+
+def _parse_struct(body: str, constants: Mapping[str, int]) -> np.dtype[np.void]:
+    fields: list[tuple[str, Any]] = []
+    for declaration in filter(None, map(str.strip, body.split(";"))):
+        scalar, _, declarators = declaration.partition(" ")
+        for declarator in declarators.split(","):
+            match = _DECLARATOR.fullmatch(declarator.strip())
+            if not match or (scalar != "char" and scalar not in _SCALARS):
+                raise ValueError(f"expected a number or an array of numbers, found {declaration!r}")
+            fields.append((match[1], _field_type(scalar, _parse_shape(match[2], constants))))
+    return np.dtype(fields, align=True)
+
+
+def _parse_shape(brackets: str, constants: Mapping[str, int]) -> tuple[int, ...]:
+    lengths = re.findall(r"\w+", brackets)
+    return tuple(constants[length] if length in constants else int(length, 0) for length in lengths)
+
+
+def _field_type(scalar: str, shape: tuple[int, ...]) -> Any:
+    if scalar == "char":
+        return (f"S{shape[-1]}", shape[:-1]) if shape[1:] else f"S{shape[0]}"
+    return (_SCALARS[scalar], shape) if shape else _SCALARS[scalar]
