@@ -64,10 +64,10 @@ lap("import of yaml")
 with open(f"{folder}/links.yaml", "w") as file:
     yaml_file.write_yaml(file, {}, [], loads.rows())
 lap("writing links.yaml")
-from ibprof_converter.outputs import picture
+from ibprof_converter.outputs import fabric_picture
 lap("import of matplotlib")
 fabric = loads.fabric
-picture.write_picture(pathlib.Path(folder, "heatmap.png"), "", "", fabric.fabrics, fabric.layouts, loads.loads)
+fabric_picture.write_picture(pathlib.Path(folder, "heatmap.png"), "", "", fabric.fabrics, fabric.layouts, loads.loads)
 lap("drawing heatmap.png")
 for seconds, name in laps:
     print(f"{seconds} {name}")

@@ -13,7 +13,7 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
-from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS
+from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.recorded_traffic import profile_traffic

@@ -13,7 +13,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkEnds, LinkHeat
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
@@ -113,7 +113,7 @@ class FabricLoads(NotebookView):
         """Return the link directions that carry most, with the ranks that load them."""
         return self.ends().hottest(count)[0]
 
-    def heat(self) -> Heat:
+    def heat(self) -> LinkHeat:
         """Return how the loads of all link directions compare."""
         return self.ends().heat()
 

@@ -106,7 +106,7 @@ def write_outputs(loads: FabricLoads, options: OutputOptions) -> None:
     if options.topology_conf:
         _write_topology_conf(loads, options.topology_conf)
     if options.boxfish:
-        from ibprof_converter.outputs.boxfish import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
+        from ibprof_converter.outputs.boxfish_folder import write_boxfish  # noqa: PLC0415  (PyYAML is slow to import)
 
         with naming_file(options.boxfish):
             write_boxfish(options.boxfish, loads.about(), loads.nodes(), links())
@@ -118,7 +118,7 @@ def write_outputs(loads: FabricLoads, options: OutputOptions) -> None:
 
 def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row]) -> None:
     if path is not None and path.suffix.lower() == _PARQUET:
-        from ibprof_converter.outputs.parquet import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
+        from ibprof_converter.outputs.parquet_file import write_parquet  # noqa: PLC0415  (pyarrow is slow to import)
 
         with naming_file(path):
             write_parquet(path, columns, rows)
@@ -130,7 +130,7 @@ def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row
 def _write_graphs(loads: FabricLoads, options: OutputOptions, links: Callable[[], Iterator[Row]]) -> None:
     if not (options.dot or options.tgf or options.graphml):
         return
-    from ibprof_converter.outputs.graph import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
+    from ibprof_converter.outputs.graph_files import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
 
     for path, write in ((options.dot, write_dot), (options.tgf, write_tgf)):
         if path:
@@ -142,7 +142,7 @@ def _write_graphs(loads: FabricLoads, options: OutputOptions, links: Callable[[]
 
 
 def _write_topology_conf(loads: FabricLoads, path: Path) -> None:
-    from ibprof_converter.outputs.slurm import write_topology  # noqa: PLC0415  (slow to import)
+    from ibprof_converter.outputs.slurm_topology import write_topology  # noqa: PLC0415  (slow to import)
 
     fabric, hosts = loads.fabric.fabrics[0], loads.fabric.hosts
     host_of = {
@@ -168,7 +168,7 @@ def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = N
     """
     # matplotlib warns of its font cache, which has nothing to do with the fabric.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from ibprof_converter.outputs.picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
+    from ibprof_converter.outputs.fabric_picture import write_picture  # noqa: PLC0415  (matplotlib is slow to import)
 
     fabric, titles = loads.fabric, (loads.title, loads.subtitle)
     with naming_file(file) if isinstance(file, Path) else nullcontext():

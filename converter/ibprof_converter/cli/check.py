@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ibprof.errors import InconsistentError
 from ibprof.text.quantities import printable
 from ibprof_converter.analysis.load_options import FabricOptions
-from ibprof_converter.checks.check import Health, RailSummary, look_over
+from ibprof_converter.checks.fabric_check import FabricHealth, RailSummary, check_fabric_files
 from ibprof_converter.cli.printing import print_json, show_stages
 from ibprof_converter.routing.rail_files import find_rails
 
@@ -32,7 +32,7 @@ def check_fabric(name: str, options: FabricOptions, as_json: bool) -> int:
         IbprofError: of any kind.
     """
     with show_stages() as progress:
-        health = look_over(find_rails(options.names, options.tables), progress)
+        health = check_fabric_files(find_rails(options.names, options.tables), progress)
     if as_json:
         print_json(health.as_json())
     else:
@@ -44,7 +44,7 @@ def check_fabric(name: str, options: FabricOptions, as_json: bool) -> int:
     return InconsistentError.status
 
 
-def _describe(health: Health) -> Iterator[str]:
+def _describe(health: FabricHealth) -> Iterator[str]:
     for number, rail in enumerate(health.rails):
         yield _describe_rail(number, rail)
     if not health.findings:

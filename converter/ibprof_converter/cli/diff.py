@@ -16,12 +16,12 @@ from ibprof_converter.analysis.load_options import TrafficOptions
 from ibprof_converter.analysis.output_files import check_files, naming_file
 from ibprof_converter.cli.input_arguments import add_fabric_arguments, parse_count, reading_options
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS
+from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs
-from ibprof_converter.reports.comparison import Comparison
 from ibprof_converter.reports.comparison_sections import describe_comparison
-from ibprof_converter.reports.conditions import HELP, Condition, parse_condition
-from ibprof_converter.reports.terminal import print_sections
+from ibprof_converter.reports.fail_conditions import HELP, FailCondition, parse_condition
+from ibprof_converter.reports.run_comparison import RunComparison
+from ibprof_converter.reports.terminal_text import print_sections
 
 NAME = "ibprof diff"
 
@@ -84,10 +84,10 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
     return options, DiffOutputs(arguments.top, arguments.html, arguments.json)
 
 
-def _write(comparison: Comparison, outputs: DiffOutputs) -> None:
+def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
     if outputs.html:
         from ibprof_converter.reports.comparison_sections import page_of_comparison  # noqa: PLC0415
-        from ibprof_converter.reports.page import write_report_page  # noqa: PLC0415
+        from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
 
         with naming_file(outputs.html):
             write_report_page(outputs.html, page_of_comparison(comparison, outputs.top))
@@ -97,7 +97,7 @@ def _write(comparison: Comparison, outputs: DiffOutputs) -> None:
         print_captured(lambda console: print_sections(console, describe_comparison(comparison, outputs.top)))
 
 
-def _parse_condition(text: str) -> Condition:
+def _parse_condition(text: str) -> FailCondition:
     try:
         return parse_condition(text)
     except UsageError as error:

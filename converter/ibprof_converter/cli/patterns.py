@@ -9,7 +9,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions
 from ibprof_converter.analysis.routed_fabric import read_subnets
 from ibprof_converter.cli.printing import print_json, show_stages
-from ibprof_converter.hotspots.throughput import Throughput, measure_throughput
+from ibprof_converter.hotspots.pattern_throughput import PatternThroughput, measure_throughput
 
 SAMPLES = 20
 
@@ -34,7 +34,7 @@ def measure_patterns(options: PatternOptions) -> None:
     """
     if not 1 <= options.samples <= _LIMIT:
         raise UsageError(f"--samples {options.samples}: expected a number from 1 to {_LIMIT}")
-    results: list[Throughput] = []
+    results: list[PatternThroughput] = []
     with show_stages() as progress:
         for rail, subnet in enumerate(read_subnets(options.fabric)):
             results += measure_throughput(subnet, rail, options.samples, progress)

@@ -28,11 +28,11 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.hotspots.report import DIAGNOSED_FLOWS
+from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
 from ibprof_converter.reports.job_report import TOP, JobReport, report_as_json, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import describe_provenance
-from ibprof_converter.reports.terminal import print_sections
+from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS, read_traffic
 
@@ -114,7 +114,7 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
 
 def _write_page(path: Path, report: JobReport, loads: FabricLoads | None, attributes: AttributeFiles) -> None:
     from ibprof_converter.reports.job_page import page_of_report  # noqa: PLC0415  (pages are wanted seldom)
-    from ibprof_converter.reports.page import write_report_page  # noqa: PLC0415
+    from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
 
     view = render_view(loads, attributes=attributes) if loads else None
     with naming_file(path):

@@ -12,7 +12,7 @@ from ibprof_converter.cli.sim_questions import list_gaps
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.outputs.csv_file import write_csv
-from ibprof_converter.outputs.picture import write_picture
+from ibprof_converter.outputs.fabric_picture import write_picture
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows
 from ibprof_converter.outputs.run_chart import draw_run
 from ibprof_converter.simulation.measure import run_tables

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from matplotlib.colors import to_hex, to_rgb
 
 from ibprof_converter.latency.files.atomic_write import write_text
-from ibprof_converter.outputs.graph import quote_dot, quote_line
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_converter.topology.reference.differences import REGULAR
 from ibprof_converter.topology.reference.host_groups import find_leaves
 from ibprof_converter.topology.reference.link_times import NOT_PASSED

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ibprof_converter.outputs.slurm import compress
+from ibprof_converter.outputs.slurm_topology import compress
 from ibprof_converter.topology.reference.differences import REGULAR, Names, TopologyDifferences
 from ibprof_converter.topology.reference.reference_comparison import ReferenceComparison
 

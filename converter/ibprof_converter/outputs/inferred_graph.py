@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ibprof_converter.outputs.graph import quote_dot, quote_line
+from ibprof_converter.outputs.graph_files import quote_dot, quote_line
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _MICRO = 1e6

@@ -8,7 +8,7 @@ from math import isnan
 
 import numpy as np
 
-from ibprof_converter.outputs.slurm import compress
+from ibprof_converter.outputs.slurm_topology import compress
 from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 

@@ -17,10 +17,10 @@ from ibprof.errors import UsageError
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 from ibprof_converter.latency.files.atomic_write import write_text
 from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.outputs.ibdiagnet_files import write_fdbs, write_lst
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
-from ibprof_converter.outputs.lst import write_fdbs, write_lst
 from ibprof_converter.outputs.rows import link_rows
-from ibprof_converter.outputs.slurm import write_topology as write_slurm
+from ibprof_converter.outputs.slurm_topology import write_topology as write_slurm
 from ibprof_converter.topology.model.host_attachment import NO_EDGE, attach_hosts
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.model.synthetic_fabric import make_fabric

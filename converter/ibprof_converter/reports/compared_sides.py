@@ -10,14 +10,10 @@ from pathlib import Path
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import load_fabric
-from ibprof_converter.reports.comparison import Comparison, compare
-from ibprof_converter.reports.conditions import Condition
-from ibprof_converter.reports.job_report import report_as_json, report_on_demand, report_on_loads
-from ibprof_converter.reports.provenance import NOWHERE, describe_provenance
-from ibprof_converter.reports.side import (
+from ibprof_converter.reports.comparison_side import (
     LINK,
     PAIR,
-    Side,
+    ComparedRun,
     links_of_rows,
     looks_like_links,
     looks_like_report,
@@ -26,6 +22,10 @@ from ibprof_converter.reports.side import (
     read_report,
     side_of_report,
 )
+from ibprof_converter.reports.fail_conditions import FailCondition
+from ibprof_converter.reports.job_report import report_as_json, report_on_demand, report_on_loads
+from ibprof_converter.reports.provenance import NOWHERE, describe_provenance
+from ibprof_converter.reports.run_comparison import RunComparison, compare
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
@@ -43,7 +43,7 @@ class DiffOptions:
     a: TrafficOptions
     b: TrafficOptions
     fabric: FabricOptions | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[FailCondition, ...] = ()
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read."""
@@ -53,7 +53,7 @@ class DiffOptions:
             yield from side.files()
 
 
-def compare_runs(options: DiffOptions, command: str = "", progress: Progress = no_progress) -> Comparison:
+def compare_runs(options: DiffOptions, command: str = "", progress: Progress = no_progress) -> RunComparison:
     """Read two runs and compare them.
 
     Args:
@@ -70,7 +70,7 @@ def compare_runs(options: DiffOptions, command: str = "", progress: Progress = n
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
-def read_side(traffic: TrafficOptions, fabric: FabricOptions | None, progress: Progress = no_progress) -> Side:
+def read_side(traffic: TrafficOptions, fabric: FabricOptions | None, progress: Progress = no_progress) -> ComparedRun:
     """Return a run as far as it can be compared: of a report, of links.csv, or of traffic, on a fabric if there is one.
 
     Raises:
@@ -91,7 +91,7 @@ def read_side(traffic: TrafficOptions, fabric: FabricOptions | None, progress: P
     return _with_pairs(side, demand) if isinstance(demand, RankTraffic) else side
 
 
-def _load_side(traffic: TrafficOptions, fabric: FabricOptions, progress: Progress) -> Side:
+def _load_side(traffic: TrafficOptions, fabric: FabricOptions, progress: Progress) -> ComparedRun:
     """Put a run on the fabric, with every link direction and every pair instead of those that a report names."""
     loads = load_fabric(fabric, traffic, progress)
     side = side_of_report(traffic.names[0], report_as_json(report_on_loads(loads, NOWHERE, top=0)))
@@ -100,5 +100,5 @@ def _load_side(traffic: TrafficOptions, fabric: FabricOptions, progress: Progres
     return _with_pairs(side, loads.demand) if loads.demand else side
 
 
-def _with_pairs(side: Side, demand: RankTraffic) -> Side:
+def _with_pairs(side: ComparedRun, demand: RankTraffic) -> ComparedRun:
     return replace(side, parts={**side.parts, PAIR: pairs_of_demand(demand)})

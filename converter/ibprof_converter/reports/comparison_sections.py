@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
-from ibprof_converter.reports.comparison import Change, Comparison, Part, Verdict
+from ibprof_converter.reports.comparison_side import LINK, OPERATION, PAIR, REGION, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
-from ibprof_converter.reports.page import Page, escape
-from ibprof_converter.reports.sections import Column, Kind, Section, Table, Value, format_value
-from ibprof_converter.reports.side import LINK, OPERATION, PAIR, REGION, SIZE
+from ibprof_converter.reports.report_page import ReportPage, escape
+from ibprof_converter.reports.report_sections import (
+    Column,
+    Section,
+    Table,
+    Value,
+    ValueKind,
+    format_value,
+)
+from ibprof_converter.reports.run_comparison import AmountChange, DimensionChange, RunComparison, ThresholdVerdict
 
 _TITLES = {
     OPERATION: "By operation",
@@ -33,7 +40,7 @@ _WORDS = {
 }
 
 
-def describe_comparison(comparison: Comparison, top: int) -> list[Section]:
+def describe_comparison(comparison: RunComparison, top: int) -> list[Section]:
     """Say what changed.
 
     Args:
@@ -62,39 +69,45 @@ def _name_side(name: str, ranks: int | None) -> str:
     return name if ranks is None else f"{name}, {ranks} ranks"
 
 
-def _describe_verdicts(comparison: Comparison) -> Section:
+def _describe_verdicts(comparison: RunComparison) -> Section:
     sentences = tuple(("CROSSED" if each.holds else "kept", say_verdict(each)) for each in comparison.verdicts)
     return Section("thresholds", "Thresholds", sentences=sentences)
 
 
-def say_verdict(verdict: Verdict) -> str:
+def say_verdict(verdict: ThresholdVerdict) -> str:
     """Say what came of a threshold."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
     if "%" in verdict.condition:
         signed = "+" in verdict.condition or "-" in verdict.condition.rpartition("]")[2]
-        return f"{verdict.condition}: {format_value(verdict.value, Kind.CHANGE if signed else Kind.SHARE)}"
+        return f"{verdict.condition}: {format_value(verdict.value, ValueKind.CHANGE if signed else ValueKind.SHARE)}"
     return f"{verdict.condition}: {verdict.value:,.12g}"
 
 
-def _describe_totals(comparison: Comparison) -> Section:
+def _describe_totals(comparison: RunComparison) -> Section:
     columns = (
         Column("", "in all"),
-        Column("", "A", Kind.WRITTEN),
-        Column("", "B", Kind.WRITTEN),
-        Column("relative", "change", Kind.CHANGE),
+        Column("", "A", ValueKind.WRITTEN),
+        Column("", "B", ValueKind.WRITTEN),
+        Column("relative", "change", ValueKind.CHANGE),
     )
     rows = []
     for total in comparison.totals:
-        kind = Kind.SECONDS if total.name in _SECONDS else Kind.COUNT if total.name in _COUNTS else Kind.BYTES
+        kind = (
+            ValueKind.SECONDS
+            if total.name in _SECONDS
+            else ValueKind.COUNT
+            if total.name in _COUNTS
+            else ValueKind.BYTES
+        )
         written = (format_value(total.a, kind), format_value(total.b, kind))
         rows.append((_WORDS.get(total.name, total.name), *written, total.relative))
     title = "In all" + (", changes of bytes by share" if comparison.by_share else "")
     return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
 
 
-def _describe_part(number: int, part: Part, by_share: bool, top: int) -> Section:
-    kind = Kind.COUNT if part.dimension == SIZE else Kind.BYTES
+def _describe_part(number: int, part: DimensionChange, by_share: bool, top: int) -> Section:
+    kind = ValueKind.COUNT if part.dimension == SIZE else ValueKind.BYTES
     columns = [
         Column("name", part.dimension),
         Column("a", "A", kind),
@@ -102,10 +115,13 @@ def _describe_part(number: int, part: Part, by_share: bool, top: int) -> Section
     ]
     shares = any(each.a_share is not None or each.b_share is not None for each in part.changes)
     if shares:
-        columns += [Column("a_share", "share of A", Kind.SHARE), Column("b_share", "share of B", Kind.SHARE)]
-    if not by_share and kind is Kind.BYTES:
-        columns.append(Column("change", "change", Kind.BYTES_CHANGE))
-    columns.append(Column("relative", "of A's share" if by_share else "of A", Kind.CHANGE))
+        columns += [
+            Column("a_share", "share of A", ValueKind.SHARE),
+            Column("b_share", "share of B", ValueKind.SHARE),
+        ]
+    if not by_share and kind is ValueKind.BYTES:
+        columns.append(Column("change", "change", ValueKind.BYTES_CHANGE))
+    columns.append(Column("relative", "of A's share" if by_share else "of A", ValueKind.CHANGE))
     rows = tuple(_row(each, columns) for each in part.changes[:top])
     left_out = max(len(part.changes) - top, 0)
     same = part.compared - len(part.changes)
@@ -118,14 +134,14 @@ def _describe_part(number: int, part: Part, by_share: bool, top: int) -> Section
     )
 
 
-def _row(change: Change, columns: list[Column]) -> tuple[Value, ...]:
+def _row(change: AmountChange, columns: list[Column]) -> tuple[Value, ...]:
     values: list[Value] = [getattr(change, column.key) for column in columns]
     if change.relative is None:
         values[-1] = "new"
     return tuple(values)
 
 
-def page_of_comparison(comparison: Comparison, top: int) -> Page:
+def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
     """Lay a comparison out: the thresholds, and what changed most, before all else."""
     crossed = [each for each in comparison.verdicts if each.holds]
     parts = []
@@ -142,7 +158,7 @@ def page_of_comparison(comparison: Comparison, top: int) -> Page:
         parts.append('<p class="cause">Nothing changed in what is compared.</p>')
     tone = "" if crossed else " good"
     sides = _name_side(comparison.a, comparison.a_ranks), _name_side(comparison.b, comparison.b_ranks)
-    return Page(
+    return ReportPage(
         title="Two runs compared - ibprof diff",
         subtitle=f"A: {sides[0]}; B: {sides[1]}",
         sections=describe_comparison(comparison, top),
@@ -150,12 +166,12 @@ def page_of_comparison(comparison: Comparison, top: int) -> Page:
     )
 
 
-def _say_change(part: Part, by_share: bool) -> str:
+def _say_change(part: DimensionChange, by_share: bool) -> str:
     most = part.changes[0]
-    kind = Kind.COUNT if part.dimension == SIZE else Kind.BYTES
+    kind = ValueKind.COUNT if part.dimension == SIZE else ValueKind.BYTES
     if by_share and most.a_share is not None and most.b_share is not None:
-        amounts = (format_value(most.a_share, Kind.SHARE), format_value(most.b_share, Kind.SHARE))
+        amounts = (format_value(most.a_share, ValueKind.SHARE), format_value(most.b_share, ValueKind.SHARE))
     else:
         amounts = (format_value(most.a, kind), format_value(most.b, kind))
-    relative = "new" if most.relative is None else format_value(most.relative, Kind.CHANGE)
+    relative = "new" if most.relative is None else format_value(most.relative, ValueKind.CHANGE)
     return f"{_TITLES[part.dimension].partition(':')[0]}: {most.name}, from {amounts[0]} to {amounts[1]} ({relative})"

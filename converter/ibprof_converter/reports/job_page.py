@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
-from ibprof_converter.hotspots.links import Hotspot
-from ibprof_converter.hotspots.report import LinkReport
-from ibprof_converter.reports.figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
+from ibprof_converter.hotspots.hot_links import Hotspot
+from ibprof_converter.hotspots.traffic_answer import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.link_sections import ends_of
-from ibprof_converter.reports.page import Page, escape, show_number
-from ibprof_converter.reports.sections import Kind
+from ibprof_converter.reports.report_figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
+from ibprof_converter.reports.report_page import ReportPage, escape, show_number
+from ibprof_converter.reports.report_sections import ValueKind
 
 _FIRST = 3
 """Link ends that are to be seen at first sight."""
@@ -28,7 +28,7 @@ _ADVICE = (
 )
 
 
-def page_of_report(report: JobReport, view: str | None) -> Page:
+def page_of_report(report: JobReport, view: str | None) -> ReportPage:
     """Lay a report out.
 
     Args:
@@ -50,7 +50,7 @@ def page_of_report(report: JobReport, view: str | None) -> Page:
         "balance": "".join(draw_amounts(each.bytes, each.of) for each in report.balance if each.of != "rails"),
         "time": draw_timeline(report.timeline),
     }
-    return Page(
+    return ReportPage(
         title=f"{title} - ibprof report",
         subtitle=subtitle,
         sections=describe_report(report),
@@ -77,8 +77,8 @@ def _answer(links: LinkReport) -> str:
 def _explain(diagnosis: Diagnosis) -> str:
     """Give the causes with what would help, or that nothing would."""
     if not diagnosis.causes:
-        hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, Kind.SECONDS)
-        between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, Kind.SECONDS)
+        hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
+        between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
             f'<p class="cause"><strong>Nothing is at fault:</strong> hosts\' own links need {hosts}, links between '
             f"switches {between}; no other placement or tables would gain much.</p>"
@@ -86,8 +86,8 @@ def _explain(diagnosis: Diagnosis) -> str:
     parts = []
     for number, cause in enumerate(diagnosis.causes):
         path = f"diagnosis.causes.{number}"
-        after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, Kind.SECONDS)
-        before = show_number(f"{path}.max_time_s", cause.max_time_s, Kind.SECONDS)
+        after = show_number(f"{path}.max_time_after_s", cause.max_time_after_s, ValueKind.SECONDS)
+        before = show_number(f"{path}.max_time_s", cause.max_time_s, ValueKind.SECONDS)
         parts.append(
             f'<p class="cause"><strong>Cause: {escape(cause.cause)}</strong> at {escape(", ".join(cause.at[:2]))}: '
             f"{escape('; '.join(cause.evidence))}.</p>"
@@ -102,12 +102,12 @@ def _hot_end(spot: Hotspot, number: int, links: LinkReport) -> str:
     path = f"hotspots.{number}"
     where = f"{source.name or source.guid} port {source.port} \u2192 {destination.name or destination.guid}"
     told = [
-        f"{show_number(f'{path}.bytes', spot.bytes, Kind.BYTES)}, "
-        f"{show_number(f'{path}.share', spot.share, Kind.SHARE)} of all bytes on links, "
-        f"{show_number(f'{path}.ratio_to_mean', spot.ratio_to_mean, Kind.RATIO)} times the mean"
+        f"{show_number(f'{path}.bytes', spot.bytes, ValueKind.BYTES)}, "
+        f"{show_number(f'{path}.share', spot.share, ValueKind.SHARE)} of all bytes on links, "
+        f"{show_number(f'{path}.ratio_to_mean', spot.ratio_to_mean, ValueKind.RATIO)} times the mean"
     ]
     if spot.least_time_s is not None:
-        told.append(f"at least {show_number(f'{path}.least_time_s', spot.least_time_s, Kind.SECONDS)}")
+        told.append(f"at least {show_number(f'{path}.least_time_s', spot.least_time_s, ValueKind.SECONDS)}")
     if spot.contributors:
         told.append(_senders(spot, f"{path}.contributors"))
     bar = draw_bar(spot.bytes / links.heat.max_link)
@@ -122,10 +122,10 @@ def _senders(spot: Hotspot, path: str) -> str:
     who = f"{pair.source} \u2192 {pair.destination}"
     if pair.source_rank is not None:
         who = f"rank {pair.source_rank} \u2192 {pair.destination_rank}"
-    told = [f"most by {escape(who)} ({show_number(f'{path}.rank_pairs.0.share', pair.share, Kind.SHARE)})"]
+    told = [f"most by {escape(who)} ({show_number(f'{path}.rank_pairs.0.share', pair.share, ValueKind.SHARE)})"]
     for label, shares in (("region", causes.regions), ("operation", causes.operations)):
         if shares and shares[0].name != "*":
-            share = show_number(f"{path}.{label}s.0.share", shares[0].share, Kind.SHARE)
+            share = show_number(f"{path}.{label}s.0.share", shares[0].share, ValueKind.SHARE)
             told.append(f"{label} {escape(shares[0].name)} ({share})")
     return ", ".join(told)
 
@@ -133,17 +133,19 @@ def _senders(spot: Hotspot, path: str) -> str:
 def _answer_without_fabric(report: JobReport) -> str:
     run = report.answer.run
     if report.lids:
-        count = show_number("matrix_LIDs.pairs_in_all", report.lids.pairs_in_all, Kind.COUNT)
+        count = show_number("matrix_LIDs.pairs_in_all", report.lids.pairs_in_all, ValueKind.COUNT)
         return f'<section class="answer" id="answer"><h2>{count} pairs of addresses</h2>{_ADVICE}</section>'
     if run is None or not run.bytes_total:
         return '<section class="answer good"><h2>Nothing was sent</h2></section>'
-    told = [f"{show_number('bytes_total', run.bytes_total, Kind.BYTES)} were sent from rank to rank"]
+    told = [f"{show_number('bytes_total', run.bytes_total, ValueKind.BYTES)} were sent from rank to rank"]
     if run.hosts:
-        told.append(f"{show_number('bytes_on_host', run.bytes_on_host, Kind.BYTES)} of them within a host")
+        told.append(f"{show_number('bytes_on_host', run.bytes_on_host, ValueKind.BYTES)} of them within a host")
     if run.operations and run.operations[0].name != "*":
         most = run.operations[0]
-        told.append(f"most by {escape(most.name)} ({show_number('operations.0.share', most.share, Kind.SHARE)})")
+        told.append(f"most by {escape(most.name)} ({show_number('operations.0.share', most.share, ValueKind.SHARE)})")
     if run.regions and run.regions[0].name != "*":
         most = run.regions[0]
-        told.append(f"and in region {escape(most.name)} ({show_number('regions.0.share', most.share, Kind.SHARE)})")
+        told.append(
+            f"and in region {escape(most.name)} ({show_number('regions.0.share', most.share, ValueKind.SHARE)})"
+        )
     return f'<section class="answer" id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}</section>'

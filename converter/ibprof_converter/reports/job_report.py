@@ -14,11 +14,18 @@ from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
-from ibprof_converter.hotspots.bounded import bounds_as_json, describe_bounds
-from ibprof_converter.hotspots.counted import agreement_as_json, describe_agreement
+from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
+from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
 from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.hotspots.report import REQUESTS, LinkReport, Report, as_json, report_on_links, report_on_run
-from ibprof_converter.reports.matrix import (
+from ibprof_converter.hotspots.traffic_answer import (
+    REQUESTS,
+    LinkReport,
+    TrafficAnswer,
+    as_json,
+    report_on_links,
+    report_on_run,
+)
+from ibprof_converter.reports.pair_matrix import (
     PairMatrix,
     hosts_of_flows,
     matrix_of_hosts,
@@ -26,10 +33,10 @@ from ibprof_converter.reports.matrix import (
     matrix_of_ranks,
     matrix_of_recorded_hosts,
 )
-from ibprof_converter.reports.network import LevelSum, RailSum, sum_levels, sum_rails
 from ibprof_converter.reports.provenance import Provenance
-from ibprof_converter.reports.recorded import (
-    Job,
+from ibprof_converter.reports.rail_sums import LevelSum, RailSum, sum_levels, sum_rails
+from ibprof_converter.reports.recorded_job import (
+    RecordedJob,
     RegionTime,
     SizeClass,
     TimeBin,
@@ -46,7 +53,7 @@ TOP = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class BytesFate:
     """What became of some of the bytes.
 
     Attributes:
@@ -60,7 +67,7 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class SenderBalance:
     """How evenly senders share the bytes.
 
     Attributes:
@@ -102,9 +109,9 @@ class JobReport:
         beside_lines: the same in lines.
     """
 
-    answer: Report
+    answer: TrafficAnswer
     provenance: Provenance
-    job: Job | None = None
+    job: RecordedJob | None = None
     rails: tuple[RailSum, ...] = ()
     levels: tuple[LevelSum, ...] = ()
     regions: tuple[RegionTime, ...] = ()
@@ -113,12 +120,12 @@ class JobReport:
     ranks: PairMatrix | None = None
     hosts: PairMatrix | None = None
     lids: PairMatrix | None = None
-    balance: tuple[Balance, ...] = ()
+    balance: tuple[SenderBalance, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict)
     beside_lines: tuple[str, ...] = ()
 
     @property
-    def fates(self) -> tuple[Fate, ...]:
+    def fates(self) -> tuple[BytesFate, ...]:
         """What became of all bytes; empty without a fabric."""
         return _list_fates(self.answer.links) if self.answer.links else ()
 
@@ -157,7 +164,7 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         UsageError: bytes were counted at the ports, of which nothing can be said without a fabric.
     """
     if isinstance(demand, Traffic):
-        answer = Report(describe_coverage(None, demand, ()), links=None, run=None, requests=REQUESTS)
+        answer = TrafficAnswer(describe_coverage(None, demand, ()), links=None, run=None, requests=REQUESTS)
         return JobReport(answer, provenance, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
@@ -199,18 +206,18 @@ def _describe_beside(loads: FabricLoads) -> Iterator[str]:
         yield from describe_bounds(loads.bounds, loads.loads, loads.fabric.fabrics)
 
 
-def _list_fates(links: LinkReport) -> tuple[Fate, ...]:
+def _list_fates(links: LinkReport) -> tuple[BytesFate, ...]:
     rows = [("routed over links", links.bytes_routed), ("within a host", links.bytes_on_host)]
     rows += [(f"not routed: {reason}", amount) for reason, amount in links.bytes_unrouted.items()]
     rows.append(("in all", links.bytes_total))
     return tuple(
-        Fate(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
+        BytesFate(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
     )
 
 
 def _weigh(
-    answer: Report, demand: RankTraffic | None, rails: Sequence[RailSum], loads: FabricLoads | None
-) -> list[Balance]:
+    answer: TrafficAnswer, demand: RankTraffic | None, rails: Sequence[RailSum], loads: FabricLoads | None
+) -> list[SenderBalance]:
     weighed = []
     if demand is not None and demand.ranks:
         sent = np.zeros(demand.ranks, np.uint64)
@@ -226,7 +233,7 @@ def _weigh(
     return weighed
 
 
-def _weigh_hosts(fabric: RoutedFabric, placed: Traffic) -> list[Balance]:
+def _weigh_hosts(fabric: RoutedFabric, placed: Traffic) -> list[SenderBalance]:
     """Weigh what hosts send over links, of those that send or receive; nothing where that is a single one."""
     source, destination = hosts_of_flows(placed, fabric.subnets, fabric.hosts)
     used = find_distinct(source[source != NO_HOST], destination[destination != NO_HOST])
@@ -238,11 +245,11 @@ def _weigh_hosts(fabric: RoutedFabric, placed: Traffic) -> list[Balance]:
     return [_balance("hosts", [names[host] for host in used.tolist()], sent[used].tolist())]
 
 
-def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> Balance:
+def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> SenderBalance:
     greatest = max(range(len(amounts)), key=amounts.__getitem__)
     mean = sum(amounts) / len(amounts)
     most = amounts[greatest]
-    return Balance(
+    return SenderBalance(
         of=of,
         count=len(amounts),
         max_bytes=most,

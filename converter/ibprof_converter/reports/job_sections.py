@@ -9,8 +9,8 @@ from datetime import datetime, timezone
 from ibprof.profile.gaps import format_names, format_ranks
 from ibprof.profile.port_sums import PortSum
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.report import Request
-from ibprof_converter.hotspots.run import HostSum, RunSummary, Sum
+from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
+from ibprof_converter.hotspots.traffic_answer import DumpRequest
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import (
     describe_bytes,
@@ -18,10 +18,18 @@ from ibprof_converter.reports.link_sections import (
     describe_hot_ends,
     describe_rails,
 )
-from ibprof_converter.reports.matrix import PairMatrix
+from ibprof_converter.reports.pair_matrix import PairMatrix
 from ibprof_converter.reports.provenance import Provenance
-from ibprof_converter.reports.recorded import Job
-from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, limit_rows, tabulate
+from ibprof_converter.reports.recorded_job import RecordedJob
+from ibprof_converter.reports.report_sections import (
+    Column,
+    Fact,
+    Section,
+    Table,
+    ValueKind,
+    limit_rows,
+    tabulate,
+)
 
 
 def describe_report(report: JobReport) -> list[Section]:
@@ -50,17 +58,17 @@ def describe_report(report: JobReport) -> list[Section]:
     return [section for section in sections if not section.is_empty()]
 
 
-def _describe_job(job: Job) -> Section:
+def _describe_job(job: RecordedJob) -> Section:
     started = datetime.fromtimestamp(job.started_ns // 10**9, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
     facts = [
         Fact("job.command", "command", job.command),
         Fact("job.mpi", "MPI", job.mpi),
         Fact("job.job", "job", job.job),
         Fact("", "started", started if job.started_ns else ""),
-        Fact("job.elapsed_s", "from MPI_Init to MPI_Finalize", job.elapsed_s, Kind.SECONDS),
-        Fact("job.ranks", "ranks", job.ranks, Kind.COUNT),
-        Fact("job.ranks_recorded", "ranks recorded", job.ranks_recorded, Kind.COUNT),
-        Fact("job.hosts", "hosts", job.hosts, Kind.COUNT),
+        Fact("job.elapsed_s", "from MPI_Init to MPI_Finalize", job.elapsed_s, ValueKind.SECONDS),
+        Fact("job.ranks", "ranks", job.ranks, ValueKind.COUNT),
+        Fact("job.ranks_recorded", "ranks recorded", job.ranks_recorded, ValueKind.COUNT),
+        Fact("job.hosts", "hosts", job.hosts, ValueKind.COUNT),
         Fact("", "bytes seen by", ", ".join(job.sources)),
     ]
     return Section("job", "What ran", facts=tuple(fact for fact in facts if fact.value not in ("", None)))
@@ -94,8 +102,8 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         yield _describe_sizes(report)
     if with_hosts and run.hosts:
         facts = (
-            Fact("bytes_on_host", "stay within a host", run.bytes_on_host, Kind.BYTES),
-            Fact("bytes_total", "of", run.bytes_total, Kind.BYTES),
+            Fact("bytes_on_host", "stay within a host", run.bytes_on_host, ValueKind.BYTES),
+            Fact("bytes_total", "of", run.bytes_total, ValueKind.BYTES),
         )
         yield Section("hosts", "Hosts", facts=facts, tables=(_table_of_hosts(run.hosts),))
     if run.ports:
@@ -105,13 +113,13 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         yield Section("ports", title, tables=(_table_of_ports(run.ports),))
 
 
-def _table_of_sums(key: str, sums: Sequence[Sum]) -> Table:
+def _table_of_sums(key: str, sums: Sequence[NamedSum]) -> Table:
     columns = (
         Column("name", "name"),
-        Column("bytes", "bytes", Kind.EXACT),
-        Column("bytes", "", Kind.BYTES),
-        Column("messages", "messages", Kind.COUNT),
-        Column("share", "share", Kind.SHARE),
+        Column("bytes", "bytes", ValueKind.EXACT),
+        Column("bytes", "", ValueKind.BYTES),
+        Column("messages", "messages", ValueKind.COUNT),
+        Column("share", "share", ValueKind.SHARE),
     )
     return tabulate(key, columns, sums)
 
@@ -119,9 +127,9 @@ def _table_of_sums(key: str, sums: Sequence[Sum]) -> Table:
 def _table_of_times(report: JobReport) -> Table:
     columns = (
         Column("name", "name"),
-        Column("visits", "visits", Kind.COUNT),
-        Column("longest_s", "longest, of one rank", Kind.SECONDS),
-        Column("mean_s", "mean of its ranks", Kind.SECONDS),
+        Column("visits", "visits", ValueKind.COUNT),
+        Column("longest_s", "longest, of one rank", ValueKind.SECONDS),
+        Column("mean_s", "mean of its ranks", ValueKind.SECONDS),
     )
     return tabulate("region_times", columns, report.regions, caption="time in them")
 
@@ -129,10 +137,10 @@ def _table_of_times(report: JobReport) -> Table:
 def _describe_sizes(report: JobReport) -> Section:
     columns = (
         Column("name", "size of a message"),
-        Column("messages", "messages", Kind.COUNT),
-        Column("share", "share", Kind.SHARE),
-        Column("least_bytes", "bytes, at least", Kind.BYTES),
-        Column("most_bytes", "at most", Kind.BYTES),
+        Column("messages", "messages", ValueKind.COUNT),
+        Column("share", "share", ValueKind.SHARE),
+        Column("least_bytes", "bytes, at least", ValueKind.BYTES),
+        Column("most_bytes", "at most", ValueKind.BYTES),
     )
     return Section("sizes", "Sizes of messages", tables=(tabulate("message_sizes", columns, report.sizes),))
 
@@ -141,9 +149,9 @@ def _table_of_hosts(hosts: Sequence[HostSum]) -> Table:
     columns = (
         Column("name", "host"),
         Column("", "ranks"),
-        Column("bytes_on_host", "within", Kind.BYTES),
-        Column("bytes_sent", "to others", Kind.BYTES),
-        Column("bytes_received", "from others", Kind.BYTES),
+        Column("bytes_on_host", "within", ValueKind.BYTES),
+        Column("bytes_sent", "to others", ValueKind.BYTES),
+        Column("bytes_received", "from others", ValueKind.BYTES),
         Column("", "ports"),
     )
     rows = []
@@ -162,12 +170,12 @@ def _table_of_ports(ports: Sequence[PortSum]) -> Table:
     columns = (
         Column("host", "host"),
         Column("", "port"),
-        Column("bytes_sent", "sent", Kind.EXACT),
-        Column("bytes_sent", "", Kind.BYTES),
-        Column("", "share", Kind.SHARE),
-        Column("bytes_received", "received", Kind.BYTES),
-        Column("hardware_sent", "own count sent", Kind.BYTES),
-        Column("hardware_received", "own count received", Kind.BYTES),
+        Column("bytes_sent", "sent", ValueKind.EXACT),
+        Column("bytes_sent", "", ValueKind.BYTES),
+        Column("", "share", ValueKind.SHARE),
+        Column("bytes_received", "received", ValueKind.BYTES),
+        Column("hardware_sent", "own count sent", ValueKind.BYTES),
+        Column("hardware_received", "own count received", ValueKind.BYTES),
     )
     totals: dict[str, int] = {}
     for port in ports:
@@ -189,10 +197,10 @@ def _describe_pairs(matrix: PairMatrix) -> Section:
     columns = (
         Column("source", f"from {matrix.by}"),
         Column("destination", "to"),
-        Column("bytes", "bytes", Kind.BYTES),
-        Column("share", "share", Kind.SHARE),
+        Column("bytes", "bytes", ValueKind.BYTES),
+        Column("share", "share", ValueKind.SHARE),
     )
-    facts = (Fact(f"{key}.pairs_in_all", "pairs that send", matrix.pairs_in_all, Kind.COUNT),)
+    facts = (Fact(f"{key}.pairs_in_all", "pairs that send", matrix.pairs_in_all, ValueKind.COUNT),)
     title = f"Who sends to whom: {matrix.by}s"
     caption = "the greatest" if matrix.pairs_in_all > len(matrix.pairs) else ""
     table = tabulate(f"{key}.pairs", columns, matrix.pairs, caption)
@@ -202,11 +210,11 @@ def _describe_pairs(matrix: PairMatrix) -> Section:
 def _describe_balance(report: JobReport) -> Section:
     columns = (
         Column("of", "over"),
-        Column("count", "", Kind.COUNT),
-        Column("max_bytes", "most", Kind.BYTES),
-        Column("mean_bytes", "mean", Kind.BYTES),
-        Column("min_bytes", "least", Kind.BYTES),
-        Column("ratio", "most over mean", Kind.RATIO),
+        Column("count", "", ValueKind.COUNT),
+        Column("max_bytes", "most", ValueKind.BYTES),
+        Column("mean_bytes", "mean", ValueKind.BYTES),
+        Column("min_bytes", "least", ValueKind.BYTES),
+        Column("ratio", "most over mean", ValueKind.RATIO),
         Column("greatest", "sends most"),
     )
     return Section("balance", "Balance: bytes sent", tables=(tabulate("balance", columns, report.balance),))
@@ -222,16 +230,16 @@ def _describe_timeline(report: JobReport) -> Section:
             f"timeline.{len(report.timeline) - 1}.end_s",
             "from first to last byte",
             report.timeline[-1].end_s,
-            Kind.SECONDS,
+            ValueKind.SECONDS,
         ),
-        Fact(f"timeline.{most}.bytes", "sent in the busiest moment", busiest.bytes, Kind.BYTES),
-        Fact(f"timeline.{most}.begin_s", "which begins after", busiest.begin_s, Kind.SECONDS),
+        Fact(f"timeline.{most}.bytes", "sent in the busiest moment", busiest.bytes, ValueKind.BYTES),
+        Fact(f"timeline.{most}.begin_s", "which begins after", busiest.begin_s, ValueKind.SECONDS),
     )
     sentence = ("", "the bytes of each recorded interval are taken to be spread evenly over it")
     return Section("time", "Over time", facts=facts, sentences=(sentence,))
 
 
-def _describe_requests(requests: Sequence[Request], has_places: bool) -> Section:
+def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Section:
     commands: list[tuple[str, tuple[str, ...]]] = [
         (each.command, (f"gives {', '.join(each.files)}", each.remark)) for each in requests
     ]
@@ -247,7 +255,11 @@ def _describe_requests(requests: Sequence[Request], has_places: bool) -> Section
 
 def describe_provenance(provenance: Provenance) -> Section:
     """Say how to make a report again."""
-    columns = (Column("path", "input"), Column("bytes", "bytes", Kind.EXACT), Column("sha256", "SHA-256"))
+    columns = (
+        Column("path", "input"),
+        Column("bytes", "bytes", ValueKind.EXACT),
+        Column("sha256", "SHA-256"),
+    )
     return Section(
         "again",
         "How to make this again",

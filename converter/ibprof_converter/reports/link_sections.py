@@ -7,10 +7,19 @@ from collections.abc import Sequence
 
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
-from ibprof_converter.hotspots.links import HOST_LINK, Hotspot, Node, Share
-from ibprof_converter.hotspots.report import LinkReport
+from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot, LinkPort, NamedShare
+from ibprof_converter.hotspots.traffic_answer import LinkReport
 from ibprof_converter.reports.job_report import JobReport
-from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_value, tabulate
+from ibprof_converter.reports.report_sections import (
+    Column,
+    Fact,
+    Section,
+    Table,
+    Value,
+    ValueKind,
+    format_value,
+    tabulate,
+)
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"))
 
@@ -18,22 +27,22 @@ _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"))
 def describe_bytes(report: JobReport, links: LinkReport) -> Section:
     """Say where the bytes went."""
     heat = links.heat
-    facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, Kind.COUNT)]
+    facts = [Fact("links_used", f"links used, of {heat.links:,}", heat.links_used, ValueKind.COUNT)]
     if heat.links_used:
         ratio = "hotspots.0.ratio_to_mean" if links.hotspots else ""
         facts += [
-            Fact("max_link", "sent by the hottest link end", heat.max_link, Kind.BYTES),
-            Fact("max_switch_link", "by the hottest between switches", heat.max_switch_link, Kind.BYTES),
-            Fact("mean_link", "mean of the link ends in use", heat.mean_link, Kind.BYTES),
-            Fact(ratio, "hottest over mean", heat.max_link / heat.mean_link, Kind.RATIO),
+            Fact("max_link", "sent by the hottest link end", heat.max_link, ValueKind.BYTES),
+            Fact("max_switch_link", "by the hottest between switches", heat.max_switch_link, ValueKind.BYTES),
+            Fact("mean_link", "mean of the link ends in use", heat.mean_link, ValueKind.BYTES),
+            Fact(ratio, "hottest over mean", heat.max_link / heat.mean_link, ValueKind.RATIO),
         ]
     table = tabulate(
         "bytes_by_fate",
         (
             Column("fate", ""),
-            Column("bytes", "bytes", Kind.EXACT),
-            Column("bytes", "", Kind.BYTES),
-            Column("share", "share", Kind.SHARE),
+            Column("bytes", "bytes", ValueKind.EXACT),
+            Column("bytes", "", ValueKind.BYTES),
+            Column("share", "share", ValueKind.SHARE),
         ),
         report.fates,
     )
@@ -55,13 +64,13 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
 
 def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
     columns = (
-        *((Column("link.rail", "rail", Kind.COUNT),) if rails > 1 else ()),
+        *((Column("link.rail", "rail", ValueKind.COUNT),) if rails > 1 else ()),
         Column("", "from"),
         Column("", "to"),
-        Column("bytes", "bytes", Kind.BYTES),
-        Column("share", "share", Kind.SHARE),
-        Column("ratio_to_mean", "x mean", Kind.RATIO),
-        Column("least_time_s", "least time", Kind.SECONDS),
+        Column("bytes", "bytes", ValueKind.BYTES),
+        Column("share", "share", ValueKind.SHARE),
+        Column("ratio_to_mean", "x mean", ValueKind.RATIO),
+        Column("least_time_s", "least time", ValueKind.SECONDS),
         Column("", "loaded by"),
     )
     return Table(key, columns, tuple(_row_of_end(spot, rails) for spot in spots))
@@ -81,17 +90,17 @@ def _row_of_end(spot: Hotspot, rails: int) -> tuple[Value, ...]:
     return (spot.rail, *row) if rails > 1 else row
 
 
-def ends_of(spot: Hotspot) -> tuple[Node, Node]:
+def ends_of(spot: Hotspot) -> tuple[LinkPort, LinkPort]:
     """Give the side that sends, and the other."""
     return (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
 
 
-def _side(node: Node) -> tuple[str, ...]:
+def _side(node: LinkPort) -> tuple[str, ...]:
     return node.name or node.guid, f"port {node.port}"
 
 
 def _percent(share: float) -> str:
-    return format_value(share, Kind.SHARE)
+    return format_value(share, ValueKind.SHARE)
 
 
 def _senders(spot: Hotspot) -> tuple[str, ...]:
@@ -106,13 +115,13 @@ def _senders(spot: Hotspot) -> tuple[str, ...]:
     if causes.other_pairs.pairs:
         lines.append(f"{_percent(causes.other_pairs.share):>7}  {causes.other_pairs.pairs} more pair(s)")
     for label, name in _SENDERS:
-        shares: Sequence[Share] = getattr(causes, name)
+        shares: Sequence[NamedShare] = getattr(causes, name)
         if shares and [share.name for share in shares] != ["*"]:
             lines.append(f"by {label}: {_shares(shares)}")
     return tuple(lines)
 
 
-def _shares(shares: Sequence[Share]) -> str:
+def _shares(shares: Sequence[NamedShare]) -> str:
     return ", ".join(f"{share.name} {_percent(share.share)}" for share in shares)
 
 
@@ -120,20 +129,22 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
     """Say why the busiest link end is as busy as it is, and what would help."""
     facts = (
         Fact("diagnosis.hottest", "busiest by time", diagnosis.hottest),
-        Fact("diagnosis.max_time_s", "which needs", diagnosis.max_time_s, Kind.SECONDS),
+        Fact("diagnosis.max_time_s", "which needs", diagnosis.max_time_s, ValueKind.SECONDS),
         Fact(
             "diagnosis.max_host_link_s",
             "hosts' own links need, which no network can go below",
             diagnosis.max_host_link_s,
-            Kind.SECONDS,
+            ValueKind.SECONDS,
         ),
         Fact(
             "diagnosis.ideal_routing_s",
             "ideal routing of this placement needs, which no tables can go below",
             diagnosis.ideal_routing_s,
-            Kind.SECONDS,
+            ValueKind.SECONDS,
         ),
-        Fact("diagnosis.max_switch_link_s", "links between switches need", diagnosis.max_switch_link_s, Kind.SECONDS),
+        Fact(
+            "diagnosis.max_switch_link_s", "links between switches need", diagnosis.max_switch_link_s, ValueKind.SECONDS
+        ),
     )
     sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "nothing is at fault")]
     for number, cause in enumerate(diagnosis.causes, 1):
@@ -159,28 +170,28 @@ def describe_rails(report: JobReport) -> Section:
     rails = tabulate(
         "rails",
         (
-            Column("rail", "rail", Kind.COUNT),
+            Column("rail", "rail", ValueKind.COUNT),
             Column("name", "fabric"),
-            Column("bytes_sent", "sent onto it by hosts", Kind.BYTES),
-            Column("share", "share", Kind.SHARE),
-            Column("links_used", "links used", Kind.COUNT),
-            Column("links", "of", Kind.COUNT),
-            Column("max_link", "hottest link end", Kind.BYTES),
+            Column("bytes_sent", "sent onto it by hosts", ValueKind.BYTES),
+            Column("share", "share", ValueKind.SHARE),
+            Column("links_used", "links used", ValueKind.COUNT),
+            Column("links", "of", ValueKind.COUNT),
+            Column("max_link", "hottest link end", ValueKind.BYTES),
         ),
         report.rails,
     )
     levels = tabulate(
         "levels",
         (
-            Column("rail", "rail", Kind.COUNT),
-            Column("lower", "level", Kind.COUNT),
-            Column("upper", "to level", Kind.COUNT),
-            Column("links_used", "links used", Kind.COUNT),
-            Column("links", "of", Kind.COUNT),
-            Column("bytes_up", "bytes up", Kind.BYTES),
-            Column("bytes_down", "bytes down", Kind.BYTES),
-            Column("max_link", "hottest link end", Kind.BYTES),
-            Column("max_link_seconds", "longest time", Kind.SECONDS),
+            Column("rail", "rail", ValueKind.COUNT),
+            Column("lower", "level", ValueKind.COUNT),
+            Column("upper", "to level", ValueKind.COUNT),
+            Column("links_used", "links used", ValueKind.COUNT),
+            Column("links", "of", ValueKind.COUNT),
+            Column("bytes_up", "bytes up", ValueKind.BYTES),
+            Column("bytes_down", "bytes down", ValueKind.BYTES),
+            Column("max_link", "hottest link end", ValueKind.BYTES),
+            Column("max_link_seconds", "longest time", ValueKind.SECONDS),
         ),
         report.levels,
         caption="between levels, of which 0 are the hosts",

@@ -13,8 +13,8 @@ from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.links import Hotspot
-from ibprof_converter.hotspots.report import diagnose_traffic
+from ibprof_converter.hotspots.hot_links import Hotspot
+from ibprof_converter.hotspots.traffic_answer import diagnose_traffic
 from ibprof_converter.reports.link_sections import say_verdict
 
 _SHOWN = 10

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ibprof_converter.checks.cabling import check_cabling
-from ibprof_converter.checks.check import Health, look_over
+from ibprof_converter.checks.cabling_check import check_cabling
+from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
@@ -27,11 +27,11 @@ INNOCENT = (
 )  # fmt: skip
 
 
-def check(*paths: Path) -> Health:
-    return look_over(find_rails(paths))
+def check(*paths: Path) -> FabricHealth:
+    return check_fabric_files(find_rails(paths))
 
 
-def names(health: Health) -> list[str]:
+def names(health: FabricHealth) -> list[str]:
     return [finding.kind.value.name for finding in health.findings]
 
 
@@ -115,7 +115,7 @@ def test_hosts_that_a_rail_lacks_are_found() -> None:
 Edit = Callable[[str], str]
 
 
-def plant(folder: Path, sample: str, lst: Edit = str, fdbs: Edit = str, tool: str = "opensm") -> Health:
+def plant(folder: Path, sample: str, lst: Edit = str, fdbs: Edit = str, tool: str = "opensm") -> FabricHealth:
     links, tables = {"opensm": (OPENSM, "opensm.fdbs"), "ibdiagnet": (IBDIAGNET, "ibdiagnet.fdbs")}[tool]
     for name, edit in ((links, lst), (tables, fdbs)):
         (folder / name).write_text(edit(read_sample_bytes(sample, name).decode()))

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.cuts import narrowest_cut
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
+from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
 from ibprof_converter.hotspots.causes.situation import Situation
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.hop_trace import trace

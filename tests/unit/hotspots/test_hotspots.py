@@ -13,13 +13,13 @@ from rich.console import Console
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.profile_data import Kind, Profile
-from ibprof_converter.hotspots.links import HOST_LINK, SWITCH_LINK
-from ibprof_converter.hotspots.report import Report, as_json, report_on_links, report_on_run
+from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
+from ibprof_converter.hotspots.traffic_answer import TrafficAnswer, as_json, report_on_links, report_on_run
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import Provenance
-from ibprof_converter.reports.terminal import print_sections
+from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
@@ -43,7 +43,7 @@ FAR = make_profile(
 )
 
 
-def report_on(run: Profile, top: int = 10) -> Report:
+def report_on(run: Profile, top: int = 10) -> TrafficAnswer:
     subnet = load_sample("testbed44", IBDIAGNET)
     demand = profile_traffic(run)
     placed = map_to_lids(demand, find_hosts([subnet.fabric]), [subnet.fabric], None, None)
@@ -51,7 +51,7 @@ def report_on(run: Profile, top: int = 10) -> Report:
     return report_on_links(demand, placed, [subnet], lay_out([subnet.fabric]), loads, top)
 
 
-def as_text(report: Report) -> str:
+def as_text(report: TrafficAnswer) -> str:
     console = Console(file=io.StringIO(), width=160, markup=False, emoji=False, highlight=False)
     print_sections(console, describe_report(JobReport(report, Provenance("", (), ()))))
     assert isinstance(console.file, io.StringIO)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli import layout
-from ibprof_converter.hotspots.throughput import SEEDED, Throughput, measure_throughput
+from ibprof_converter.hotspots.pattern_throughput import SEEDED, PatternThroughput, measure_throughput
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
@@ -24,7 +24,7 @@ def make(shape: str) -> Subnet:
     return Subnet(made.fabric, made.tables, ())
 
 
-def by_name(subnet: Subnet, samples: int) -> dict[str, Throughput]:
+def by_name(subnet: Subnet, samples: int) -> dict[str, PatternThroughput]:
     return {each.pattern: each for each in measure_throughput(subnet, 0, samples)}
 
 

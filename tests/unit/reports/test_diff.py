@@ -14,7 +14,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import UsageError
 from ibprof_converter.cli import diff, layout, report
-from ibprof_converter.reports.conditions import parse_condition
+from ibprof_converter.reports.fail_conditions import parse_condition
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

@@ -16,7 +16,7 @@ import pytest
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Intervals, Profile, RegionTimes
 from ibprof_converter.cli import report
-from ibprof_converter.reports.recorded import count_sizes, follow_time
+from ibprof_converter.reports.recorded_job import count_sizes, follow_time
 from ibprof_testing.samples.fabrics import FABRICS
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pytest
 
 from ibprof.errors import UsageError
-from ibprof_converter.checks.cabling import check_cabling
-from ibprof_converter.checks.routes import check_routes, check_tables
+from ibprof_converter.checks.cabling_check import check_cabling
+from ibprof_converter.checks.route_check import check_routes, check_tables
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.node_levels import find_levels

@@ -14,8 +14,8 @@ import pytest
 from ibprof.errors import InputError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.outputs.ibdiagnet_files import write_lst
 from ibprof_converter.outputs.inferred_graph import describe_topology, write_dot, write_tgf
-from ibprof_converter.outputs.lst import write_lst
 from ibprof_converter.topology.files.topology_json import read_topology
 from ibprof_converter.topology.infer.inference import InferenceEffort, infer
 from ibprof_converter.topology.infer.pair_delays import PairDelays

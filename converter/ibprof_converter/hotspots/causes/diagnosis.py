@@ -16,26 +16,26 @@ import numpy as np
 
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.cabling import find_cabling
-from ibprof_converter.hotspots.causes.cuts import Cut, narrowest_cut
-from ibprof_converter.hotspots.causes.finding import (
+from ibprof_converter.hotspots.causes.cabling_causes import find_cabling
+from ibprof_converter.hotspots.causes.load_cause import (
     FEW_TO_MANY,
     GAIN,
     MANY_TO_FEW,
     OVERSUBSCRIPTION,
     PLACEMENT,
     SMALL_GAIN,
-    Finding,
+    LoadCause,
     list_some,
     make_finding,
     name_end,
     name_node,
 )
-from ibprof_converter.hotspots.causes.moves import Move, try_moves
-from ibprof_converter.hotspots.causes.routes import find_bad_tables
-from ibprof_converter.hotspots.causes.senders import find_concentration, find_unused_rails
+from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
+from ibprof_converter.hotspots.causes.placement_moves import PlacementMove, try_moves
+from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unused_rails
 from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
-from ibprof_converter.hotspots.causes.slow_links import find_slow_links
+from ibprof_converter.hotspots.causes.slow_link_causes import find_slow_links
+from ibprof_converter.hotspots.causes.table_causes import find_bad_tables
 
 _AS_BY_CHANCE = 0.9
 """A placement is no better than chance from this part of the median random one on."""
@@ -66,10 +66,10 @@ class Diagnosis:
     max_time_s: float
     max_host_link_s: float
     max_switch_link_s: float
-    cut: Cut | None
+    cut: SwitchCut | None
     cut_at: str
     ideal_routing_s: float
-    causes: tuple[Finding, ...]
+    causes: tuple[LoadCause, ...]
 
     def as_json(self) -> dict[str, object]:
         """Give it as plain values."""
@@ -111,7 +111,7 @@ def diagnose(situation: Situation) -> Diagnosis | None:
     )
 
 
-def _find_causes(situation: Situation) -> Iterator[Finding]:
+def _find_causes(situation: Situation) -> Iterator[LoadCause]:
     """Find one cause after the other, each in what the remedy of the one before leaves."""
     for _ in range(_MOST_CAUSES):
         finding = next(_find_faults(situation), None)
@@ -124,7 +124,7 @@ def _find_causes(situation: Situation) -> Iterator[Finding]:
         situation = finding.remedy
 
 
-def _find_faults(situation: Situation) -> Iterator[Finding]:
+def _find_faults(situation: Situation) -> Iterator[LoadCause]:
     """Look for what is wrong by itself, the most specific first."""
     yield from find_slow_links(situation)
     yield from find_unused_rails(situation)
@@ -135,7 +135,7 @@ def _find_faults(situation: Situation) -> Iterator[Finding]:
         yield from find_bad_tables(situation, hottest)
 
 
-def _find_placement_or_design(situation: Situation) -> Iterator[Finding]:
+def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
     """Tell a placement that could be better from a fabric whose links are too few for any.
 
     Where a cut decides, placements are compared by what they send across such cuts: if the ranks, on the same hosts,
@@ -160,7 +160,7 @@ def _find_placement_or_design(situation: Situation) -> Iterator[Finding]:
     yield from findings
 
 
-def _blame_placement(situation: Situation, move: Move, own: bool, hottest: LinkEnd) -> Finding:
+def _blame_placement(situation: Situation, move: PlacementMove, own: bool, hottest: LinkEnd) -> LoadCause:
     where = "on the same hosts" if own else "on hosts of this fabric, free or not"
     return make_finding(
         PLACEMENT,
@@ -177,7 +177,7 @@ def _blame_placement(situation: Situation, move: Move, own: bool, hottest: LinkE
     )
 
 
-def _blame_design(situation: Situation, cut: Cut) -> Finding:
+def _blame_design(situation: Situation, cut: SwitchCut) -> LoadCause:
     """Widen every part like the cut's to the speed of its hosts' links."""
     factor = cut.inside_gbps / cut.gbps
     after = _widen(situation, cut, factor)
@@ -195,7 +195,7 @@ def _blame_design(situation: Situation, cut: Cut) -> Finding:
     )
 
 
-def _widen(situation: Situation, cut: Cut, factor: float) -> Situation:
+def _widen(situation: Situation, cut: SwitchCut, factor: float) -> Situation:
     subnets = []
     for subnet, level in zip(situation.subnets, situation.levels, strict=True):
         fabric = subnet.fabric
@@ -207,7 +207,7 @@ def _widen(situation: Situation, cut: Cut, factor: float) -> Situation:
     return situation.changed(subnets=subnets)
 
 
-def _name_cut(situation: Situation, cut: Cut) -> str:
+def _name_cut(situation: Situation, cut: SwitchCut) -> str:
     fabric = situation.subnets[cut.rail].fabric
     switches = [name_node(fabric, int(node)) for node in cut.nodes if fabric.node_kind[node] == NodeKind.SWITCH]
     return list_some(switches, 3)

@@ -22,7 +22,7 @@ _NEARLY = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
+class PairBytes:
     """Bytes from LID to LID, each pair of a rail once; arrays of one length.
 
     Attributes:
@@ -42,7 +42,7 @@ class Flows:
         source_lid: npt.NDArray[np.integer],
         destination_lid: npt.NDArray[np.integer],
         bytes: npt.NDArray[np.uint64],
-    ) -> Flows:
+    ) -> PairBytes:
         """Add up rows of the same rail and LIDs."""
         key = (rail.astype(np.int64) << 32) | (source_lid.astype(np.int64) << 16) | destination_lid.astype(np.int64)
         keys, inverse = number_keys(key)
@@ -56,7 +56,7 @@ class Flows:
         )
 
     @classmethod
-    def of_traffic(cls, traffic: Traffic) -> Flows:
+    def of_traffic(cls, traffic: Traffic) -> PairBytes:
         """Take the flows of a traffic."""
         return cls.add_up(traffic.rail, traffic.source_lid, traffic.destination_lid, traffic.bytes)
 
@@ -79,7 +79,7 @@ class Situation:
         flows: what is sent.
     """
 
-    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: Flows) -> None:
+    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: PairBytes) -> None:
         self.subnets = tuple(subnets)
         self.hosts = hosts
         self.flows = flows
@@ -159,7 +159,7 @@ class Situation:
             ends.append(host)
         return ends[0], ends[1]
 
-    def changed(self, subnets: Sequence[Subnet] | None = None, flows: Flows | None = None) -> Situation:
+    def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
         """Give the situation with other rails or other flows; hosts stay the same ones."""
         return Situation(subnets or self.subnets, self.hosts, flows or self.flows)
 

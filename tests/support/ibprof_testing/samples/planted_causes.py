@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.hotspots.causes.situation import Flows, Situation
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.tables import ForwardingTables
@@ -50,7 +50,7 @@ def situation(subnets: Sequence[Subnet], pairs: Pairs, size: int = 1_000_000, ra
     parts = [(np.full(len(source), rail), hosts.lid[source, rail], hosts.lid[destination, rail]) for rail in rails]
     rail, source_lid, destination_lid = (np.concatenate(column) for column in zip(*parts, strict=True))
     each = np.full(len(rail), size // len(rails), np.uint64)
-    return Situation(subnets, hosts, Flows.add_up(rail, source_lid, destination_lid, each))
+    return Situation(subnets, hosts, PairBytes.add_up(rail, source_lid, destination_lid, each))
 
 
 def count_hosts(subnets: Sequence[Subnet]) -> int:

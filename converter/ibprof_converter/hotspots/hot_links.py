@@ -31,7 +31,7 @@ REST = "others"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class LinkPort:
     """One side of a link."""
 
     guid: str
@@ -40,7 +40,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class NamedShare:
     """Part of the bytes of a link end.
 
     Attributes:
@@ -61,7 +61,7 @@ class PairShare:
     Attributes:
         source_rank, destination_rank: as their job counts them; None where the traffic knows no ranks.
         source, destination: node descriptions of the hosts, or LIDs' numbers where there are none.
-        bytes, share: as in `Share`.
+        bytes, share: as in `NamedShare`.
         job: of the pair; None where there is but one.
     """
 
@@ -80,7 +80,7 @@ class OtherPairs:
 
     Attributes:
         pairs: how many.
-        bytes, share: as in `Share`.
+        bytes, share: as in `NamedShare`.
     """
 
     pairs: int
@@ -103,11 +103,11 @@ class Contributors:
 
     rank_pairs: tuple[PairShare, ...]
     other_pairs: OtherPairs
-    regions: tuple[Share, ...]
-    operations: tuple[Share, ...]
-    jobs: tuple[Share, ...]
-    sources: tuple[Share, ...]
-    destinations: tuple[Share, ...]
+    regions: tuple[NamedShare, ...]
+    operations: tuple[NamedShare, ...]
+    jobs: tuple[NamedShare, ...]
+    sources: tuple[NamedShare, ...]
+    destinations: tuple[NamedShare, ...]
     contention: Contention
 
 
@@ -129,8 +129,8 @@ class Hotspot:
     """
 
     rail: int
-    a: Node
-    b: Node
+    a: LinkPort
+    b: LinkPort
     end: str
     kind: str
     gbps: float | None
@@ -142,7 +142,7 @@ class Hotspot:
 
 
 @dataclass(frozen=True, slots=True)
-class Heat:
+class LinkHeat:
     """How the loads of all link ends compare.
 
     Attributes:
@@ -182,9 +182,9 @@ class LinkEnds:
         used = int(np.count_nonzero(self._bytes))
         self._mean = total_bytes(self._bytes) / used if used else 0.0
 
-    def heat(self) -> Heat:
+    def heat(self) -> LinkHeat:
         """Compare the loads of all link ends."""
-        return Heat(
+        return LinkHeat(
             links=self._links,
             links_used=self._links_used,
             max_link=int(self._bytes.max(initial=0)),
@@ -266,9 +266,9 @@ def _joins_switches(fabric: Fabric) -> npt.NDArray[np.bool_]:
     return joins
 
 
-def _node(fabric: Fabric, link: int, end: int) -> Node:
+def _node(fabric: Fabric, link: int, end: int) -> LinkPort:
     node = int(fabric.link_node[link, end])
-    return Node(
+    return LinkPort(
         guid=f"0x{int(fabric.node_guid[node]):016x}",
         name=fabric.node_name[node],
         port=int(fabric.link_port[link, end]),
@@ -288,14 +288,14 @@ def add_up(
 
 def _shares(
     key: npt.NDArray[np.int32], counts: npt.NDArray[np.uint64], names: Sequence[str], amount: int
-) -> tuple[Share, ...]:
+) -> tuple[NamedShare, ...]:
     keys, sums = add_up(key, counts)
     shares = [
-        Share(names[index], value, value / amount)
+        NamedShare(names[index], value, value / amount)
         for index, value in zip(keys[:NAMED_SHARES].tolist(), sums[:NAMED_SHARES].tolist(), strict=True)
     ]
     if rest := total_bytes(sums[NAMED_SHARES:]):
-        shares.append(Share(REST, rest, rest / amount))
+        shares.append(NamedShare(REST, rest, rest / amount))
     return tuple(shares)
 
 

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ibprof.text.quantities import printable
-from ibprof_converter.reports.sections import Kind, Section, Table, Value, format_lines
+from ibprof_converter.reports.report_sections import Section, Table, Value, ValueKind, format_lines
 
 _INDENT = (0, 0, 0, 2)
 
@@ -52,7 +52,7 @@ def _print_table(console: Console, table: Table) -> None:
         _say(console, f"{printable(table.caption)}:")
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in table.columns:
-        shown.add_column(column.label, justify="left" if column.kind is Kind.TEXT else "right", overflow="fold")
+        shown.add_column(column.label, justify="left" if column.kind is ValueKind.TEXT else "right", overflow="fold")
     parted = any(isinstance(value, tuple) for row in table.rows for value in row)
     for row in table.rows:
         cells = (_show(value, column.kind) for value, column in zip(row, table.columns, strict=True))
@@ -62,7 +62,7 @@ def _print_table(console: Console, table: Table) -> None:
         _say(console, f"and {table.left_out:,} more, which --json lists")
 
 
-def _show(value: Value, kind: Kind) -> str:
+def _show(value: Value, kind: ValueKind) -> str:
     return "\n".join(format_lines(value, kind))
 
 

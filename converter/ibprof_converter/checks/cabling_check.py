@@ -9,26 +9,28 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.checks.findings import Finding, Kind, count
-from ibprof_converter.checks.routes import name_nodes
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
+from ibprof_converter.checks.route_check import name_nodes
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_leaves, find_levels
 
 
-def check_cabling(rail: int, fabric: Fabric) -> Iterator[Finding]:
+def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Find half, inactive, slow and narrow links, and leaf switches with few uplinks."""
     half = np.flatnonzero(fabric.link_half)
     if len(half):
-        yield Finding(
-            Kind.HALF_LINK, rail, f"{count(len(half), 'link')} listed from one end only", _links(fabric, half)
+        yield FabricFinding(
+            FindingKind.HALF_LINK, rail, f"{count(len(half), 'link')} listed from one end only", _links(fabric, half)
         )
     if fabric.inactive:
-        yield Finding(Kind.INACTIVE, rail, f"{count(len(fabric.inactive), 'link')} not active", fabric.inactive)
+        yield FabricFinding(
+            FindingKind.INACTIVE, rail, f"{count(len(fabric.inactive), 'link')} not active", fabric.inactive
+        )
     yield from _check_rates(rail, fabric)
     yield from _check_uplinks(rail, fabric)
 
 
-def _check_rates(rail: int, fabric: Fabric) -> Iterator[Finding]:
+def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare each link with those between the same two levels.
 
     The usual rate is that of most of them. A switch whose links to a level are all alike is of another generation, or
@@ -47,11 +49,11 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[Finding]:
         is_narrow = (lanes[odd] > 0) & (lanes[odd] < usual_lanes)
         slow[odd[~is_narrow]] = True
         narrow[odd[is_narrow]] = True
-    for kind, chosen, words in ((Kind.SLOW_LINK, slow, "slower"), (Kind.NARROW_LINK, narrow, "narrower")):
+    for kind, chosen, words in ((FindingKind.SLOW_LINK, slow, "slower"), (FindingKind.NARROW_LINK, narrow, "narrower")):
         links = np.flatnonzero(chosen)
         if len(links):
             what = f"{count(len(links), 'link')} {words} than others of their kind"
-            yield Finding(kind, rail, what, _links(fabric, links))
+            yield FabricFinding(kind, rail, what, _links(fabric, links))
 
 
 def _are_alike(fabric: Fabric, kin: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
@@ -75,7 +77,7 @@ def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
 
-def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[Finding]:
+def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     """Compare switches with others of their level: few uplinks are less than is usual, for no fewer links down.
 
     Usual is the most that a quarter of them have: where links are lost all over, most switches may lack one. A leaf's
@@ -106,7 +108,7 @@ def _find_few(
     up: npt.NDArray[np.int64],
     down: npt.NDArray[np.int64],
     words: str,
-) -> Iterator[Finding]:
+) -> Iterator[FabricFinding]:
     if len(kin) < 2:
         return
     usual = _find_usual(up[kin])
@@ -116,7 +118,9 @@ def _find_few(
     if len(few):
         what = f"{len(few)} of {len(kin)} {words} with fewer uplinks than the usual {usual}"
         places = zip(name_nodes(fabric, few), few.tolist(), strict=True)
-        yield Finding(Kind.FEW_UPLINKS, rail, what, tuple(f"{name} has {up[node]}" for name, node in places))
+        yield FabricFinding(
+            FindingKind.FEW_UPLINKS, rail, what, tuple(f"{name} has {up[node]}" for name, node in places)
+        )
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:

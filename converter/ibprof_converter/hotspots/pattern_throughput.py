@@ -40,7 +40,7 @@ _PAIRS = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Throughput:
+class PatternThroughput:
     """What one pattern gets on one rail.
 
     Attributes:
@@ -76,7 +76,7 @@ class Throughput:
 
 def measure_throughput(
     subnet: Subnet, rail: int, samples: int, progress: Callable[[str], None] = lambda _: None
-) -> list[Throughput]:
+) -> list[PatternThroughput]:
     """Measure all patterns over all hosts of a rail.
 
     Args:
@@ -105,7 +105,7 @@ def measure_throughput(
         shares = np.array([_share(subnet, lid, build_pattern(f"pattern:{each}", len(lid))) for each in wanted])
         pair, network, unrouted = shares.T
         results.append(
-            Throughput(
+            PatternThroughput(
                 rail=rail,
                 pattern=name,
                 samples=len(wanted),

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.hotspots.causes.finding import (
+from ibprof_converter.hotspots.causes.load_cause import (
     SLOW_LINK,
     SMALL_GAIN,
-    Finding,
+    LoadCause,
     list_some,
     make_finding,
     name_end,
@@ -23,7 +23,7 @@ from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
 _SLOWER = 0.99
 
 
-def find_slow_links(situation: Situation) -> Iterator[Finding]:
+def find_slow_links(situation: Situation) -> Iterator[LoadCause]:
     """Find whether the largest time is that of links that run slower than most links between the same two levels."""
     hottest = situation.hottest()
     usual = [_usual_gbps(situation, rail) for rail in range(len(situation.subnets))]

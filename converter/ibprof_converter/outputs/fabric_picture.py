@@ -125,7 +125,7 @@ def write_picture(
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class LoadPanel:
     """One picture of several.
 
     Attributes:
@@ -137,7 +137,7 @@ class Panel:
     by_rail: tuple[npt.NDArray[np.uint64], ...]
 
 
-def split_loads(loads: Loads, panels: str | None) -> list[Panel]:
+def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
     """Cut loads into panels, in the order in which they were recorded; beyond `_MOST_PANELS` the least are one.
 
     Args:
@@ -145,7 +145,7 @@ def split_loads(loads: Loads, panels: str | None) -> list[Panel]:
         panels: `region`, `operation` or `job`; None for the whole.
     """
     if panels is None:
-        return [Panel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
+        return [LoadPanel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
     names = loads.jobs if panels == "job" else [group[("region", "operation").index(panels)] for group in loads.groups]
     amount = np.sum([loaded.sum(axis=(0, 1), dtype=np.float64) for loaded in loads.by_rail], axis=0)
     total = dict.fromkeys(names, 0.0)
@@ -157,14 +157,14 @@ def split_loads(loads: Loads, panels: str | None) -> list[Panel]:
     for index, name in enumerate(names):
         chosen.setdefault(name if name in kept else _REST, []).append(index)
     return [
-        Panel(name, tuple(loaded[:, :, members].sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))
+        LoadPanel(name, tuple(loaded[:, :, members].sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))
         for name, members in chosen.items()
     ]
 
 
 def _draw_panel(
     axes: Axes,
-    panel: Panel,
+    panel: LoadPanel,
     fabrics: Sequence[Fabric],
     layouts: Sequence[FabricLayout],
     greatest: float,

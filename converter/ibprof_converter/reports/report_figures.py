@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.reports.matrix import PairMatrix
-from ibprof_converter.reports.recorded import TimeBin
+from ibprof_converter.reports.pair_matrix import PairMatrix
+from ibprof_converter.reports.recorded_job import TimeBin
 
 _CLASSES = 10
 """Colours, `q0` to `q9` of the style."""

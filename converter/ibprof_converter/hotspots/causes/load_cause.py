@@ -26,7 +26,7 @@ GAIN = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LoadCause:
     """A cause of the largest time of a link end.
 
     Attributes:
@@ -61,9 +61,9 @@ class Finding:
 
 def make_finding(
     cause: str, before: Situation, after: Situation, at: list[str], evidence: list[str], advice: str
-) -> Finding:
+) -> LoadCause:
     """Make a finding whose remedy turns one situation into another."""
-    return Finding(cause, tuple(at), tuple(evidence), advice, before.max_seconds, after.max_seconds, after)
+    return LoadCause(cause, tuple(at), tuple(evidence), advice, before.max_seconds, after.max_seconds, after)
 
 
 def name_node(fabric: Fabric, node: int) -> str:

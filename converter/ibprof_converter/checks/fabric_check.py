@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from ibprof.errors import InconsistentError
-from ibprof_converter.checks.cabling import check_cabling
-from ibprof_converter.checks.findings import Finding, Kind
-from ibprof_converter.checks.rails import check_rails_alike
-from ibprof_converter.checks.routes import check_routes, check_tables
+from ibprof_converter.checks.cabling_check import check_cabling
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
+from ibprof_converter.checks.rail_check import check_rails_alike
+from ibprof_converter.checks.route_check import check_routes, check_tables
 from ibprof_converter.fabric.assemble import LidTwiceError
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.routing.rail_files import RailFiles
@@ -41,7 +41,7 @@ class RailSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class FabricHealth:
     """All that was found.
 
     Attributes:
@@ -50,7 +50,7 @@ class Health:
     """
 
     rails: tuple[RailSummary, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FabricFinding, ...]
 
     @property
     def trusted(self) -> bool:
@@ -66,14 +66,14 @@ class Health:
         }
 
 
-def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lambda _: None) -> Health:
+def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], None] = lambda _: None) -> FabricHealth:
     """Read rails and check them.
 
     Raises:
         InputError: a file is not what it should be.
         InconsistentError: two rails are one.
     """
-    findings: list[Finding] = []
+    findings: list[FabricFinding] = []
     summaries: list[RailSummary] = []
     subnets: list[Subnet] = []
     for number, files in enumerate(rails):
@@ -81,8 +81,8 @@ def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lamb
         try:
             subnet = _read(files, number)
         except InconsistentError as error:
-            kind = Kind.LID_TWICE if isinstance(error, LidTwiceError) else Kind.CONTRADICTION
-            findings.append(Finding(kind, number, str(error), ()))
+            kind = FindingKind.LID_TWICE if isinstance(error, LidTwiceError) else FindingKind.CONTRADICTION
+            findings.append(FabricFinding(kind, number, str(error), ()))
             summaries.append(RailSummary(str(files.links), None))
             continue
         subnets.append(subnet)
@@ -95,7 +95,7 @@ def look_over(rails: Sequence[RailFiles], progress: Callable[[str], None] = lamb
     if len(subnets) == len(rails):
         fabrics = [subnet.fabric for subnet in subnets]
         findings += check_rails_alike(fabrics, find_hosts(fabrics))
-    return Health(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
+    return FabricHealth(tuple(summaries), tuple(sorted(findings, key=lambda finding: not finding.untrusted)))
 
 
 def _read(files: RailFiles, number: int) -> Subnet:

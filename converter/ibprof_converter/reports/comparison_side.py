@@ -25,7 +25,7 @@ _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRun:
     """A run, as far as it can be compared.
 
     Attributes:
@@ -45,7 +45,7 @@ class Side:
     notes: tuple[str, ...] = ()
 
 
-def side_of_report(name: str, document: Mapping[str, Any]) -> Side:
+def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     """Make a side of a report's JSON.
 
     Raises:
@@ -80,7 +80,7 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> Side:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
         notes.append(f"the report names its {len(parts[LINK])} hottest link ends alone")
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
-    return Side(name, ranks, totals, parts, messages, tuple(notes))
+    return ComparedRun(name, ranks, totals, parts, messages, tuple(notes))
 
 
 def _name_pairs(matrix: Mapping[str, Any]) -> dict[str, int]:
@@ -140,7 +140,7 @@ def totals_of_links(links: Mapping[str, int]) -> dict[str, float]:
     return {"max_link": max(loads, default=0), "mean_link": mean}
 
 
-def read_report(path: Path) -> Side:
+def read_report(path: Path) -> ComparedRun:
     """Read what `ibprof-report --json` wrote.
 
     Raises:
@@ -172,14 +172,14 @@ def _first_line(path: Path) -> str:
         return file.readline(4096).decode("utf-8", "replace")
 
 
-def read_links(path: Path) -> Side:
+def read_links(path: Path) -> ComparedRun:
     """Read a links.csv.
 
     Raises:
         InputError: a line is not what it should be.
     """
     links = links_of_rows(_check_rows(path))
-    return Side(str(path), None, totals_of_links(links), {LINK: links})
+    return ComparedRun(str(path), None, totals_of_links(links), {LINK: links})
 
 
 def _check_rows(path: Path) -> Iterator[dict[str, str]]:

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RecordedJob:
     """What ran.
 
     Attributes:
@@ -95,14 +95,14 @@ class TimeBin:
     bytes: int
 
 
-def describe_job(run: Profile) -> Job:
+def describe_job(run: Profile) -> RecordedJob:
     """Say what ran."""
     starts = [rank.start_ns for rank in run.ranks]
     stops = [rank.stop_ns for rank in run.ranks]
     started = min(starts, default=0)
     reached = [stop for stop in stops if stop is not None]
     sources = {rank.source.name.lower() for rank in run.ranks if rank.source != Source.NONE}
-    return Job(
+    return RecordedJob(
         command=run.command,
         mpi=" ".join(run.mpi.split()),
         job=run.job,

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct
-from ibprof_converter.hotspots.causes.cuts import narrowest_cut
-from ibprof_converter.hotspots.causes.situation import Flows, Situation
+from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
 from ibprof_converter.placement.slots import assign_slots, slots_on_hosts
 from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots
@@ -30,7 +30,7 @@ PAIRS_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlacementMove:
     """Another placement.
 
     Attributes:
@@ -46,7 +46,7 @@ class Move:
     random_cut_seconds: float
 
 
-def try_moves(situation: Situation, own_hosts_only: bool) -> Move | None:
+def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | None:
     """Search for a better placement of what the hosts send.
 
     Args:
@@ -90,7 +90,7 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> Move | None:
     randoms = [moved(random_slots(slots, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
     cuts = [narrowest_cut(each) for each in randoms]
     host = slots.host[slots.host_of_slot[found.slot_of_rank]]
-    return Move(
+    return PlacementMove(
         after=moved(found.slot_of_rank),
         hosts=int((host != talking).sum()),
         random_seconds=statistics.median(each.max_seconds for each in randoms),
@@ -117,7 +117,7 @@ def _as_demand(
     )
 
 
-def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> Flows:
+def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
     """Send every flow from and to the hosts that its hosts' traffic has moved to, on the same rail where it can."""
     flows, lid = situation.flows, situation.hosts.lid
     source, destination = situation.flow_hosts
@@ -125,4 +125,4 @@ def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArra
     for old, rank in ((flows.source_lid, rank_of[source]), (flows.destination_lid, rank_of[destination])):
         there = lid[host[rank], flows.rail]
         new.append(np.where((rank >= 0) & (there != NO_LID), there, old))
-    return Flows.add_up(flows.rail, new[0], new[1], flows.bytes)
+    return PairBytes.add_up(flows.rail, new[0], new[1], flows.bytes)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.checks.findings import Finding, Kind, count
+from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind, count
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
@@ -20,32 +20,35 @@ _FLOWS = 1 << 22
 """Switches x LIDs looked at together."""
 
 
-def check_tables(rail: int, subnet: Subnet) -> Iterator[Finding]:
+def check_tables(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Find what tables or links lack of each other."""
     fabric, tables = subnet.fabric, subnet.tables
     network = subnet.routes.network
     foreign = tables.switch_guid[~np.isin(tables.switch_guid, fabric.node_guid)]
     if len(foreign):
         what = f"{count(len(foreign), 'table')} of switches that are not listed"
-        yield Finding(Kind.FOREIGN_TABLE, rail, what, tuple(f"{int(guid):#018x}" for guid in foreign))
+        yield FabricFinding(FindingKind.FOREIGN_TABLE, rail, what, tuple(f"{int(guid):#018x}" for guid in foreign))
     unlisted = np.flatnonzero(find_unlisted(fabric, tables))
     if len(unlisted):
         what = f"{count(len(unlisted), 'LID')} reachable that no listed port has"
-        yield Finding(Kind.UNLISTED_LID, rail, what, tuple(f"LID {lid:#06x}" for lid in unlisted))
+        yield FabricFinding(FindingKind.UNLISTED_LID, rail, what, tuple(f"LID {lid:#06x}" for lid in unlisted))
     dangling = find_dangling_ports(network)
     if dangling:
         places = tuple(f"{fabric.node_name[node]!r} port {port}" for node, port in dangling)
-        yield Finding(
-            Kind.NO_LINK, rail, f"routes leave by {count(len(dangling), 'switch port')} without a link", places
+        yield FabricFinding(
+            FindingKind.NO_LINK, rail, f"routes leave by {count(len(dangling), 'switch port')} without a link", places
         )
     overlapping = _find_overlaps(fabric)
     if overlapping:
-        yield Finding(
-            Kind.LID_TWICE, rail, f"{count(len(overlapping), 'port')} with LIDs that another one has", overlapping
+        yield FabricFinding(
+            FindingKind.LID_TWICE,
+            rail,
+            f"{count(len(overlapping), 'port')} with LIDs that another one has",
+            overlapping,
         )
 
 
-def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
+def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Follow the tables from every switch that has hosts to every host, and find where that does not lead there.
 
     Other switches need not know the way: a spine of a fat-tree has none to other spines, and no packet asks for it.
@@ -59,16 +62,16 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[Finding]:
     if len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
         what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes need one"
-        yield Finding(Kind.NO_TABLE, rail, what, name_nodes(fabric, without))
+        yield FabricFinding(FindingKind.NO_TABLE, rail, what, name_nodes(fabric, without))
     for reason, kind, words in (
-        (Reason.UNREACHABLE, Kind.UNREACHABLE, "end at a switch that has no entry for them"),
-        (Reason.LOOP, Kind.LOOP, "run into a loop"),
-        (Reason.WRONG_END, Kind.WRONG_END, "end at another port"),
+        (Reason.UNREACHABLE, FindingKind.UNREACHABLE, "end at a switch that has no entry for them"),
+        (Reason.LOOP, FindingKind.LOOP, "run into a loop"),
+        (Reason.WRONG_END, FindingKind.WRONG_END, "end at another port"),
     ):
         bad = np.flatnonzero(lost[reason])
         if len(bad):
             what = f"{count(int(lost[reason].sum()), 'route')} to {len(bad)} of {len(lids)} LIDs {words}"
-            yield Finding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
+            yield FabricFinding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
 
 
 def _count_lost(routes: SubnetRoutes, lids: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ibprof.errors import UsageError
-from ibprof_converter.reports.conditions import Condition
+from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, ComparedRun
+from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.provenance import Provenance
-from ibprof_converter.reports.side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, Side
 
 _NOT_OF_BYTES = ("elapsed", "messages", "links_used", "max_link_seconds")
 
@@ -21,7 +21,7 @@ _LINK_METRICS = ("max_link", "max_switch_link", "mean_link", "links_used", "max_
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AmountChange:
     """What became of one amount.
 
     Attributes:
@@ -42,7 +42,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DimensionChange:
     """What changed in one dimension.
 
     Attributes:
@@ -52,12 +52,12 @@ class Part:
     """
 
     dimension: str
-    changes: tuple[Change, ...]
+    changes: tuple[AmountChange, ...]
     compared: int
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ThresholdVerdict:
     """A threshold and what came of it.
 
     Attributes:
@@ -74,7 +74,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two runs compared.
 
     Attributes:
@@ -93,9 +93,9 @@ class Comparison:
     a_ranks: int | None
     b_ranks: int | None
     by_share: bool
-    totals: tuple[Change, ...]
-    parts: tuple[Part, ...]
-    verdicts: tuple[Verdict, ...]
+    totals: tuple[AmountChange, ...]
+    parts: tuple[DimensionChange, ...]
+    verdicts: tuple[ThresholdVerdict, ...]
     notes: tuple[str, ...]
     provenance: Provenance
 
@@ -111,7 +111,9 @@ class Comparison:
         return document | {"fails": self.fails}
 
 
-def compare(a: Side, b: Side, conditions: Sequence[Condition], provenance: Provenance) -> Comparison:
+def compare(
+    a: ComparedRun, b: ComparedRun, conditions: Sequence[FailCondition], provenance: Provenance
+) -> RunComparison:
     """Compare two runs.
 
     Raises:
@@ -127,7 +129,7 @@ def compare(a: Side, b: Side, conditions: Sequence[Condition], provenance: Prove
         for dimension in DIMENSIONS
         if dimension in a.parts and dimension in b.parts and not (by_share and dimension == PAIR)
     ]
-    return Comparison(
+    return RunComparison(
         a=a.name,
         b=b.name,
         a_ranks=a.ranks,
@@ -141,37 +143,37 @@ def compare(a: Side, b: Side, conditions: Sequence[Condition], provenance: Prove
     )
 
 
-def _compare_part(dimension: str, a: Side, b: Side, by_share: bool) -> Part:
+def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool) -> DimensionChange:
     before, after = a.parts[dimension], b.parts[dimension]
     names = dict.fromkeys([*before, *after])
     whole_a, whole_b = _whole(a, dimension), _whole(b, dimension)
     changes = [_change(name, before.get(name, 0), after.get(name, 0), whole_a, whole_b, by_share) for name in names]
     changed = sorted((each for each in changes if each.change), key=lambda each: (-abs(each.change), each.name))
-    return Part(dimension, tuple(changed), len(names))
+    return DimensionChange(dimension, tuple(changed), len(names))
 
 
-def _whole(side: Side, dimension: str) -> float:
+def _whole(side: ComparedRun, dimension: str) -> float:
     """Give what the parts of a dimension are shares of: of links, the bytes on links, which each may carry all of."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())
 
 
-def _compare_total(name: str, a: Side, b: Side, by_share: bool) -> Change:
+def _compare_total(name: str, a: ComparedRun, b: ComparedRun, by_share: bool) -> AmountChange:
     shared = by_share and name not in _NOT_OF_BYTES and name != "bytes"
     whole_a, whole_b = (a.totals.get("bytes", 0), b.totals.get("bytes", 0)) if shared else (0, 0)
     return _change(name, a.totals[name], b.totals[name], whole_a, whole_b, shared)
 
 
-def _change(name: str, a: float, b: float, whole_a: float, whole_b: float, by_share: bool) -> Change:
+def _change(name: str, a: float, b: float, whole_a: float, whole_b: float, by_share: bool) -> AmountChange:
     a_share = a / whole_a if whole_a else None
     b_share = b / whole_b if whole_b else None
     before, after = (a_share or 0.0, b_share or 0.0) if by_share else (a, b)
     relative = (after - before) / before if before else None
-    return Change(name, a, b, a_share, b_share, after - before, relative)
+    return AmountChange(name, a, b, a_share, b_share, after - before, relative)
 
 
-def _judge(condition: Condition, a: Side, b: Side, by_share: bool) -> Verdict:
+def _judge(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_share: bool) -> ThresholdVerdict:
     change = _find(condition, a, b, by_share)
     if condition.metric == "share":
         shares = change.a_share or 0.0, change.b_share or 0.0
@@ -183,10 +185,10 @@ def _judge(condition: Condition, a: Side, b: Side, by_share: bool) -> Verdict:
         value = change.b - change.a if condition.of_change else change.b
     # From nothing to something is more than any part.
     holds = condition.holds(float("inf") if value is None else value)
-    return Verdict(condition.text, value, condition.limit, holds)
+    return ThresholdVerdict(condition.text, value, condition.limit, holds)
 
 
-def _find(condition: Condition, a: Side, b: Side, by_share: bool) -> Change:
+def _find(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_share: bool) -> AmountChange:
     if condition.name is None:
         return _find_total(condition, a, b, by_share)
     if condition.metric == "link":
@@ -205,7 +207,7 @@ def _find(condition: Condition, a: Side, b: Side, by_share: bool) -> Change:
     return _change(name, before.get(name, 0), after.get(name, 0), whole_a, whole_b, by_share)
 
 
-def _find_total(condition: Condition, a: Side, b: Side, by_share: bool) -> Change:
+def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_share: bool) -> AmountChange:
     metric = condition.metric
     for side in (a, b):
         if metric not in side.totals:
@@ -214,7 +216,7 @@ def _find_total(condition: Condition, a: Side, b: Side, by_share: bool) -> Chang
     return _compare_total(metric, a, b, by_share)
 
 
-def _find_part(condition: Condition, a: Side, b: Side) -> tuple[str, str]:
+def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
     """Tell whether an operation or a region is meant."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")

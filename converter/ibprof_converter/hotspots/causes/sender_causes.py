@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct, number_keys
 from ibprof.text.quantities import format_bytes, format_seconds, printable
-from ibprof_converter.hotspots.causes.finding import (
+from ibprof_converter.hotspots.causes.load_cause import (
     FEW_TO_MANY,
     GAIN,
     MANY_TO_FEW,
     ONE_RAIL,
-    Finding,
+    LoadCause,
     list_some,
     make_finding,
 )
-from ibprof_converter.hotspots.causes.situation import Flows, LinkEnd, Situation
+from ibprof_converter.hotspots.causes.situation import LinkEnd, PairBytes, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
@@ -34,7 +34,7 @@ _SEVERAL = 2.5
 """How many partners of equal weight make many."""
 
 
-def find_unused_rails(situation: Situation) -> Iterator[Finding]:
+def find_unused_rails(situation: Situation) -> Iterator[LoadCause]:
     """Find whether one rail carries what several could."""
     rails = len(situation.subnets)
     flows = situation.flows
@@ -60,7 +60,7 @@ def find_unused_rails(situation: Situation) -> Iterator[Finding]:
     )
 
 
-def _share_out(situation: Situation) -> Flows:
+def _share_out(situation: Situation) -> PairBytes:
     """Share each pair of hosts out evenly over the rails that both are on."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
@@ -79,10 +79,10 @@ def _share_out(situation: Situation) -> Flows:
         first.append(hosts.lid[source[here], number])
         last.append(hosts.lid[destination[here], number])
         amount.append(flows.bytes[here] // shares + (turn < flows.bytes[here] % shares))
-    return Flows.add_up(np.concatenate(rail), np.concatenate(first), np.concatenate(last), np.concatenate(amount))
+    return PairBytes.add_up(np.concatenate(rail), np.concatenate(first), np.concatenate(last), np.concatenate(amount))
 
 
-def find_concentration(situation: Situation) -> Iterator[Finding]:
+def find_concentration(situation: Situation) -> Iterator[LoadCause]:
     """Find whether the hottest link end is hot since many hosts send to few, or few to many."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
@@ -172,7 +172,7 @@ def _relieve(
     one: npt.NDArray[np.int32],
     other: npt.NDArray[np.int32],
     receiving: bool,
-) -> Flows:
+) -> PairBytes:
     """Deal what concerns few hosts out to the hosts that take part and have least to do, partner by partner."""
     flows, hosts = situation.flows, situation.hosts
     taking_part = np.unique(np.concatenate([one, other]))
@@ -195,5 +195,5 @@ def _relieve(
     lid = flows.destination_lid if receiving else flows.source_lid
     lid = np.where(replaced == one, lid, hosts.lid[replaced, flows.rail])
     if receiving:
-        return Flows.add_up(flows.rail, flows.source_lid, lid, flows.bytes)
-    return Flows.add_up(flows.rail, lid, flows.destination_lid, flows.bytes)
+        return PairBytes.add_up(flows.rail, flows.source_lid, lid, flows.bytes)
+    return PairBytes.add_up(flows.rail, lid, flows.destination_lid, flows.bytes)

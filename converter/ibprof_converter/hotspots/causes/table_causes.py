@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.hotspots.causes.finding import ROUTING, Finding, make_finding, name_end
+from ibprof_converter.hotspots.causes.load_cause import ROUTING, LoadCause, make_finding, name_end
 from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation, joins_switches
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.spread import spread_matrix
@@ -25,7 +25,7 @@ HOSTS_LIMIT = 3000
 """Beyond so many hosts, balanced tables would take longer to make than a report may."""
 
 
-def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[Finding]:
+def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
     """Find whether the tables lead more over the hottest link than shortest routes must."""
     subnet = situation.subnets[hottest.rail]
     lids = _host_lids(subnet)

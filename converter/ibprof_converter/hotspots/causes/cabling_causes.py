@@ -12,11 +12,11 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.listing import PORTS
-from ibprof_converter.hotspots.causes.finding import (
+from ibprof_converter.hotspots.causes.load_cause import (
     MISSING_UPLINK,
     OVERSUBSCRIPTION,
     SMALL_GAIN,
-    Finding,
+    LoadCause,
     make_finding,
     name_node,
 )
@@ -54,7 +54,7 @@ class _Switch:
     hosts: int
 
 
-def find_cabling(situation: Situation, hottest: LinkEnd) -> Iterator[Finding]:
+def find_cabling(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
     """Find whether a switch at the hottest link end between switches has too few links up.
 
     Where a cable or two are gone, they are missing. Where more than a quarter are, the switch is oversubscribed.
@@ -120,7 +120,7 @@ def _count_uplinks(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[
     return np.bincount(fabric.link_node[upward], minlength=fabric.nodes)
 
 
-def _try_more_links(situation: Situation, rail: int, switch: _Switch, count: int, cause: str) -> Finding | None:
+def _try_more_links(situation: Situation, rail: int, switch: _Switch, count: int, cause: str) -> LoadCause | None:
     subnet = situation.subnets[rail]
     recabled = add_uplinks(subnet, situation.levels[rail], switch.node, count)
     if recabled is None:

@@ -16,7 +16,7 @@ Value = int | float | str | tuple[str, ...] | None
 """A number, a text of one line, or one of several."""
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """How a value is written."""
 
     TEXT = "text"
@@ -47,7 +47,7 @@ class Column:
 
     key: str
     label: str
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Fact:
     key: str
     label: str
     value: Value
-    kind: Kind = Kind.TEXT
+    kind: ValueKind = ValueKind.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def limit_rows(rows: tuple[tuple[Value, ...], ...]) -> tuple[tuple[tuple[Value, 
     return rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0)
 
 
-def numbers_of(section: Section) -> Iterator[tuple[str, Value, Kind]]:
+def numbers_of(section: Section) -> Iterator[tuple[str, Value, ValueKind]]:
     """Give each value that the JSON holds: path, value, kind."""
     for fact in section.facts:
         if fact.key:
@@ -141,7 +141,7 @@ def numbers_of(section: Section) -> Iterator[tuple[str, Value, Kind]]:
                     yield path, value, column.kind
 
 
-def format_lines(value: Value, kind: Kind) -> tuple[str, ...]:
+def format_lines(value: Value, kind: ValueKind) -> tuple[str, ...]:
     """Write a value as people read it, line by line. Whatever could steer a terminal is spelt out."""
     if value is None:
         return ("-",)
@@ -150,7 +150,7 @@ def format_lines(value: Value, kind: Kind) -> tuple[str, ...]:
     return (printable(value if isinstance(value, str) else _WRITERS[kind](value)),)
 
 
-def format_value(value: float, kind: Kind) -> str:
+def format_value(value: float, kind: ValueKind) -> str:
     """Write a number as people read it."""
     return _WRITERS[kind](value)
 
@@ -159,15 +159,15 @@ def _write_count(value: float) -> str:
     return f"{value:,}"
 
 
-_WRITERS: dict[Kind, Callable[[float], str]] = {
-    Kind.TEXT: str,
-    Kind.WRITTEN: str,
-    Kind.BYTES: format_bytes,
-    Kind.EXACT: _write_count,
-    Kind.COUNT: _write_count,
-    Kind.SECONDS: format_seconds,
-    Kind.SHARE: lambda value: f"{value * 100:.1f} %",
-    Kind.RATIO: lambda value: f"{value:.2f}",
-    Kind.CHANGE: lambda value: f"{value * 100:+.1f} %",
-    Kind.BYTES_CHANGE: lambda value: ("+" if value > 0 else "") + format_bytes(value),
+_WRITERS: dict[ValueKind, Callable[[float], str]] = {
+    ValueKind.TEXT: str,
+    ValueKind.WRITTEN: str,
+    ValueKind.BYTES: format_bytes,
+    ValueKind.EXACT: _write_count,
+    ValueKind.COUNT: _write_count,
+    ValueKind.SECONDS: format_seconds,
+    ValueKind.SHARE: lambda value: f"{value * 100:.1f} %",
+    ValueKind.RATIO: lambda value: f"{value:.2f}",
+    ValueKind.CHANGE: lambda value: f"{value * 100:+.1f} %",
+    ValueKind.BYTES_CHANGE: lambda value: ("+" if value > 0 else "") + format_bytes(value),
 }

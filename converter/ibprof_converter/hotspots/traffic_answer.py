@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
-from ibprof_converter.hotspots.causes.situation import Flows, Situation
+from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
 from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
-from ibprof_converter.hotspots.links import Heat, Hotspot, LinkEnds
-from ibprof_converter.hotspots.run import RunSummary, summarise
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkEnds, LinkHeat
+from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
@@ -41,14 +41,14 @@ class LinkReport:
     bytes_routed: int
     bytes_on_host: int
     bytes_unrouted: dict[str, int]
-    heat: Heat
+    heat: LinkHeat
     hotspots: tuple[Hotspot, ...]
     switch_hotspots: tuple[Hotspot, ...]
     diagnosis: Diagnosis | None
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TrafficAnswer:
     """All that is said of a traffic.
 
     Attributes:
@@ -61,11 +61,11 @@ class Report:
     coverage: Coverage
     links: LinkReport | None
     run: RunSummary | None
-    requests: tuple[Request, ...]
+    requests: tuple[DumpRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DumpRequest:
     """A command for an administrator.
 
     Attributes:
@@ -80,18 +80,18 @@ class Request:
 
 
 REQUESTS = (
-    Request(
+    DumpRequest(
         "ibdiagnet -o fabric",
         ("fabric/ibdiagnet.lst", "fabric/ibdiagnet.fdbs"),
         "on any node of the subnet, as root; on a busy fabric look whether every switch is in the .fdbs",
     ),
-    Request(
+    DumpRequest(
         "echo 'log_flags 0x43' >> /etc/opensm/opensm.conf && kill -HUP $(pidof opensm)",
         ("/var/log/opensm-subnet.lst", "/var/log/opensm.fdbs", "/var/cache/opensm/guid2lid"),
         "instead of ibdiagnet, on the host of OpenSM, which goes on running; these have the links' true speeds and the "
         "LMC (they lie elsewhere where dump_files_dir or OSM_CACHE_DIR is set)",
     ),
-    Request(
+    DumpRequest(
         "ibnetdiscover > ibnetdiscover.out && dump_fts > dump_fts.out",
         ("ibnetdiscover.out", "dump_fts.out"),
         "instead of the above, on any node of the subnet, as root, where infiniband-diags is all there is",
@@ -99,9 +99,11 @@ REQUESTS = (
 )
 
 
-def report_on_run(demand: RankTraffic) -> Report:
+def report_on_run(demand: RankTraffic) -> TrafficAnswer:
     """Report on a traffic between ranks without any fabric."""
-    return Report(coverage=describe_coverage(demand, None, ()), links=None, run=summarise(demand), requests=REQUESTS)
+    return TrafficAnswer(
+        coverage=describe_coverage(demand, None, ()), links=None, run=summarise(demand), requests=REQUESTS
+    )
 
 
 def report_on_links(
@@ -111,7 +113,7 @@ def report_on_links(
     layouts: Sequence[FabricLayout],
     loads: Loads,
     top: int,
-) -> Report:
+) -> TrafficAnswer:
     """Report on a traffic on the links of a fabric.
 
     Args:
@@ -133,7 +135,7 @@ def report_on_links(
         switch_hotspots=switch_hotspots,
         diagnosis=diagnose_traffic(placed, subnets) if isinstance(placed, Traffic) else None,
     )
-    return Report(
+    return TrafficAnswer(
         coverage=describe_coverage(demand, placed, subnets),
         links=links,
         run=summarise(demand, with_hosts=not (isinstance(placed, Traffic) and placed.moved)) if demand else None,
@@ -146,10 +148,10 @@ def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | 
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
     hosts = find_hosts([subnet.fabric for subnet in subnets])
-    return diagnose(Situation(subnets, hosts, Flows.of_traffic(placed)))
+    return diagnose(Situation(subnets, hosts, PairBytes.of_traffic(placed)))
 
 
-def as_json(report: Report) -> dict[str, object]:
+def as_json(report: TrafficAnswer) -> dict[str, object]:
     """Give the report as plain values for a JSON file."""
     document: dict[str, object] = {}
     if report.links:

@@ -46,7 +46,7 @@ _COUNTS = ("messages", "links_used")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FailCondition:
     """A threshold.
 
     Attributes:
@@ -72,7 +72,7 @@ class Condition:
         return _COMPARE[self.than](value, self.limit)
 
 
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> FailCondition:
     """Read a threshold.
 
     Raises:
@@ -93,7 +93,7 @@ def parse_condition(text: str) -> Condition:
     if percent and not found["sign"] and metric != "share":
         raise UsageError(f"{text!r}: a part of A is a change: write {found['than']}+{found['number']}%")
     limit = float(found["number"]) * _unit(text, metric, found["unit"])
-    return Condition(
+    return FailCondition(
         text=text,
         metric=metric,
         name=name,

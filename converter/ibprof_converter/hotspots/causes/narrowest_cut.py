@@ -17,7 +17,7 @@ from ibprof_converter.hotspots.causes.situation import Situation
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SwitchCut:
     """A part of a fabric whose border is narrow for what crosses it.
 
     Attributes:
@@ -44,13 +44,13 @@ class Cut:
     needed_parts: int
 
 
-def narrowest_cut(situation: Situation) -> Cut | None:
+def narrowest_cut(situation: Situation) -> SwitchCut | None:
     """Find the part whose border needs longest, of all rails; None where nothing crosses any."""
     cuts = [cut for rail in range(len(situation.subnets)) for cut in _cuts_of_rail(situation, rail)]
     return max(cuts, key=lambda cut: cut.seconds, default=None)
 
 
-def _cuts_of_rail(situation: Situation, rail: int) -> list[Cut]:
+def _cuts_of_rail(situation: Situation, rail: int) -> list[SwitchCut]:
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     here = situation.flows.rail == rail
     source = fabric.lid_node[situation.flows.source_lid[here]]
@@ -93,7 +93,7 @@ def _narrowest(
     source: npt.NDArray[np.int32],
     destination: npt.NDArray[np.int32],
     amount: npt.NDArray[np.float64],
-) -> Cut | None:
+) -> SwitchCut | None:
     fabric = situation.subnets[rail].fabric
     parts = int(part.max(initial=0)) + 1
     gbps = np.nan_to_num(fabric.link_gbps)
@@ -115,7 +115,7 @@ def _narrowest(
     talking = find_distinct(source[source >= 0], destination[destination >= 0])
     hosts_of_part = np.bincount(part[is_host], minlength=parts)
     in_order = np.sort(hosts_of_part)[::-1]
-    return Cut(
+    return SwitchCut(
         rail=rail,
         level=level,
         nodes=np.flatnonzero(part == worst),

@@ -24,7 +24,7 @@ class _Meaning:
     text: str
 
 
-class Kind(Enum):
+class FindingKind(Enum):
     """Kinds of findings."""
 
     CONTRADICTION = _Meaning(
@@ -115,7 +115,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FabricFinding:
     """Something that is not as it should be.
 
     Attributes:
@@ -125,7 +125,7 @@ class Finding:
         places: every node, link, LID or host that it is about.
     """
 
-    kind: Kind
+    kind: FindingKind
     rail: int
     what: str
     places: tuple[str, ...]

@@ -14,7 +14,7 @@ from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class NamedSum:
     """What one operation or region sent.
 
     Attributes:
@@ -50,7 +50,7 @@ class HostSum:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class RegionBalance:
     """How evenly senders share the bytes.
 
     Attributes:
@@ -82,11 +82,11 @@ class RunSummary:
 
     bytes_total: int
     bytes_on_host: int
-    operations: tuple[Sum, ...]
-    regions: tuple[Sum, ...]
+    operations: tuple[NamedSum, ...]
+    regions: tuple[NamedSum, ...]
     hosts: tuple[HostSum, ...]
-    balance_ranks: Balance
-    balance_hosts: Balance | None
+    balance_ranks: RegionBalance
+    balance_hosts: RegionBalance | None
     ports: tuple[PortSum, ...]
 
 
@@ -122,11 +122,13 @@ def _add_by(key: npt.NDArray[np.int32], amounts: npt.NDArray[np.uint64], length:
     return sums
 
 
-def _sum_by(key: npt.NDArray[np.int32], names: tuple[str, ...], demand: RankTraffic, total: int) -> tuple[Sum, ...]:
+def _sum_by(
+    key: npt.NDArray[np.int32], names: tuple[str, ...], demand: RankTraffic, total: int
+) -> tuple[NamedSum, ...]:
     amounts = _add_by(key, demand.bytes, len(names)).tolist()
     messages = _add_by(key, demand.messages, len(names)).tolist()
     sums = [
-        Sum(name, amount, count, amount / total)
+        NamedSum(name, amount, count, amount / total)
         for name, amount, count in zip(names, amounts, messages, strict=True)
         if amount
     ]
@@ -159,8 +161,8 @@ def _sum_by_host(demand: RankTraffic) -> tuple[HostSum, ...]:
     )
 
 
-def _balance(amounts: list[int]) -> Balance:
+def _balance(amounts: list[int]) -> RegionBalance:
     greatest = max(range(len(amounts)), key=amounts.__getitem__, default=0)
     mean = sum(amounts) / len(amounts) if amounts else 0.0
     most = amounts[greatest] if amounts else 0
-    return Balance(max_bytes=most, mean_bytes=mean, ratio=most / mean if mean else 0.0, greatest=greatest)
+    return RegionBalance(max_bytes=most, mean_bytes=mean, ratio=most / mean if mean else 0.0, greatest=greatest)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.hotspots.links import add_up
+from ibprof_converter.hotspots.hot_links import add_up
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic, total_bytes

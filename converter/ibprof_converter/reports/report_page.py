@@ -14,8 +14,16 @@ from importlib.resources import files
 from pathlib import Path
 
 from ibprof.text.quantities import printable
-from ibprof_converter.reports.figures import draw_share
-from ibprof_converter.reports.sections import Column, Fact, Kind, Section, Table, Value, format_lines
+from ibprof_converter.reports.report_figures import draw_share
+from ibprof_converter.reports.report_sections import (
+    Column,
+    Fact,
+    Section,
+    Table,
+    Value,
+    ValueKind,
+    format_lines,
+)
 from ibprof_converter.viewer.html_page import hash_inline, page_hashes
 
 _LONG = 28
@@ -23,7 +31,7 @@ _LONG = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """What a page shows.
 
     Attributes:
@@ -44,7 +52,7 @@ class Page:
     halves: frozenset[str] = frozenset()
 
 
-def write_report_page(path: Path, page: Page) -> None:
+def write_report_page(path: Path, page: ReportPage) -> None:
     """Write a page.
 
     Raises:
@@ -53,7 +61,7 @@ def write_report_page(path: Path, page: Page) -> None:
     path.write_text(render_report_page(page), "utf-8", errors="backslashreplace", newline="\n")
 
 
-def render_report_page(page: Page) -> str:
+def render_report_page(page: ReportPage) -> str:
     """Give a page as HTML."""
     style = _part("page.css")
     text = _part("page.html")
@@ -75,7 +83,7 @@ def escape(text: str) -> str:
     return html.escape(printable(text), quote=True)
 
 
-def show_number(path: str, value: Value, kind: Kind) -> str:
+def show_number(path: str, value: Value, kind: ValueKind) -> str:
     """Give a number as HTML that says where the JSON has it, and its exact value."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
@@ -100,14 +108,14 @@ def _policy(style: str, framing: bool) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'"])
 
 
-def _links(page: Page) -> Iterator[str]:
+def _links(page: ReportPage) -> Iterator[str]:
     if page.view is not None:
         yield '<a href="#network">Network</a>'
     for section in page.sections:
         yield f'<a href="#{section.name}">{escape(section.title.partition(":")[0].partition(",")[0])}</a>'
 
 
-def _body(page: Page) -> Iterator[str]:
+def _body(page: ReportPage) -> Iterator[str]:
     yield page.head
     if page.view is not None:
         yield '<section id="network" class="framed"><h2>The network, and what loads it</h2>'
@@ -173,16 +181,16 @@ def _table(table: Table) -> Iterator[str]:
 def _head(column: Column) -> str:
     tag = "th" if column.label else "td"
     scope = ' scope="col"' if column.label else ""
-    number = ' class="number"' if column.kind is not Kind.TEXT else ""
+    number = ' class="number"' if column.kind is not ValueKind.TEXT else ""
     return f"<{tag}{scope}{number}>{escape(column.label)}</{tag}>"
 
 
 def _cell(path: str, value: Value, column: Column) -> str:
-    if column.kind is Kind.TEXT:
+    if column.kind is ValueKind.TEXT:
         name = "hash" if column.key == "sha256" else "lines" if isinstance(value, tuple) else "text"
         return f'<td class="{name}">{show_number("", value, column.kind)}</td>'
-    bar = draw_share(value) if column.kind is Kind.SHARE and isinstance(value, int | float) else ""
+    bar = draw_share(value) if column.kind is ValueKind.SHARE and isinstance(value, int | float) else ""
     tone = ""
-    if column.kind in (Kind.CHANGE, Kind.BYTES_CHANGE) and isinstance(value, int | float) and value:
+    if column.kind in (ValueKind.CHANGE, ValueKind.BYTES_CHANGE) and isinstance(value, int | float) and value:
         tone = " worse" if value > 0 else " better"
     return f'<td class="number{tone}">{bar}{show_number(path, value, column.kind)}</td>'
