@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What an application may tell ibprof, from C or C++. Nothing has to be linked: without libibprof.so, preloaded or linked
- * with -libprof, every call here does nothing. Call them between MPI_Init and MPI_Finalize, from one thread at a
- * time; below MPI_THREAD_SERIALIZED other threads than the one that initialised MPI are not heard.
+ * Calls by which an application informs ibprof, from C or C++. Nothing has to be linked: without libibprof.so,
+ * preloaded or linked with -libprof, every call does nothing. Call them between MPI_Init and MPI_Finalize, from one
+ * thread at a time. Below MPI_THREAD_SERIALIZED calls from threads other than the one that initialised MPI are ignored.
  *
  *     for (step = 0; step < steps; step++) {
  *         exchange();
@@ -14,7 +14,7 @@
  *     MPI_Alltoall(...);
  *     ibprof_region_end();
  *
- * Traffic belongs to the innermost region that it was sent in. A region that is visited again adds up.
+ * Traffic belongs to the innermost region in which it is sent. Visits of the same region add up.
  */
 #ifndef IBPROF_H
 #define IBPROF_H
@@ -23,15 +23,16 @@
 extern "C" {
 #endif
 
-/* Closes a region: what was sent outside named regions since the last call, or since MPI_Init, is counted under `name`. */
+/* Close a region: what was sent outside named regions since the last call, or since MPI_Init, is counted under
+ * `name`. */
 void ibprof_region(const char *name) __attribute__((weak));
 void ibprof_region_at(const char *file, int line) __attribute__((weak));
 
-/* Enters a named region, and leaves the one entered last. */
+/* Enter a named region; leave the one entered last. */
 void ibprof_region_begin(const char *name) __attribute__((weak));
 void ibprof_region_end(void) __attribute__((weak));
 
-/* Switches counting off and on again, as MPI_Pcontrol(0) and MPI_Pcontrol(1) do. */
+/* Switch counting off and on again, as MPI_Pcontrol(0) and MPI_Pcontrol(1) do. */
 void ibprof_off(void) __attribute__((weak));
 void ibprof_on(void) __attribute__((weak));
 

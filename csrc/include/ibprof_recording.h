@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The recording on disk: the one description of it. The preload library writes these structs through a shared mapping;
- * Python reads them with cffi from the text between the two marker lines, which therefore holds plain structs, enums and
- * integer defines alone. docs/formats/recording.md explains the whole to people.
+ * The recording on disk: its only description. The preload library writes these structs through a shared mapping.
+ * Python reads them with cffi from the text between the two marker lines, which therefore holds only plain structs,
+ * enums and integer defines. docs/formats/recording.md explains the format.
  *
  * A file belongs to one host and one run and is made of
  *
  *     ibp_file_header | operation names | segment | segment | ...
  *
- * A segment begins on a multiple of IBP_PAGE_BYTES with an ibp_segment, is followed by an array of records of one kind and
- * belongs to one process (it names the offset of that process's IBP_SEGMENT_PROCESS). Segments are handed out by an atomic
- * addition to ibp_file_header.end_bytes, so processes never wait for one another. A page that was handed out and not yet
- * filled when a process was killed holds no IBP_SEGMENT_MAGIC: a reader steps over it, page by page.
+ * A segment begins on a multiple of IBP_PAGE_BYTES with an ibp_segment, followed by an array of records of one kind. It
+ * belongs to one process, whose IBP_SEGMENT_PROCESS it names by offset. Segments are reserved by an atomic addition to
+ * ibp_file_header.end_bytes, so processes never wait for each other. A page that was reserved but not filled when a
+ * process was killed has no IBP_SEGMENT_MAGIC: a reader skips it, page by page.
  *
- * Numbers are in the byte order of the host; byte_order tells a reader of another kind. All times are nanoseconds of the
- * Unix clock, all sizes bytes. A record counts once ibp_segment.used includes it, and is never moved or removed.
+ * Numbers are in the byte order of the host, which byte_order shows. All times are nanoseconds of the Unix clock, all
+ * sizes bytes. A record counts once ibp_segment.used includes it, and is never moved or removed.
  */
 #ifndef IBPROF_RECORDING_H
 #define IBPROF_RECORDING_H
@@ -28,7 +28,7 @@
 #define IBP_FORMAT_VERSION 1
 #define IBP_PAGE_BYTES 4096
 #define IBP_FILE_MAGIC 0x4352464f52504249    /* "IBPROFRC" in a file of a little-endian host */
-#define IBP_SEGMENT_MAGIC 0x53504249             /* "IBPS" likewise */
+#define IBP_SEGMENT_MAGIC 0x53504249             /* "IBPS", likewise */
 #define IBP_BYTE_ORDER 0x01020304
 #define IBP_OPERATION_NAME_BYTES 32
 #define IBP_TEXT_BYTES 256
@@ -36,9 +36,9 @@
 #define IBP_SIZE_BINS 65
 #define IBP_PEER_UNKNOWN 0xffffffff
 #define IBP_PATH_BYTES 1024
-#define IBP_FLUSH_SECONDS 30 /* unless IBPROF_FLUSH says otherwise */
+#define IBP_FLUSH_SECONDS 30 /* default of IBPROF_FLUSH */
 #define IBP_SNAPSHOT_GROUPS 32
-#define IBP_PEER_ADDRESS 0x80000000 /* and more: the number of an ibp_address of the process, plus this */
+#define IBP_PEER_ADDRESS 0x80000000 /* plus the number of an ibp_address of the process */
 #define IBP_ADDRESS_BYTES 56
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
@@ -62,54 +62,54 @@ enum ibp_segment_kind {
     IBP_SEGMENT_GRIDS = 13
 };
 
-/* Where bytes were seen. Bytes of different sources describe the same traffic and are never added up. */
+/* Where bytes were seen. Bytes of different sources describe the same traffic and are never added. */
 enum ibp_source {
     IBP_SOURCE_NONE = 0,
     /* Open MPI's table of point-to-point calls: payload, by rank. */
     IBP_SOURCE_OPENMPI = 1,
     /* UCP calls: payload and MPI's own headers, by rank. */
     IBP_SOURCE_UCX = 2,
-    /* Libfabric calls: likewise. */
+    /* libfabric calls: likewise. */
     IBP_SOURCE_LIBFABRIC = 3,
-    /* Work requests: wire payload with every header above InfiniBand's, by port. */
+    /* Work requests: wire payload including all headers above InfiniBand's, by port. */
     IBP_SOURCE_VERBS = 4
 };
 
 enum ibp_kind {
-    /* What the application gave to MPI, or what a collective sends on its behalf. */
+    /* What the application passes to MPI, or what a collective sends for it. */
     IBP_KIND_USER = 0,
     /* What MPI sends to manage a transfer that is counted elsewhere. */
     IBP_KIND_CONTROL = 1,
-    /* Bytes of work requests: user data and headers, not told apart. */
+    /* Bytes of work requests: user data and headers, not distinguished. */
     IBP_KIND_WIRE = 2
 };
 
-/* Sent and fetched counters make the matrix; received ones witness the same bytes at the other end. */
+/* Sent and fetched counters make up the matrix; received ones show the same bytes at the other end, as a check. */
 enum ibp_direction {
     /* This process sent them to the peer. */
     IBP_DIRECTION_SENT = 0,
-    /* This process pulled them from the peer (MPI_Get, RDMA READ): the peer does not see it. */
+    /* This process read them from the peer (MPI_Get, RDMA READ), which does not see it. */
     IBP_DIRECTION_FETCHED = 1,
     /* The peer sent them to this process. */
     IBP_DIRECTION_RECEIVED = 2
 };
 
-/* What a work request does. Each is counted where it was posted: sends and writes go from there to the remote port, reads and
- * what an atomic operation returns come from the remote port. */
+/* What a work request does, counted where it is posted. Sends and writes go to the remote port. Reads, and results
+ * of atomic operations, come from the remote port. */
 enum ibp_opcode { IBP_OPCODE_SEND = 0, IBP_OPCODE_WRITE = 1, IBP_OPCODE_READ = 2, IBP_OPCODE_ATOMIC = 3 };
 
 enum ibp_mark_kind {
     /* Recording began. */
     IBP_MARK_START = 0,
-    /* IBPROF_REGION(): region is the one closed. */
+    /* IBPROF_REGION(): `region` is the one closed. */
     IBP_MARK_CLOSE = 1,
     /* A named region was entered. */
     IBP_MARK_BEGIN = 2,
-    /* And left. */
+    /* A named region was left. */
     IBP_MARK_END = 3,
     /* Recording was switched off (MPI_Pcontrol(0), ibprof_off). */
     IBP_MARK_OFF = 4,
-    /* And on again. */
+    /* Recording was switched on again. */
     IBP_MARK_ON = 5,
     /* MPI_Finalize. */
     IBP_MARK_STOP = 6
@@ -118,7 +118,7 @@ enum ibp_mark_kind {
 enum ibp_process_flags {
     /* MPI_Finalize was reached: the counters are complete. */
     IBP_PROCESS_FINALIZED = 1,
-    /* IBPROF named operations: the others are not in the counters. */
+    /* IBPROF selects operations: the counters hold no others. */
     IBP_PROCESS_FILTERED = 2
 };
 
@@ -126,33 +126,34 @@ struct ibp_file_header {
     uint64_t magic;
     uint32_t version;
     uint32_t byte_order;
-    /* Of the first segment. */
+    /* Offset of the first segment. */
     uint64_t segments_offset;
-    /* First byte not handed out yet; grows by atomic addition. */
+    /* First byte that is not reserved; grows by atomic addition. */
     uint64_t end_bytes;
     /* When the first process of this host began to record. */
     uint64_t start_ns;
-    /* Names of IBP_OPERATION_NAME_BYTES each, right behind this header. */
+    /* Number of names of IBP_OPERATION_NAME_BYTES each, which follow this header. */
     uint32_t operation_count;
-    /* 1: some process found no space for more segments. */
+    /* 1 when some process found no space for more segments. */
     uint32_t full;
     char host[256];
-    /* The launcher's name of the job, the same on all its hosts; empty for a lone process. */
+    /* The launcher's name of the job, the same on all its hosts; empty for a single process. */
     char job[256];
-    /* IBPROF_RUN: one name a run, given by `ibprof run`; empty without it. */
+    /* IBPROF_RUN: the name of the run, set by `ibprof run`; empty without it. */
     char run[64];
-    /* What tells this launch on this host from every other one. */
+    /* Identifies this launch on this host. */
     char launch[256];
     char library_version[32];
-    /* Where IBPROF_OUTPUT is on a file system of several hosts, processes map a file of their node's own storage, and each
-     * copies its segments to the file of the recording from time to time and at its end. Both are empty without that. */
+    /* Used where IBPROF_OUTPUT is on a network file system, else empty. Processes then map a file on their node's
+     * own storage. Each copies its segments to the recording from time to time and at its end. */
     /* The mapped file. */
     char storage[IBP_PATH_BYTES];
-    /* The file in IBPROF_OUTPUT, byte by byte at the same offsets. */
+    /* The file in IBPROF_OUTPUT, with the same bytes at the same offsets. */
     char output[IBP_PATH_BYTES];
-    /* Processes that joined, and in the upper half those of them that copied all: equal when it is done. */
+    /* Number of processes that joined; in the upper half the number of those that have copied everything. Equal when
+     * all are done. */
     uint64_t members;
-    /* IBPROF_FLUSH: between two copies, at least; 0 for the one at the end alone. */
+    /* IBPROF_FLUSH: minimum time between two copies; 0 when only the last copy is made. */
     uint32_t flush_seconds;
     uint32_t reserved_too;
 };
@@ -160,16 +161,16 @@ struct ibp_file_header {
 struct ibp_segment {
     uint32_t magic;
     uint32_t kind; /* enum ibp_segment_kind */
-    /* Of this segment in its file: a check, and how a reader finds its place again. */
+    /* Offset of this segment in its file: a check, and for readers. */
     uint64_t offset;
-    /* Of the segment, this header included: a multiple of IBP_PAGE_BYTES. */
+    /* Size of the segment, including this header: a multiple of IBP_PAGE_BYTES. */
     uint64_t bytes;
-    /* Offset of the process's own segment. */
+    /* Offset of the process's IBP_SEGMENT_PROCESS. */
     uint64_t process;
     uint32_t record_bytes;
-    /* Records that fit. */
+    /* Number of records that fit. */
     uint32_t capacity;
-    /* Records that are valid; published last. */
+    /* Number of valid records, published last. */
     uint32_t used;
     uint32_t reserved;
 };
@@ -180,7 +181,7 @@ struct ibp_process {
     uint32_t flags; /* enum ibp_process_flags */
     /* Meaningless where world_size is 0. */
     uint32_t world_rank;
-    /* 0: no MPI was initialised; the process is here because it posted work requests. */
+    /* 0 when no MPI was initialised: the process posted work requests. */
     uint32_t world_size;
     /* As MPI provides it, 0 (single) to 3 (multiple). */
     uint32_t thread_level;
@@ -188,28 +189,28 @@ struct ibp_process {
     uint64_t start_ns;
     /* 0 until MPI_Finalize. */
     uint64_t stop_ns;
-    /* Not counted by peer because there was no room for another counter. */
+    /* Bytes not counted by peer, because there was no space for another counter. */
     uint64_t lost_bytes;
     uint64_t lost_messages;
-    /* Of which the first are kept in IBP_SEGMENT_MARKS. */
+    /* Number of marks; the first ones are kept in IBP_SEGMENT_MARKS. */
     uint64_t marks_seen;
-    /* Entered beyond a limit of names or of depth: their traffic is in the region around them. */
+    /* Regions beyond the limit of names or of depth: their traffic counts in the enclosing region. */
     uint64_t regions_refused;
     /* Time spent switched off. */
     uint64_t off_ns;
-    /* Of work requests that had no room for a record. */
+    /* Bytes of work requests that had no space for a record. */
     uint64_t transfers_lost_bytes;
     uint64_t transfers_lost_messages;
-    /* The region that is open: of what no IBP_SEGMENT_TRANSFERS says the region of. */
+    /* The open region, to which everything belongs that no IBP_SEGMENT_TRANSFERS gives to a region. */
     uint32_t transfers_region;
-    /* Made for posting past verbs, and never seen to post through it. */
+    /* Queue pairs that were made for posting outside of verbs, and not seen to post through verbs. */
     uint32_t queue_pairs_unseen;
-    /* When this process last began to copy itself to the output; 0 where it maps that. */
+    /* When this process last began to copy itself to the output; 0 where it maps the output. */
     uint64_t copy_begun_ns;
-    /* The same once it was done: while they differ, the copy is of two moments. */
+    /* The same when the copy was complete: while the two differ, the copy mixes two moments. */
     uint64_t copied_ns;
-    /* Redo log of closing a region: while redo_from is not 0, counter number redo_into (from 1, in the order of the
-     * segments) holds redo_bytes and redo_messages, and counter number redo_from is empty, whatever stands in them. */
+    /* Redo log of closing a region. While redo_from is not 0, counter number redo_into (from 1, in the order of the
+     * segments) has redo_bytes and redo_messages, and counter number redo_from is empty, whatever they contain. */
     uint32_t redo_from;
     uint32_t redo_into;
     uint64_t redo_bytes;
@@ -220,11 +221,11 @@ struct ibp_process {
     char command[IBP_TEXT_BYTES];
     /* IBPROF as given; empty when all are recorded. */
     char operations[1024];
-    /* What this process could not see, a sentence a line. */
+    /* What this process could not see, one sentence a line. */
     char notes[1024];
 };
 
-/* A port of an InfiniBand or RoCE device of this host, once a host: in the first process that recorded. */
+/* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */
 struct ibp_port {
     char device[64];
     uint32_t port;
@@ -244,15 +245,16 @@ struct ibp_port {
 struct ibp_region {
     char name[IBP_REGION_NAME_BYTES];
     uint64_t visits;
-    /* Spent in it, regions inside it included. */
+    /* Time spent in it, including regions inside it. */
     uint64_t wall_ns;
-    /* Entered first. */
+    /* When it was first entered. */
     uint64_t first_ns;
-    /* Left last. */
+    /* When it was last left. */
     uint64_t last_ns;
 };
 
-/* Bytes and messages to or from one peer. The region is an index into the process's regions, in the order of its segments. */
+/* Bytes and messages to or from one peer. The region is an index into the process's regions, in the order of its
+ * segments. */
 struct ibp_counter {
     uint32_t region;
     /* Index into the operation names of the file. */
@@ -266,17 +268,17 @@ struct ibp_counter {
     uint64_t messages;
 };
 
-/* An address on the network, where a source knows peers by it: of this process, or of one that it sent to. It is the rank of
- * the process, in this file or another host's, that has the same one as its own. */
+/* A network address, where a source knows peers by it: of this process, or of one that it sent to. The peer is the
+ * process, in this file or another host's, that has the same address as its own. */
 struct ibp_address {
-    /* 1 for one of this process. */
+    /* 1 for an address of this process. */
     uint32_t own;
-    /* Of the address; what does not fit ends in a hash of the whole. */
+    /* Length of the address. A longer one than a record ends in a hash of the whole. */
     uint32_t bytes;
     uint8_t address[IBP_ADDRESS_BYTES];
 };
 
-/* Messages sent by size: bin 0 is empty ones, bin k those of 2^(k-1) to 2^k - 1 bytes. */
+/* Messages sent, by size: bin 0 counts empty ones, bin k those of 2^(k-1) to 2^k - 1 bytes. */
 struct ibp_sizes {
     uint32_t region;
     uint16_t operation;
@@ -289,85 +291,86 @@ struct ibp_mark {
     uint64_t time_ns;
     uint32_t kind; /* enum ibp_mark_kind */
     uint32_t region;
-    /* Totals since the start, user data; 0 at BEGIN and END, which are to be cheap. */
+    /* Totals of user data since the start; 0 at BEGIN and END, which must be cheap. */
     uint64_t sent_bytes;
     uint64_t sent_messages;
     uint64_t received_bytes;
     uint64_t received_messages;
 };
 
-/* Two ports that a process posted work requests between, its own and a remote one, as the path of a queue pair or an address
- * handle names them: by LID on InfiniBand, path bits included, by GID on Ethernet and where the path has a global header. */
+/* Two ports between which a process posted work requests, its own and a remote one, as the path of a queue pair or
+ * an address handle names them. A LID, with path bits, on InfiniBand; a GID on Ethernet and where the path has a
+ * global header. */
 struct ibp_pair {
-    /* Of this process; empty where it is not known, as the remote port then. */
+    /* Of this process; empty where it is unknown, and the remote port is too. */
     char device[64];
     uint32_t port;
     /* 0 where there is none (Ethernet). */
     uint32_t lid;
     uint32_t remote_lid;
     uint32_t reserved;
-    /* Zeros where the path names none. */
+    /* All zeros where the path names none. */
     uint8_t gid[IBP_GID_BYTES];
     uint8_t remote_gid[IBP_GID_BYTES];
 };
 
-/* What was posted between a pair of ports. The sum of a (pair, opcode)'s records with IBP_REGION_ALL is all of it; a record
- * with a region holds what of that belongs to the region, one with IBP_REGION_OFF what was posted while switched off. What is
- * in no such record belongs to the region that is open, ibp_process.transfers_region. */
+/* What was posted between a pair of ports. The records of a (pair, opcode) with IBP_REGION_ALL add up to everything.
+ * A record with a region holds the region's share, one with IBP_REGION_OFF what was posted while recording was off.
+ * The rest belongs to the open region, ibp_process.transfers_region. */
 struct ibp_transfer {
     /* Index into the process's pairs, in the order of its segments. */
     uint32_t pair;
     /* Index of a region, IBP_REGION_ALL or IBP_REGION_OFF. */
     uint32_t region;
     uint32_t opcode; /* enum ibp_opcode */
-    /* With IBP_REGION_ALL: number of the thread that adds to this record, 0 for several. */
+    /* With IBP_REGION_ALL: number of the thread that adds to this record, 0 for several threads. */
     uint32_t writer;
     uint64_t bytes;
     uint64_t messages;
 };
 
-/* A counter that a port's hardware or driver keeps, of all traffic, whoever sends it. */
+/* A counter that a port's hardware or driver keeps, of all traffic of all processes. */
 struct ibp_hardware {
     char device[64];
     uint32_t port;
-    /* `after` holds. */
+    /* 1 when `after` is valid. */
     uint32_t read_again;
-    /* As in sysfs; tx_bytes and rx_bytes are of the network interface of an Ethernet port. */
+    /* As in sysfs; tx_bytes and rx_bytes are those of the network interface of an Ethernet port. */
     char name[32];
-    /* When the recording of the host began. */
+    /* Value when the recording of the host began. */
     uint64_t before;
-    /* When the process that began it ended. */
+    /* Value when the process that began it ended. */
     uint64_t after;
 };
 
-/* Bytes and messages of user data that a process sent and fetched from its start to a moment, by group of peers: IBPROF_INTERVAL.
- * What was sent in between is the difference of two of them. A process keeps a fixed number; when it has made them all, every
- * other one is dropped and its record used again, so they are not in the order of time. */
+/* Bytes and messages of user data that a process sent and fetched until a moment, by group of peers:
+ * IBPROF_INTERVAL. The difference of two of them was sent in between. A process keeps a fixed number. When all are
+ * used, every other one is dropped and its record reused, so they are not in the order of time. */
 struct ibp_snapshot {
-    /* 0 where it was dropped. */
+    /* 0 in a dropped record. */
     uint64_t time_ns;
-    /* Group g is ranks g * group_ranks and on, the last one all peers that are no rank. 0: group g is the peer of the process's
-     * ibp_address g, and the last one all others. */
+    /* Group g is ranks g * group_ranks and on; the last group is all peers that are no rank. With 0, group g is the
+     * peer of the process's ibp_address g, and the last group is all others. */
     uint32_t group_ranks;
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
 };
 
-/* A Cartesian grid that the program laid its ranks out on (MPI_Cart_create), and where this process is on it. */
+/* A Cartesian grid of the program's ranks (MPI_Cart_create), and this process's coordinates on it. */
 struct ibp_grid {
-    /* Up to IBP_GRID_DIMENSIONS; grids of more are not kept. */
+    /* Number of dimensions, up to IBP_GRID_DIMENSIONS; larger grids are not kept. */
     uint32_t dimensions;
-    /* A bit a dimension. */
+    /* One bit for each dimension. */
     uint32_t periodic;
     int32_t extent[IBP_GRID_DIMENSIONS];
     int32_t place[IBP_GRID_DIMENSIONS];
 };
 
-/* How the job was started, in a host's first process: texts that name the job's hosts. One that is longer than a record goes
- * on in the next one of the same name; it ends where a record's text is not full. */
+/* How the job was started, in a host's first process: texts that name the job's hosts. A text that is longer than a
+ * record continues in the next one of the same name, and ends where a record's text is not full. */
 struct ibp_launch {
-    /* A variable of the environment, or "command line" of the launcher, with 0x1f behind each argument. */
+    /* A variable of the environment, or "command line" of the launcher, with 0x1f after each argument. */
     char name[64];
     uint8_t text[448];
 };

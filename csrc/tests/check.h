@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The least that a C test needs: a check that ends the program, and a folder of its own.
+ * What every C test needs: a check that ends the program, and a folder of its own.
  */
 #ifndef IBPROF_CHECK_H
 #define IBPROF_CHECK_H
@@ -17,7 +17,7 @@
         }                                                                                                              \
     } while (0)
 
-/* A new folder in $TMPDIR, which ctest sets to one of the build tree: nothing removes it but who removes that. */
+/* Return a new folder in $TMPDIR, which ctest sets to one of the build tree. It is removed with the build tree. */
 static inline const char *make_test_folder(void)
 {
     static char folder[256];

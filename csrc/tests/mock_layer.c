@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What an MPI library calls and what calls an MPI library, made up: with -DMPI a library of that name, which passes its argument
- * on to the layer below, and else that layer.
+ * A mock MPI library, and the mock layer below it. With -DMPI it is a library of that name, which passes its argument
+ * on to the layer; without it, the layer.
  */
 #ifdef MPI
 int mock_layer(int value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libmlx5.so.1 on the made-up provider: queue pairs that a program may post to directly.
+ * libmlx5.so.1 on the mock provider: queue pairs that a program may post to directly.
  */
 #include "mock_verbs.h"
 

@@ -13,7 +13,7 @@ struct mock_qp {
         struct ibv_qp_ex ex;
     };
     int extended;
-    int request; /* being built by the wr_ functions: 4 is none that moves bytes */
+    int request; /* being built by the wr_ functions: 4 moves no bytes */
     uint64_t length;
     uint64_t bytes[5], messages[5]; /* since wr_start */
 };
@@ -65,7 +65,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_
     return 0;
 }
 
-/* -- requests built piece by piece ---------------------------------------------------------------------------------------- */
+/* -- requests built step by step ----------------------------------------------------------------------------------- */
 
 static struct mock_qp *of(struct ibv_qp_ex *qp)
 {
@@ -207,7 +207,7 @@ static void set_sge_list(struct ibv_qp_ex *qp, size_t count, const struct ibv_sg
     for (size_t i = 0; i < count; i++) of(qp)->length += pieces[i].length;
 }
 
-/* -- what libibverbs exports ------------------------------------------------------------------------------------------------ */
+/* -- what libibverbs exports --------------------------------------------------------------------------------------- */
 
 static struct ibv_qp *make_qp(struct ibv_context *context, struct ibv_pd *domain, enum ibv_qp_type type)
 {
@@ -245,7 +245,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
     ex->wr_set_inline_data_list = set_inline_list;
     ex->wr_set_sge = set_sge;
     ex->wr_set_sge_list = set_sge_list;
-    /* A field that came later than the oldest headers: right behind wr_abort. */
+    /* A field that the oldest headers lack: it follows wr_abort. */
     if (wanted->send_ops_flags & 1 << 12) *(void **)((char *)&ex->wr_abort + sizeof(void *)) = (void *)wr_atomic_write;
     return qp;
 }

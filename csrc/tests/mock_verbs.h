@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A provider of verbs that carries nothing and counts everything: what it accepted is what must be recorded. Built as
- * libibverbs.so.1 with that library's real headers and versions of symbols.
+ * A mock provider of verbs, which carries nothing and counts everything: what it accepts must be recorded. Built as
+ * libibverbs.so.1 with that library's real headers and symbol versions.
  */
 #ifndef IBPROF_MADE_UP_VERBS_H
 #define IBPROF_MADE_UP_VERBS_H
@@ -14,28 +14,28 @@ struct mock_device {
     struct verbs_context context;
 };
 
-/* A device of a name, to be opened. */
+/* Return a device of that name, to be opened. */
 struct ibv_device *mock_device(const char *name);
 
-/* From now on each post is refused at its n-th request (from 1); 0: all are accepted. A silent refusal names no request. */
+/* Refuse the n-th request of each post from now on (from 1); 0 accepts all. A silent refusal names no request. */
 void mock_refuse(int nth, int silently);
 
-/* From now on modifying, and destroying, fails. */
+/* Let modifying and destroying fail from now on. */
 void mock_fail(int fails);
 
-/* Bytes and messages that were accepted, over all queue pairs, by the kind of request: sent, written, read, atomic. */
+/* Add up the bytes and messages accepted over all queue pairs, by kind of request: sent, written, read, atomic. */
 void mock_accepted(uint64_t bytes[4], uint64_t messages[4]);
 
-/* Opens a device as a driver's own function does, past ibv_open_device. */
+/* Open a device without ibv_open_device, as a driver's own function does. */
 struct ibv_context *mock_open(struct ibv_device *device);
 
-/* A queue pair as a driver's own function makes it, past ibv_create_qp_ex. */
+/* Make a queue pair without ibv_create_qp_ex, as a driver's own function does. */
 struct ibv_qp *mock_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *wanted);
 
-/* The next event of any device. */
+/* Set the next event of any device. */
 void mock_event(struct ibv_qp *qp, enum ibv_event_type type);
 
-/* How often a request was given the address of a dynamic connection. */
+/* Return the number of requests that were given the address of a dynamic connection. */
 int mock_dc_addresses(void);
 
 #endif

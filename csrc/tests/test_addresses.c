@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Peers by address: one number each, the record that it is of, and whose it is.
+ * Peers by address: each has one number and one record, which says whose address it is.
  */
 #include "check.h"
 #include "counting/addresses.h"
@@ -20,7 +20,7 @@ static void test_numbers_by_key(void)
 
     CHECK(!ibp_peer_find(&peers, 1) && !ibp_peer_enter(&peers, 0));
     for (uint64_t key = 1; key <= KEYS; key++) {
-        struct ibp_peer *peer = ibp_peer_enter(&peers, key << 12); /* as pointers are */
+        struct ibp_peer *peer = ibp_peer_enter(&peers, key << 12); /* like pointers */
 
         CHECK(peer && peer->key == key << 12 && !peer->number);
         peer->number = (uint32_t)key;
@@ -52,14 +52,14 @@ static void test_own_and_others(void)
     reader_open(folder);
     CHECK(reader_count(IBP_SEGMENT_ADDRESSES) == 1 && record_of(number)->own);
     CHECK(!memcmp(record_of(number)->address, &own, sizeof own));
-    CHECK(ibp_address_of_peer(&own, sizeof own) == number); /* a message to itself */
+    CHECK(ibp_address_of_peer(&own, sizeof own) == number); /* a message to this process */
 
     one = ibp_address_of_peer(&peer, sizeof peer);
     CHECK(one != number && ibp_address_of_peer(&peer, sizeof peer) == one && !ibp_address_is_own(one));
     CHECK(!record_of(one)->own && record_of(one)->bytes == sizeof peer);
-    CHECK(!ibp_address_is_own(IBP_PEER_UNKNOWN) && !ibp_address_is_own(0)); /* the latter is a rank */
+    CHECK(!ibp_address_is_own(IBP_PEER_UNKNOWN) && !ibp_address_is_own(0)); /* 0 is a rank */
 
-    /* Longer than a record keeps, and alike as far as that goes. */
+    /* Two addresses longer than a record, equal as far as the record goes. */
     memset(first, 'x', sizeof first);
     memset(second, 'x', sizeof second);
     second[sizeof second - 1] = 'y';

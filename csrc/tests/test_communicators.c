@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * With a made-up MPI of 1,000 ranks: a communicator's handle h is h >> 1 ranks from rank 0 on, in reverse order if h is odd;
- * negative ones are inter-communicators to ranks of another job.
+ * With a mock MPI of 1,000 ranks. A communicator's handle h means the ranks 0 to (h >> 1) - 1, in reverse order if h is
+ * odd. Negative handles are inter-communicators to ranks of another job.
  */
 #include "check.h"
 #include "libmpi/communicators.h"
@@ -101,11 +101,11 @@ static void tags_are_remembered(void)
     CHECK(ibp_tag_operation(communicator, -27) == IBP_OPERATION_NONE);
     ibp_tag_remember(communicator, -27, IBP_OPERATION_Ibcast);
     ibp_tag_remember(communicator, -28, IBP_OPERATION_Iscan);
-    ibp_tag_remember(communicator, -28, IBP_OPERATION_NONE); /* taken back */
+    ibp_tag_remember(communicator, -28, IBP_OPERATION_NONE); /* forgotten */
     CHECK(ibp_tag_operation(communicator, -27) == IBP_OPERATION_Ibcast);
     CHECK(ibp_tag_operation(communicator, -28) == IBP_OPERATION_NONE);
 
-    /* as many as were promised, and an old one is not taken for a new one */
+    /* as many tags as promised are kept, and an old one is not taken for a new one */
     for (int tag = -28; tag > -28 - IBP_TAGS_REMEMBERED; tag--)
         ibp_tag_remember(communicator, tag, IBP_OPERATION_Ialltoall);
     CHECK(ibp_tag_operation(communicator, -28) == IBP_OPERATION_Ialltoall);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two made-up MPI libraries call a layer below them, one bound lazily, one at once and with its table of addresses read-only:
- * their calls alone are redirected, to where they were meant afterwards, and taken back.
+ * Two mock MPI libraries call a layer below them, one bound lazily, one at once with a read-only table of addresses.
+ * Their calls alone are redirected, reach the original function, and are restored.
  */
 #include "check.h"
 #include "libmpi/got.h"
@@ -29,7 +29,7 @@ static int replacement(int value)
     return mock_layer(value) + 5000;
 }
 
-/* Whether the page of an address may be written to. */
+/* Return whether the page of an address is writable. */
 static int is_writable(const void *address)
 {
     unsigned long begin, end;
@@ -52,7 +52,7 @@ static void test_calls_of_the_library_alone(void)
     CHECK(original == mock_layer);
     CHECK(mock_lazy(2) == 1021 && mock_now(3) == 1031 && hooked == 2);
     CHECK(mock_layer(4) == 40 && hooked == 2); /* the program's own call */
-    CHECK(!ibp_got_redirect("mock_layer", (void *)hook, &original)); /* once is enough */
+    CHECK(!ibp_got_redirect("mock_layer", (void *)hook, &original)); /* a second redirection finds nothing */
     CHECK(original == mock_layer);
     ibp_got_restore();
     CHECK(mock_lazy(2) == 21 && mock_now(3) == 31 && hooked == 2);
@@ -73,14 +73,15 @@ static void test_everybody(void)
 
     *(void **)&layer = dlsym(RTLD_DEFAULT, "mock_layer");
     CHECK(layer == mock_layer);
-    ibp_got_redirect_all("mock_layer", (void *)hook, (void *)replacement); /* leads elsewhere: at most those unbound */
+    ibp_got_redirect_all("mock_layer", (void *)hook,
+                         (void *)replacement); /* another target: at most unbound slots change */
     replaced = 0;
     CHECK(mock_now(1) == 11 && !replaced);
     ibp_got_redirect_all("mock_layer", (void *)layer, (void *)replacement);
     CHECK(mock_now(1) == 5011 && mock_lazy(1) == 5011 && replaced == 2);
-    CHECK(mock_layer(1) == 10 && replaced == 2); /* ours stay */
+    CHECK(mock_layer(1) == 10 && replaced == 2); /* libibprof's own calls stay */
     ibp_got_restore();
-    CHECK(mock_now(1) == 5011); /* for good */
+    CHECK(mock_now(1) == 5011); /* permanent */
 }
 
 int main(void)

@@ -51,7 +51,7 @@ static void test_whole_dump(void)
 }
 
 /* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6 the
- * switches'. Link ends: 2 * i and 2 * i + 1 are of host i and its switch, 8 and 9 of the switches. */
+ * switches'. Transmit ports: 2 * i and 2 * i + 1 are of host i and its switch, 8 and 9 of the switches. */
 enum { LIDS = 7, ENDS = 10, PORTS = 6, WIDTH = 4 };
 
 static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What MPICH's messages tell of themselves by context and tag, without an MPI: under which operation they are counted, and that
- * a source which sees something else than what was asked for takes itself back.
+ * MPICH's messages by context and tag, without an MPI: the operation under which each is counted, and the rejection of
+ * a source that sees something else than was sent.
  */
 #include "check.h"
 #include "counting/addresses.h"
@@ -106,7 +106,8 @@ static void blocking_calls_are_what_they_say(void)
 
 static void rounds_belong_to_what_started_them(void)
 {
-    /* Two nonblocking calls on two communicators; all leave in a later call, the second's under a tag of the same number. */
+    /* Two nonblocking calls on two communicators. All messages leave in a later call, those of the second under a
+     * tag of the same number. */
     enter(IBP_OPERATION_Ibcast, IBP_CALL_NONBLOCKING, WORLD);
     ibp_mpich_before_tag();
     send_message(COLLECTIVE, 287, 1);
@@ -166,7 +167,7 @@ static void partitioned_sends_count_when_they_start(void)
     CHECK(ibp_request_operation(request) == IBP_OPERATION_NONE);
 }
 
-/* A call that sends `items` and the message that is seen of it. */
+/* Send `items` in a call, of which a given message is seen. */
 static void send_call(uint64_t items, uint32_t tag, uint64_t seen_bytes, uint32_t seen_tag)
 {
     enter(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
@@ -179,11 +180,11 @@ static void the_first_message_is_proof(void)
 {
     ibp_source_unproved = true;
     enter(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
-    ibp_mpich_expect(100, 0x4c00010d, 1, 7); /* leaves later */
+    ibp_mpich_expect(100, 0x4c00010d, 1, 7); /* its message leaves later */
     ibp_leave();
     for (int i = 0; i < 20; i++) {
         enter(IBP_OPERATION_Send, IBP_CALL_SENDING, WORLD);
-        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* too long to prove anything */
+        ibp_mpich_expect(100000, 0x4c00010d, 1, 7); /* too long to verify the source */
         send_message(POINT_TO_POINT, 7, 50000);
         ibp_leave();
     }
@@ -205,16 +206,17 @@ static void tags_of_nothing_take_several(void)
 static void a_wrong_guess_is_taken_back(void)
 {
     ibp_source_unproved = true;
-    for (int i = 0; i < 4; i++) send_call(100, 8, 100, 4); /* as if the tag were somewhere else */
+    for (int i = 0; i < 4; i++) send_call(100, 8, 100, 4); /* as if the tag were in another place */
     CHECK(!detached);
     CHECK_BYTES(Send, 400);
     send_call(100, 8, 100, 4);
     CHECK(detached && !ibp_source_unproved);
     CHECK(reader_process()->source == IBP_SOURCE_NONE);
-    CHECK(strstr(reader_process()->notes, "messages between ranks were not seen: 4 messages were seen otherwise"));
+    CHECK(strstr(reader_process()->notes,
+                 "messages between ranks were not seen: 4 messages differed from what was sent"));
 }
 
-/* Each in a process of its own, since a process has one recording. */
+/* Run a test in a process of its own, since a process has one recording. */
 static void run(void (*test)(void))
 {
     const pid_t child = fork();

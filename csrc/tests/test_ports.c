@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * With a folder that looks like /sys/class/infiniband of a host with an InfiniBand and an Ethernet port.
+ * With a mock /sys/class/infiniband of a host with an InfiniBand and an Ethernet port.
  */
 #include "check.h"
 #include "recording/ports.h"

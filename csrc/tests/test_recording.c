@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* -- reading ---------------------------------------------------------------------------------------------------------- */
+/* -- reading ------------------------------------------------------------------------------------------------------- */
 
 static const char *only_file(const char *folder)
 {
@@ -58,7 +58,7 @@ static const char *map_file(const char *path, size_t *bytes)
     return memory;
 }
 
-/* Sums the counters of a region in the file (any region: -1), and says how many records of them there are. */
+/* Return the sum of the counters of a region in the file (any region: -1), and their number. */
 struct sums {
     uint64_t bytes, messages;
     int records, processes;
@@ -95,7 +95,7 @@ static struct sums sum_counters(const char *path, int region)
     return sums;
 }
 
-/* -- tests, each in a process of its own, since a process has one recording --------------------------------------------- */
+/* -- tests, each in a process of its own, since a process has one recording ---------------------------------------- */
 
 static struct ibp_process *start(const char *folder)
 {
@@ -258,7 +258,7 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* Ever fewer a second, and what they say stays true: totals grow to what was counted, and are known by group. */
+/* Snapshots become fewer, and stay right: totals grow to what was counted, and their groups are known. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };
@@ -280,7 +280,7 @@ static void snapshots_are_bounded(const char *folder)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
     }
     ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
-    /* After a silence that the clock knows nothing of: what came before it is not to be noted as of a moment long ago. */
+    /* After a silence that the clock does not show, earlier traffic must not be recorded as of a moment long ago. */
     ibp_timeline_take(now + 1000000 * tick_ns);
     CHECK(taken > 600 && taken < 3000);
     file = map_file(only_file(folder), &bytes);
@@ -307,7 +307,7 @@ static void snapshots_are_bounded(const char *folder)
     CHECK(largest == 20000 * 10 + 7 && last_bytes == 20000 / RANKS * GROUP * 10);
 }
 
-/* Peers that are known by address: the first ones by themselves, all others and those that are known by rank together. */
+/* Peers known by address: the first ones have a group each, all others share one with peers known by rank. */
 static void groups_of_addresses(const char *folder)
 {
     uint64_t bytes[IBP_SNAPSHOT_GROUPS] = {0}, messages[IBP_SNAPSHOT_GROUPS] = {0};

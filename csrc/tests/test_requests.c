@@ -14,7 +14,7 @@ static void remember(char *at, enum ibp_request_role role, uint64_t bytes)
 int main(void)
 {
     CHECK(!ibp_request_find(address));
-    ibp_request_forget(address); /* of nothing */
+    ibp_request_forget(address); /* forgets nothing */
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < sizeof address; i++) remember(address + i, IBP_REQUEST_SEND, i);
         for (uint64_t i = 0; i < sizeof address; i++) CHECK(ibp_request_find(address + i)->bytes == i);

@@ -37,7 +37,7 @@ static void reads_numbers_as_sysfs_writes_them(void)
 static void tells_strings_apart_by_hash(void)
 {
     CHECK(ibp_text_hash(IBP_HASH_START, "ab") != ibp_text_hash(IBP_HASH_START, "ba"));
-    /* chained: where one string ends and the next begins matters */
+    /* chained: the boundary between strings matters */
     CHECK(ibp_text_hash(ibp_text_hash(IBP_HASH_START, "ab"), "c") !=
           ibp_text_hash(ibp_text_hash(IBP_HASH_START, "a"), "bc"));
 }
@@ -61,7 +61,7 @@ static void says_one_line_whatever_it_is_given(void)
     CHECK(!strcmp(line, "ibprof: two lines and  [31m colour: x\n"));
 }
 
-/* Nobody reads the pipe; the file may not grow. A program that says nothing itself would live with either. */
+/* Nobody reads the pipe, and the file must not grow. A program that prints nothing would survive either. */
 static void never_dies_of_what_it_says(void)
 {
     static const struct rlimit none = {0, RLIM_INFINITY};
@@ -75,7 +75,7 @@ static void never_dies_of_what_it_says(void)
         ibp_say("nobody hears this");
         if (dup2(fileno(tmpfile()), STDERR_FILENO) < 0 || setrlimit(RLIMIT_FSIZE, &none)) _exit(2);
         ibp_note_stderr();
-        ibp_say("there is no room for this");
+        ibp_say("this does not fit");
         signals = sigpending(&pending) || sigismember(&pending, SIGPIPE) || sigismember(&pending, SIGXFSZ);
         _exit(signals ? 3 : 0);
     }

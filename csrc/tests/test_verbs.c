@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The verbs source with a made-up provider: what that accepted, no more and no less, must be in the recording.
+ * The verbs source with a mock provider: exactly what it accepts must be in the recording.
  */
 #include "check.h"
 #include "verbs_fixture.h"
@@ -50,7 +50,7 @@ static void test_lists_are_counted_as_far_as_they_are_accepted(void)
     }
     mock_refuse(1, 0);
     CHECK(post(qp, IBV_WR_SEND, 99) == ENOMEM);
-    mock_refuse(3, 1); /* refuses all and names none */
+    mock_refuse(3, 1); /* refuses all requests and names none */
     CHECK(ibv_post_send(qp, requests, &refused) == ENOMEM);
     mock_refuse(0, 0);
     CHECK_ALL();
@@ -104,11 +104,11 @@ static void test_requests_built_piece_by_piece(void)
         CHECK_AMOUNT(recorded(102, IBP_OPCODE_ATOMIC, ANY_REGION), 16, 2);
         CHECK_ALL();
     }
-    CHECK(!post(qp, IBV_WR_SEND, 5)); /* the plain way stays open */
+    CHECK(!post(qp, IBV_WR_SEND, 5)); /* plain posting still works */
     CHECK_ALL();
 }
 
-/* One thread may build for several at once, and what it began last need not end. */
+/* One thread may build requests for several queue pairs at once, and may abandon the last one. */
 static void test_two_queue_pairs_built_in_turns(void)
 {
     struct ibv_qp *qps[3];
@@ -149,7 +149,7 @@ static void test_two_queue_pairs_built_in_turns(void)
     ibv_wr_start(ex[1]);
     ibv_wr_send(ex[1]);
     ibv_wr_set_sge(ex[1], 0, 0, 1);
-    ibv_wr_start(ex[1]); /* once more, of nothing */
+    ibv_wr_start(ex[1]); /* again, without requests */
     CHECK(!ibv_wr_complete(ex[1]));
     CHECK_ALL();
 }
@@ -164,7 +164,7 @@ static void test_a_thousand_queue_pairs(void)
         qps[i] = make_qp(&domain0, IBV_QPT_RC);
         CHECK(!connect_qp(qps[i], (uint16_t)(2000 + i)));
     }
-    CHECK(reader_count(IBP_SEGMENT_PAIRS) == pairs); /* none was spoken to */
+    CHECK(reader_count(IBP_SEGMENT_PAIRS) == pairs); /* no further pair */
     for (int round = 0; round < 5; round++)
         for (int i = 0; i < COUNT; i++) CHECK(!post(qps[i], IBV_WR_RDMA_WRITE, (uint32_t)i));
     for (int i = 0; i < COUNT; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What we know of libibverbs' binary interface against its real headers, when this is compiled.
+ * Compares ibprof's view of libibverbs' binary interface with the real headers, at compile time.
  */
 #include "sources/verbs/abi.h"
 

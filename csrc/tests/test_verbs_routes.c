@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Between which ports work requests are recorded, on a made-up provider: connected queue pairs, datagrams, alternate paths,
- * mlx5's dynamic connections, and what goes past verbs.
+ * The ports between which work requests are recorded, on a mock provider: connected queue pairs, datagrams, alternate
+ * paths, mlx5's dynamic connections, and posts outside of verbs.
  */
 #include "check.h"
 #include "verbs_fixture.h"
@@ -61,7 +61,7 @@ static void test_queue_pairs_come_and_go(void)
 {
     struct ibv_qp *qp = make_qp(&domain0, IBV_QPT_RC), *other;
 
-    CHECK(!post(qp, IBV_WR_SEND, 3)); /* not connected: somewhere */
+    CHECK(!post(qp, IBV_WR_SEND, 3)); /* not connected: no destination */
     CHECK_ALL();
     CHECK(!connect_qp(qp, 200) && !post(qp, IBV_WR_SEND, 1));
     mock_fail(1);
@@ -72,7 +72,7 @@ static void test_queue_pairs_come_and_go(void)
     CHECK(!connect_qp(qp, 202) && !post(qp, IBV_WR_SEND, 100));
     CHECK_AMOUNT(recorded(200, IBP_OPCODE_SEND, ANY_REGION), 11, 2);
     CHECK_AMOUNT(recorded(202, IBP_OPCODE_SEND, ANY_REGION), 100, 1);
-    for (uint16_t i = 0; i < 2000; i++) { /* addresses come again */
+    for (uint16_t i = 0; i < 2000; i++) { /* addresses are reused */
         CHECK(!ibv_destroy_qp(qp));
         qp = make_qp(&domain0, IBV_QPT_RC);
         CHECK(!connect_qp(qp, 300 + i % 3) && !post(qp, IBV_WR_RDMA_READ, 1));
@@ -106,7 +106,7 @@ static void test_both_ends_of_a_pair(void)
     pair = find_pair(400);
     CHECK(pair && !strcmp(pair->device, "rail0") && pair->port == 1 && pair->lid == (LID_OF_RAIL0 | 1));
     CHECK(!pair->remote_gid[15] && !pair->gid[15]);
-    /* The same by Ethernet: the GIDs count, the LID is something else's. */
+    /* The same on Ethernet: the GIDs count, the LID is meaningless. */
     qp = make_qp(&domain1, IBV_QPT_RC);
     CHECK(!ibv_modify_qp(qp, &far, IBV_QP_AV) && !post(qp, IBV_WR_SEND, 1));
     CHECK(!find_pair(49152));
@@ -140,14 +140,14 @@ static void test_queue_pairs_that_post_past_verbs_are_counted(void)
     command[0] = htobe16(0x400); /* CREATE_CQ */
     CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
     CHECK(reader_process()->queue_pairs_unseen == 4);
-    /* One that posts by verbs after all is seen. */
+    /* A queue pair that posts through verbs after all is seen. */
     CHECK(!connect_qp(plain, 700) && !post(plain, IBV_WR_SEND, 1) && !connect_qp(direct, 700));
     CHECK(!post(direct, IBV_WR_SEND, 1) && !post(direct, IBV_WR_SEND, 1));
     CHECK(reader_process()->queue_pairs_unseen == 2);
     CHECK_AMOUNT(recorded(700, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
 }
 
-/* Where others receive into, and how, changes nothing of what is posted. */
+/* Receive buffers and methods change nothing of what is posted. */
 static void test_shared_receive_queues_and_extended_connections(void)
 {
     struct ibv_srq queue = {.context = rail0};
@@ -170,13 +170,13 @@ static void test_alternate_paths(void)
     struct ibv_async_event event;
 
     CHECK(!connect_qp(qp, 810) && !post(qp, IBV_WR_SEND, 1));
-    CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1)); /* there is no other */
+    CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1)); /* there is no other path */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 1));
     CHECK_AMOUNT(recorded(810, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
     CHECK(!ibv_modify_qp(qp, &go, IBV_QP_PATH_MIG_STATE) && !post(qp, IBV_WR_SEND, 10));
     CHECK_AMOUNT(recorded(811, IBP_OPCODE_SEND, ANY_REGION), 10, 1);
     CHECK(find_pair(811)->port == 2);
-    other.alt_ah_attr.dlid = 812; /* and by the device itself */
+    other.alt_ah_attr.dlid = 812; /* and by the device */
     CHECK(!ibv_modify_qp(qp, &other, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
     mock_event(qp, IBV_EVENT_COMM_EST);
     CHECK(!ibv_get_async_event(rail0, &event) && !post(qp, IBV_WR_SEND, 20));
@@ -223,7 +223,7 @@ static void test_dynamic_connections_go_where_each_request_says(void)
     CHECK_ALL();
 }
 
-/* By mlx5's own function, as UCX does, and by one that nobody knows of. */
+/* Opened by mlx5's own function, as UCX does, and by an unknown function. */
 static void test_devices_that_are_opened_otherwise(void)
 {
     struct mlx5dv_context_attr attributes = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};

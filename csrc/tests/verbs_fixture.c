@@ -13,7 +13,7 @@
 struct ibv_context *rail0, *rail1;
 struct ibv_pd domain0, domain1;
 
-/* -- what was recorded ------------------------------------------------------------------------------------------------------ */
+/* -- what was recorded --------------------------------------------------------------------------------------------- */
 
 struct amount recorded(uint32_t remote_lid, int opcode, int region)
 {
@@ -55,7 +55,7 @@ void check_all(int line)
         check_amount(line, recorded(0, opcode, ANY_REGION), bytes[opcode], messages[opcode]);
 }
 
-/* -- posting ---------------------------------------------------------------------------------------------------------------- */
+/* -- posting ------------------------------------------------------------------------------------------------------- */
 
 struct ibv_qp *make_qp(struct ibv_pd *domain, enum ibv_qp_type type)
 {
@@ -95,7 +95,7 @@ int post(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t bytes)
     return ibv_post_send(qp, &request, &refused);
 }
 
-/* -- before and after --------------------------------------------------------------------------------------------------------- */
+/* -- before and after ---------------------------------------------------------------------------------------------- */
 
 static void make_devices(const char *folder)
 {
@@ -125,7 +125,7 @@ void verbs_begin(void)
     domain0.context = rail0;
     domain1.context = rail1;
     CHECK(!ibv_destroy_qp(make_qp(&domain0, IBV_QPT_RC)));
-    CHECK(access(output, F_OK)); /* nothing was posted yet, so nothing was done */
+    CHECK(access(output, F_OK)); /* nothing was posted yet, so nothing is recorded */
     CHECK(!post(make_qp(&domain0, IBV_QPT_RC), IBV_WR_SEND, 1));
     reader_open(output);
 }

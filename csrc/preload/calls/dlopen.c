@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Programs that open an MPI library or libibverbs with dlopen and look its functions up with dlsym get ours in place of those
- * that ours would call: ctypes and Julia do so with MPI, NCCL with verbs.
+ * Programs that open an MPI library or libibverbs with dlopen and find its functions with dlsym get ibprof's functions
+ * instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"
@@ -30,7 +30,7 @@ static void fill(void *into, void *function)
     memcpy(into, &function, sizeof function);
 }
 
-/* -- which function a name leads to --------------------------------------------------------------------------------------- */
+/* -- the function of a name ---------------------------------------------------------------------------------------- */
 
 static bool begins(const char *text, const char *with)
 {
@@ -42,7 +42,7 @@ static bool is_mpi_call(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") || begins(name, "MPIX_") || begins(name, "PMPIX_");
 }
 
-/* Cheap, because it is asked of all names that anybody looks up. */
+/* Return whether a name may be one of ibprof's functions. Cheap, because every name looked up is tested. */
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
@@ -66,8 +66,8 @@ static void *our_function(const char *name)
     return found ? found : ibp_large_call(name);
 }
 
-/* Ours in place of what was found, if that is what ours calls: another tool's function of that name, or another version of it,
- * stays what it is. */
+/* Return ibprof's function in place of what was found, if it calls just that: another tool's function of that name,
+ * or another version of it, is left in place. */
 static void *put_ours(const char *name, void *found)
 {
     void *ours = found ? our_function(name) : NULL;
@@ -86,8 +86,8 @@ static void *look_up_version(void *library, const char *name, const char *versio
     return put_ours(name, real.versioned_lookup(library, name, version));
 }
 
-/* Where a jump leads. With these two handles the answer depends on who asks, so he must be seen to; he finds ours without
- * us. */
+/* Return whether ibprof answers. With these two handles the answer depends on the caller, so the real function must
+ * see the caller; it finds ibprof's functions by itself. */
 static bool is_ours_to_answer(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
@@ -103,10 +103,11 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
     return is_ours_to_answer(library, name) ? look_up_version : real.versioned_lookup;
 }
 
-/* -- stepping aside --------------------------------------------------------------------------------------------------------- */
+/* -- tail calls ---------------------------------------------------------------------------------------------------- */
 
-/* A function that calls `choose` with its own arguments and goes on to the function which that returns by a jump: that sees the
- * same caller, on whom depends where libraries and symbols are looked for. A compiler promises no such jump. */
+/* Defines a function that calls `choose` with its own arguments and ends in a jump to the function that this
+ * returns. The real function then sees the same caller, on which its search depends. Compilers do not guarantee such
+ * a jump. */
 #define TAIL_JUMP(name, choose)                                                                                        \
     __asm__(".text\n.type " #name ",@function\n" #name ":\n"                                                           \
             ".cfi_startproc\n"                                                                                         \
@@ -124,7 +125,7 @@ TAIL_JUMP(ibp_dlsym_before_ours, choose_lookup);
 TAIL_JUMP(ibp_dlvsym_before_ours, choose_versioned_lookup);
 extern IBP_INTERNAL void ibp_dlsym_before_ours(void), ibp_dlvsym_before_ours(void);
 
-/* -- when somebody opens such a library --------------------------------------------------------------------------------------- */
+/* -- interposing dlopen -------------------------------------------------------------------------------------------- */
 
 static void redirect_lookups(void)
 {
@@ -155,8 +156,8 @@ static void *open_nothing(const char *path, int flags)
     return NULL;
 }
 
-/* Whoever opens such a library looks for its functions next. All callers are redirected, since the one who opens need not be the
- * one who looks. */
+/* Opening such a library announces look-ups of its functions. All callers of dlsym are redirected, since another
+ * library may look them up. */
 __attribute__((used)) static ibp_open_function *choose_open(const char *path, int flags)
 {
     ibp_open_function *open = ibp_loader_open();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What ibprof.h offers to the program. Each call does nothing unless this process is recorded.
+ * The functions of ibprof.h. Each does nothing unless this process is recorded.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised nothing happens: this library is also loaded
- * into mpirun, shells and whatever else the user starts.
+ * Wrappers of MPI_Init, MPI_Finalize and MPI_Pcontrol. Before MPI is initialised nothing is done: the library is also
+ * loaded into mpirun, shells and whatever else the user starts.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -15,11 +15,11 @@
 static void enter_world(void)
 {
     ibp_lifecycle.has_world = true;
-    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* where one is open, nothing has been sent in it */
+    if (!ibp_lifecycle_is_started()) ibp_mpi.session = 0; /* nothing was sent in a session that is open */
     ibp_lifecycle_start();
 }
 
-/* Returns whether this is the end: not while a session is open that the program began with. */
+/* Stop recording. Return whether MPI ends: not while the session that the program began with is open. */
 static bool leave_world(void)
 {
     ibp_lifecycle.has_world = false;
@@ -77,7 +77,7 @@ INIT_THREAD(PMPI_Init_thread)
 FINALIZE(MPI_Finalize)
 FINALIZE(PMPI_Finalize)
 
-/* MPI_Pcontrol takes more arguments than the level, of a meaning that a tool gives them; five are passed on. */
+/* Further arguments of MPI_Pcontrol are defined by tools; five are passed on. */
 #define PCONTROL(exported)                                                                                             \
     IBP_DEFINE(exported, int level, long a1, long a2, long a3, long a4, long a5)                                       \
     {                                                                                                                  \

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of MPI-4's calls for large counts, MPI_..._c. Many a library has none, and programs such as mpi4py ask for them
- * weakly and go another way when there are none: ours must not be found then. So they are not exported; where a program's call
- * leads to one that the MPI library has, ours is put before it.
+ * Wrappers of MPI-4's calls for large counts, MPI_..._c. Many MPI libraries lack them. Programs such as mpi4py refer to
+ * them weakly and use other calls where they are missing, so ibprof must not export them. Instead, bound calls of the
+ * MPI library's functions are redirected.
  */
 #ifndef IBPROF_CALLS_LARGE_CALLS_H
 #define IBPROF_CALLS_LARGE_CALLS_H
 
-/* Puts them into all that is loaded, before MPI is initialised. */
+/* Redirect such calls in all loaded libraries, before MPI is initialised. */
 void ibp_wrap_large_calls(void);
 
-/* The wrapper of a call; NULL when there is none. */
+/* Return the wrapper of a call; NULL when there is none. */
 void *ibp_large_call(const char *name);
 
 #endif

@@ -41,7 +41,7 @@ bool ibp_may_change_regions(void)
     return ibp_is_recorded() && (is_thread_of_mpi || !started || ibp_mpi.thread_level >= 2);
 }
 
-/* -- starting --------------------------------------------------------------------------------------------------------- */
+/* -- starting ------------------------------------------------------------------------------------------------------ */
 
 void ibp_lifecycle_prepare(void)
 {
@@ -56,7 +56,8 @@ void ibp_lifecycle_prepare(void)
     ibp_interpose_longjmp();
 }
 
-/* Whether a limit on memory leaves so little that the program could come to miss what we, and MPI on our behalf, take. */
+/* Return whether a limit on memory leaves so little that the program may lack what ibprof uses, and MPI on its
+ * behalf. */
 static bool is_memory_scarce(void)
 {
     const uint64_t spare = UINT64_C(32) << 20;
@@ -87,7 +88,7 @@ static void say_unknown_source(void)
     if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
 }
 
-/* Finds the MPI library and what of it can be seen. Returns whether there is anything to record. */
+/* Find the MPI library and choose a source. Return whether there is anything to record. */
 static bool choose_source(void)
 {
     if (ibp_mpi_open()) {
@@ -107,7 +108,7 @@ static bool choose_source(void)
     return false;
 }
 
-/* Opens the recording, unless a work request did. Returns whether there is one. */
+/* Open the recording, unless a work request did. Return whether there is one. */
 static bool open_recording(void)
 {
     if (ibp_process_open()) return true;
@@ -133,14 +134,14 @@ void ibp_lifecycle_start(void)
     say_unknown_source();
     ibp_process_describe_rank(ibp_source ? ibp_source->source : IBP_SOURCE_NONE);
     ibp_source_note_gaps();
-    (void)ibp_recording_copy(); /* so that this rank is known of, should its node be lost */
+    (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */
     if (!ibp_source) return;
     ibp_addresses_record();
     ibp_timeline_begin(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
     ibp_activity_begin(ibp_source->source, ibp_source->labels_sends);
 }
 
-/* -- stopping --------------------------------------------------------------------------------------------------------- */
+/* -- stopping ------------------------------------------------------------------------------------------------------ */
 
 void ibp_lifecycle_stop(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * From MPI's beginning to its end: when recording starts and stops. A program may begin by MPI_Init, by sessions, or by both.
+ * When recording starts and stops. A program may begin MPI by MPI_Init, by sessions, or by both.
  */
 #ifndef IBPROF_CALLS_LIFECYCLE_H
 #define IBPROF_CALLS_LIFECYCLE_H
@@ -10,27 +10,27 @@
 
 #include <stdbool.h>
 
-/* What keeps MPI alive. */
+/* What keeps MPI initialised. */
 struct ibp_lifecycle {
-    /* MPI_Init was called, and MPI_Finalize not yet. */
+    /* Between MPI_Init and MPI_Finalize. */
     bool has_world;
-    /* Sessions that are open. */
+    /* Number of open sessions. */
     int sessions;
 };
 extern IBP_INTERNAL struct ibp_lifecycle ibp_lifecycle;
 
-/* Called before MPI is initialised. */
+/* Prepare hooks, before MPI is initialised. */
 void ibp_lifecycle_prepare(void);
 
-/* Called when MPI is ready. What begins when recording has ended is not recorded, which the recording then says. */
+/* Start recording, when MPI is ready. If recording has ended already, note what is missing. */
 void ibp_lifecycle_start(void);
 bool ibp_lifecycle_is_started(void);
 
-/* Called before MPI ends; ibp_process_hand_over is called when it has ended. */
+/* Stop recording, before MPI ends; then ibp_process_hand_over is called. */
 void ibp_lifecycle_stop(void);
 
-/* Whether this thread may change regions: below MPI_THREAD_SERIALIZED only the one that may call MPI, since nothing is locked
- * and another thread's change could meet its messages. */
+/* Return whether this thread may change regions. Below MPI_THREAD_SERIALIZED only the thread that may call MPI does,
+ * since nothing is locked. */
 bool ibp_may_change_regions(void);
 
 #endif

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Which word of a jmp_buf has the stack's end, in glibc and in musl. glibc hides it: exclusive or with a secret, then rotated. */
+/* The word of a jmp_buf that holds the stack pointer, in glibc and in musl. glibc stores it XORed with a secret and
+ * rotated. */
 #if defined(__x86_64__)
 enum { PLACE = 6, ROTATED = 17 };
 #elif defined(__aarch64__)
@@ -42,17 +43,18 @@ static __attribute__((noinline)) void find_secret(unsigned by)
     secret = stack_end_in(here) ^ ibp_stack_end;
 }
 
-/* Whether that is how the C library does it. */
+/* Return whether the C library stores the stack pointer in this way. */
 static __attribute__((noinline)) bool is_secret_right(void)
 {
-    volatile char room[512] = ""; /* so that the stack ends elsewhere */
+    volatile char room[512] = ""; /* moves the stack's end */
     jmp_buf here;
 
     return !setjmp(here) && stack_end_in(here) == ibp_stack_end && !room[0];
 }
 
-/* A jump within what the call itself called, such as a reduction's own, does not leave it. A signal handler's stack may lie
- * above: it is left for somewhere below, and for the frame of the call or what lies above that. */
+/* Leave the current call, if a jump leaves it. A jump between frames that the call itself called, such as a
+ * reduction's, does not. A signal handler's stack may lie above: it is left for somewhere below, to the call's frame
+ * or above that. */
 static void note_jump(const void *buffer)
 {
     const uintptr_t from = ibp_stack_end, to = stack_end_in(buffer), frame = ibp_current_call.frame;
@@ -60,7 +62,7 @@ static void note_jump(const void *buffer)
     if (ibp_current_call.operation && to > frame && (from < frame || to < from)) ibp_leave();
 }
 
-/* Each has its own next one; they differ in what they check. */
+/* Each hook calls its own original; they differ in their checks. */
 #define JUMP(function)                                                                                                 \
     static void (*next_##function)(void *, int);                                                                       \
     static void hook_##function(void *buffer, int value)                                                               \
@@ -87,7 +89,7 @@ void ibp_interpose_longjmp(void)
     find_secret(ROTATED);
     if (PLACE && !is_secret_right()) find_secret(0);
     if (!PLACE || !is_secret_right()) {
-        ibp_log(2, "calls that are left by longjmp are not noticed: this C library keeps its buffers otherwise");
+        ibp_log(2, "longjmp out of MPI calls is not noticed: the layout of this C library's jmp_buf is unknown");
         return;
     }
     put_before("longjmp", (void *)hook_longjmp, &next_longjmp);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * One-sided calls may go past every layer where messages can be seen. What they move is counted from
- * their arguments: bytes put are sent, bytes got are fetched, since the target takes no part. What MPI sends to bring them
- * about is counted as control messages where it shows.
+ * One-sided calls may bypass every layer where messages are seen. What they move is counted from their arguments: bytes
+ * put are sent, bytes got are fetched, since the target takes no part. Messages that MPI sends for them are counted as
+ * control messages where they are seen.
  */
 #include "platform/system.h"
 #include "calls/onesided.h"
@@ -20,7 +20,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* MPI_NO_OP sends nothing of the origin's. Its handle is an object's address in Open MPI. */
+/* Return whether an operation is MPI_NO_OP, which sends nothing of the origin. Its handle is an object's address in
+ * Open MPI. */
 static bool is_no_op(ibp_handle operation)
 {
     static ibp_handle no_op;
@@ -31,7 +32,8 @@ static bool is_no_op(ibp_handle operation)
     return no_op && IBP_HANDLE(operation) == no_op;
 }
 
-/* MPI_PROC_NULL moves nothing; nor does what is wrong, of which MPICH told the program's error handler. */
+/* Count what a call moves. MPI_PROC_NULL moves nothing; neither do wrong arguments, which MPICH reports to the
+ * program's error handler. */
 static void count(unsigned operation, enum ibp_direction direction, ibp_handle window, int target, int64_t items,
                   ibp_handle type)
 {
@@ -49,7 +51,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (is_member) ibp_count(operation, IBP_KIND_USER, direction, peer, ibp_mpi_bytes((uint64_t)items, type));
 }
 
-/* One wrapper: `counting` says what the arguments move. */
+/* Defines a wrapper; `counting` says what the arguments move. */
 #define WRAPPER(define, function, name, parameters, arguments, counting)                                               \
     define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \

@@ -8,7 +8,7 @@
 
 #include "libmpi/got.h"
 
-/* Those for large counts, to be put before the MPI library's. */
+/* Those for large counts, which replace the MPI library's in callers. */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_one_sided;
 
 #endif

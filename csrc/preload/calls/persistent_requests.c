@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls that start and free persistent requests. The application's MPI_Start reaches Open MPI's functions
- * through the request, past the table that the source hooks.
+ * Wrappers of the calls that start and free persistent requests. In Open MPI MPI_Start calls functions of the request,
+ * which bypasses the table that the source hooks.
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
@@ -17,7 +17,7 @@
 
 typedef int start_all_function(int, void **);
 
-/* Starts requests of which none, or the only one, is of an operation that its messages do not tell. */
+/* Start a request whose messages do not show its operation, or several requests whose messages do. */
 static int start_some(start_all_function *start_all, int count, void **requests)
 {
     enum { ON_STACK = 256 };
@@ -39,7 +39,8 @@ static int start_some(start_all_function *start_all, int count, void **requests)
     return result;
 }
 
-/* Starts them in parts: such a one by itself, since what it sends at once is known by the call it is sent in. */
+/* Start requests in groups. A request whose messages do not show its operation is started alone, since the call that
+ * sends them identifies it. */
 static int start_each(start_all_function *start_all, int count, void **requests)
 {
     enum { AT_ONCE = 256 };
@@ -104,8 +105,8 @@ START_ALL(PMPI_Startall)
 REQUEST_FREE(MPI_Request_free)
 REQUEST_FREE(PMPI_Request_free)
 
-/* The bytes of all partitions are counted when the send starts: in which order and how they leave does not show. A receive
- * receives nothing by itself; but Open MPI posts one of its own for what the sender says about the parts. */
+/* The bytes of all partitions are counted when the send starts: the order and form of the parts cannot be seen. The
+ * request of a receive receives nothing, but Open MPI posts another one for what the sender says about the parts. */
 #define PARTITIONED_INIT(exported, of_operation, buffer_type, is_send)                                                 \
     IBP_DEFINE(exported, buffer_type buffer, int partitions, int64_t count, ibp_handle datatype, int peer, int tag,    \
                ibp_handle communicator, ibp_handle info, void **request)                                               \

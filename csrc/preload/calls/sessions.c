@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls by which MPI-4's programs begin and end without MPI_Init. Recording ends with the last session of a
- * program that began with one.
+ * Wrappers of the calls by which programs of MPI-4 begin and end MPI without MPI_Init. If a program began with a
+ * session, recording ends with its last one.
  */
 #include "platform/system.h"
 #include "calls/lifecycle.h"
@@ -17,20 +17,20 @@ static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
     if (ibp_lifecycle_is_started()) {
-        ibp_lifecycle_start(); /* says so, when recording has ended */
+        ibp_lifecycle_start(); /* notes what is missing when recording has ended */
         return;
     }
     ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
 }
 
-/* Not before the first communicator, which may never come: then the program begins by MPI_Init, if at all. MPICH opens the
- * network for the first one of more than one process. */
+/* Begin recording at the first communicator, which may never be made: then the program begins by MPI_Init, if at
+ * all. MPICH opens the network for the first communicator of several processes. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
 }
 
-/* Returns whether this is the end: a program may have called MPI_Init meanwhile, and goes on by that. */
+/* Close a session. Return whether MPI ends: a program that called MPI_Init meanwhile goes on. */
 static bool end(void)
 {
     if (__atomic_sub_fetch(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED) || !ibp_mpi.session) return false;
@@ -62,7 +62,7 @@ static bool end(void)
 SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
-/* The calls that make the first communicator of a program without MPI_COMM_WORLD. */
+/* Calls that make the first communicator of a program without MPI_COMM_WORLD. */
 #define CREATE(exported, name, parameters, arguments)                                                                  \
     IBP_DEFINE(exported, UNPACK parameters)                                                                            \
     {                                                                                                                  \

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Those that an MPI can have, the likelier one first. One of Open MPI's components may use UCX or libfabric too, below the
- * place where we see its messages. */
+/* The sources of an MPI, the likelier one first. Components of Open MPI may use UCX or libfabric too, below the
+ * layer where its messages are seen. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
 static const struct ibp_source_operations *const sources_of_others[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
 
@@ -24,7 +24,7 @@ static const struct ibp_source_operations *const *list_sources(void)
     return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_others;
 }
 
-/* What IBPROF_SOURCE may say: the first two leave the choice to us, and the last one wants work requests alone. */
+/* Values of IBPROF_SOURCE: with the first two ibprof chooses; the last one records work requests alone. */
 static const char *const known[] = {"auto", "exact", "openmpi", "ucx", "libfabric", "verbs"};
 enum { FIRST_NAME = 2, KNOWN = sizeof known / sizeof *known };
 
@@ -40,7 +40,7 @@ static int number_asked_for(void)
     return -1;
 }
 
-/* Whether IBPROF_SOURCE names a source, or leaves the choice to us. */
+/* Return whether IBPROF_SOURCE names a source, or lets ibprof choose. */
 static bool is_asked_for(const struct ibp_source_operations *source)
 {
     return number_asked_for() < FIRST_NAME || !strcasecmp(asked(), source->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Which source this MPI's bytes are seen by, and IBPROF_SOURCE.
+ * The choice of the source by which this MPI's bytes are seen, and IBPROF_SOURCE.
  */
 #ifndef IBPROF_CALLS_SOURCE_CHOICE_H
 #define IBPROF_CALLS_SOURCE_CHOICE_H
@@ -10,14 +10,14 @@
 
 #include <stddef.h>
 
-/* Says what IBPROF_SOURCE names that is none, and what there is; empty when it is well. */
+/* Write which unknown name IBPROF_SOURCE contains, and the known names; an empty text if it is valid. */
 void ibp_sources_describe_unknown(char *unknown, size_t bytes);
 
-/* Hooks into what MPI is about to make. */
+/* Hook objects that MPI is about to make. */
 void ibp_sources_prepare(void);
 
-/* Attaches one of the sources that this MPI can have, or the one that IBPROF_SOURCE names. NULL, with the reason in `why` and
- * all taken back, when there is none. */
+/* Attach one of the sources of this MPI, or the one that IBPROF_SOURCE names. Return NULL, with the reason in `why`
+ * and all hooks removed, when none attaches. */
 const struct ibp_source_operations *ibp_sources_choose(char *why, size_t why_bytes);
 
 #endif

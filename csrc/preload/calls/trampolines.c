@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Each is exported under both its MPI_ and its PMPI_ name. An application's C calls reach the first, and so do those of tools
- * that stand before us; the Fortran bindings of Open MPI, and an application that defines MPI functions itself, call the
- * second. The outermost call names the operation. Arguments are passed on unread: in the calling conventions of Linux an
- * integer or a pointer takes one register or one slot of the stack, whichever it is.
+ * Each wrapper is exported under its MPI_ and its PMPI_ name. C programs, and tools loaded earlier, call the first.
+ * Fortran bindings of Open MPI, and programs that define MPI functions themselves, call the second. The outermost call
+ * sets the operation. Arguments are passed on without being read: in Linux calling conventions an integer or a pointer
+ * takes one register or one slot of the stack.
  */
 #include "platform/system.h"
 #include "calls/trampolines.h"
@@ -51,20 +51,20 @@
 #define ARGUMENTS_11 ARGUMENTS_10, a10
 #define ARGUMENTS_12 ARGUMENTS_11, a11
 
-/* Calls that start something which goes on sending after they return take an internal tag for it. */
+/* Return whether calls of a kind take an internal tag: those that start something which sends after they return. */
 static inline bool takes_tag(enum ibp_call_kind kind)
 {
     return kind == IBP_CALL_NONBLOCKING || kind == IBP_CALL_DUPLICATING || kind == IBP_CALL_PERSISTENT;
 }
 
-/* 0 where a program gives no address, which is for MPI to tell it. */
+/* Return the handle at an address; 0 where a program passes none, which MPI reports. */
 static ibp_handle handle_at(long address)
 {
     if (!address) return 0;
     return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
 }
 
-/* The handle may come to be another one's. */
+/* Forget a communicator or window: its handle may be reused. */
 static void forget(long address)
 {
     const ibp_handle handle = handle_at(address);
@@ -75,7 +75,7 @@ static void forget(long address)
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
 }
 
-/* What only some kinds need is not inline: in four hundred places it would be most of the library. */
+/* The following are not inline: repeated in four hundred wrappers they would be most of the library. */
 static __attribute__((noinline)) void prepare(enum ibp_call_kind kind, long first_argument)
 {
     if (takes_tag(kind)) ibp_source->before_tag();
@@ -113,21 +113,22 @@ static inline void leave(int result, unsigned operation, enum ibp_call_kind kind
         ibp_leave();
 }
 
-/* The count of items is an int, but for calls of large counts: those prove nothing. */
+/* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
+ * are not compared. */
 static __attribute__((noinline)) void expect(const char *function, long items, long datatype, long peer, long tag)
 {
     if (function[strlen(function) - 1] != 'c')
         ibp_source->expect_message((uint64_t)(int)items, IBP_HANDLE(datatype), (int)peer, (int)tag);
 }
 
-/* These begin with the same arguments as calls that send. */
+/* Return whether a call has the same first arguments as calls that send. */
 static inline bool is_sendrecv(unsigned operation)
 {
     return operation == IBP_OPERATION_Sendrecv || operation == IBP_OPERATION_Sendrecv_replace ||
            operation == IBP_OPERATION_Isendrecv || operation == IBP_OPERATION_Isendrecv_replace;
 }
 
-/* Whether a call is entered and left with nothing else to be done. */
+/* Return whether a call takes the short path: nothing but entering and leaving it. */
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !takes_tag(kind) && kind != IBP_CALL_FREEING && operation != IBP_OPERATION_Cart_create &&
@@ -135,11 +136,11 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
            (!is_sendrecv(operation) || IBP_LIKELY(!ibp_source_unproved));
 }
 
-/* One of a call's arguments; 0 where it has none there. */
+/* One of a call's arguments; 0 where it has none at that place. */
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
-/* The next function of a wrapper's name: until it is called first, one that looks for it. */
+/* The next function of a wrapper's name; until the first call, one that finds it. */
 #define NEXT(function, count)                                                                                          \
     static int find_##function(PARAMETERS_##count);                                                                    \
     static int (*next_##function)(PARAMETERS_##count) = find_##function;                                               \
@@ -152,7 +153,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         return next_##function(ARGUMENTS_##count);                                                                     \
     }
 
-/* Most calls go the short way: one thread is in MPI, in no other call, and nothing else is to be done. */
+/* Most calls take the short path: one thread is in MPI, in no other call, and no other work is due. */
 #define WRAPPER(define, function, name, count, call_kind, position)                                                    \
     NEXT(function, count)                                                                                              \
     static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
@@ -183,8 +184,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         return result;                                                                                                 \
     }
 
-/* Passed on by a jump where the source tells the mode of a send. What a message costs where it does not is the short way: one
- * thread, nothing else to be done. */
+/* Ends in a tail call where the source sees the mode of a send. Where it does not, the short path applies as above. */
 #define SEND_WRAPPER(define, function, name, count, position, keeps_request)                                           \
     NEXT(function, count)                                                                                              \
     static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
@@ -222,7 +222,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         return label_##function(ARGUMENTS_##count);                                                                    \
     }
 
-/* Each call has two names, with P and without, and where it has a form for large counts a third one. */
+/* Each call has two names, with P and without; where it has a form for large counts, a third one. */
 #define BOTH(make, name, ...)                                                                                          \
     make(IBP_DEFINE, MPI_##name, name, __VA_ARGS__) make(IBP_DEFINE, PMPI_##name, name, __VA_ARGS__)
 #define ALL_THREE(make, name, ...)                                                                                     \
@@ -236,7 +236,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
 
-/* Open MPI 4 has the persistent collectives of MPI-4 under a prefix of its own. */
+/* Open MPI 4 has the persistent collectives of MPI-4 under the prefix MPIX_. */
 #define KEEP_PERSISTENT(name, count, communicator)                                                                     \
     WRAPPER(IBP_DEFINE, MPIX_##name, name, count, PERSISTENT, communicator)                                            \
     WRAPPER(IBP_DEFINE, PMPIX_##name, name, count, PERSISTENT, communicator)
@@ -252,7 +252,7 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
 
-/* -- calls for large counts --------------------------------------------------------------------------------------------- */
+/* -- calls for large counts ---------------------------------------------------------------------------------------- */
 
 #define ENTRY(name) {"MPI_" #name "_c", (void *)IBP_LARGE(MPI_##name##_c)},
 #define IBP_CALL(name, count, kind, communicator)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What every hand-written wrapper does first: find the next function of its own name.
+ * What hand-written wrappers share: finding the next function of their own name.
  */
 #ifndef IBPROF_CALLS_WRAPPER_H
 #define IBPROF_CALLS_WRAPPER_H
@@ -11,11 +11,11 @@
 
 #include <string.h>
 
-/* What a call returns that the MPI library does not have, and that is found nonetheless because we define it. No MPI has such
- * an error code, so a program takes it for a failure; mpi4py takes it for what it is, since it is the code of its own stubs. */
+/* Returned by a call that the MPI library lacks, and that a program finds only because ibprof defines it. No MPI
+ * uses this error code, so a program takes it for a failure; mpi4py uses it in its own stubs for missing calls. */
 #define IBP_MISSING_CALL (-1431655766)
 
-/* Fills the function pointer `next`, once, or makes the wrapper return IBP_MISSING_CALL. */
+/* Sets the function pointer `next`, once, or makes the wrapper return IBP_MISSING_CALL. */
 #define IBP_FIND_NEXT(next, exported)                                                                                  \
     do {                                                                                                               \
         if (IBP_UNLIKELY(!(next))) {                                                                                   \
@@ -26,7 +26,7 @@
         }                                                                                                              \
     } while (0)
 
-/* Declares and begins an exported function: in C an external one wants a prototype first. */
+/* Declares and begins an exported function: C wants a prototype of an external one. */
 #define IBP_DEFINE(exported, ...)                                                                                      \
     IBP_EXPORT int exported(__VA_ARGS__);                                                                              \
     IBP_EXPORT int exported(__VA_ARGS__)

@@ -14,7 +14,8 @@
 
 static void set_contexts(void)
 {
-    /* While there is periodic work no call goes the short way; where sends are such calls, they look at nothing but this. */
+    /* With periodic work no call takes the short path. Wrappers of sends test the context alone, so closing the
+     * contexts diverts them. */
     const bool is_detour = ibp_periodic && ibp_labels_sends;
 
     if (ibp_is_active() && ibp_counting && !ibp_threads_multiple && !is_detour)

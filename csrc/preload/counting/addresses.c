@@ -19,7 +19,7 @@ static struct {
     uint32_t own_count;
     /* Key: hash of the address. */
     struct ibp_peers by_hash;
-    /* Records in the recording. */
+    /* Number of records in the recording. */
     uint32_t recorded;
     bool open;
 } addresses;
@@ -88,7 +88,7 @@ static uint64_t hash_bytes(const unsigned char *bytes, size_t count)
     return hash ? hash : 1;
 }
 
-/* An address that is longer than a record keeps ends in a hash of the whole. */
+/* Fill a record. An address that is longer than a record ends in a hash of the whole. */
 static void fill(struct ibp_address *record, const void *address, size_t bytes, uint64_t hash, bool own)
 {
     memset(record, 0, sizeof *record);

@@ -11,7 +11,7 @@ struct ibp_context *ibp_here = &ibp_within[IBP_OPERATION_NONE], *ibp_between = &
 
 int ibp_lowest_tag_within;
 
-/* Those that have a peer. */
+/* Counters that have a peer, to be forgotten. */
 static struct ibp_recent *used[3 * (IBP_OPERATIONS + 2)];
 static unsigned used_count;
 
@@ -45,7 +45,7 @@ static void set_all(ibp_handle world, struct ibp_context *between)
 void ibp_contexts_open(ibp_handle world)
 {
     set_all(world, &ibp_outside);
-    /* What is sent and received while partitioned requests are made is not their data. */
+    /* Messages that set up partitioned requests do not carry their data. */
     ibp_within[IBP_OPERATION_Psend_init].sent_on = 0;
     ibp_within[IBP_OPERATION_Precv_init].received_on = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a message on MPI_COMM_WORLD is, with nothing to look up: outside of wrapped calls a point-to-point one of the
- * application's, within one that call's.
+ * What a message on MPI_COMM_WORLD is, without a look-up: outside of wrapped calls a point-to-point message of the
+ * application, inside one a message of that call.
  */
 #ifndef IBPROF_COUNTING_CONTEXT_H
 #define IBPROF_COUNTING_CONTEXT_H
@@ -14,32 +14,32 @@
 
 #include <stdint.h>
 
-/* The counter that was used last for one purpose: many a message goes where the one before it went. */
+/* The counter used last for one purpose: most messages go to the same peer as the message before. */
 struct ibp_recent {
-    /* Of the slot. */
+    /* Those of the slot. */
     uint64_t *amount, *bins;
-    /* IBP_NO_PEER where there is none. */
+    /* IBP_NO_PEER where no counter was used. */
     int peer;
     uint16_t operation;
 };
 
-#define IBP_NO_PEER INT32_MIN /* neither a rank nor one of MPI's constants */
+#define IBP_NO_PEER INT32_MIN /* neither a rank nor a constant of MPI */
 
 struct ibp_context {
-    /* MPI_COMM_WORLD; 0 where each message has to be looked at. */
+    /* MPI_COMM_WORLD; 0 where each message must be classified. */
     ibp_handle sent_on, received_on;
-    /* Messages under lower ones have tags of their own. */
+    /* Messages under lower tags are classified. */
     int lowest_tag;
     struct ibp_recent send, isend, receive;
 };
 
 extern IBP_INTERNAL struct ibp_context ibp_outside, ibp_within[IBP_OPERATIONS + 1];
 
-/* The one that holds now, and the one between wrapped calls. While several threads are in MPI, or what starts is not counted,
- * no message is any of them: then all are closed, and that between calls is not ibp_outside. */
+/* The present context, and the one between wrapped calls. While several threads are in MPI, or counting is off, all
+ * contexts are closed, and the one between calls is not ibp_outside. */
 extern IBP_INTERNAL struct ibp_context *ibp_here, *ibp_between;
 
-/* Plain moves; atomic because threads write it nonetheless. */
+/* Compiles to plain moves; atomic because several threads write it. */
 static inline struct ibp_context *ibp_get_here(void)
 {
     return ibp_here;
@@ -50,19 +50,20 @@ static inline void ibp_set_here(struct ibp_context *context)
     __atomic_store_n(&ibp_here, context, __ATOMIC_RELAXED);
 }
 
-/* Within calls: messages under lower tags are a nonblocking collective's. Set by the source before contexts are opened. */
+/* Inside calls, messages under lower tags belong to a nonblocking collective. Set by the source before contexts are
+ * opened. */
 extern IBP_INTERNAL int ibp_lowest_tag_within;
 
-/* From now on messages on this communicator are what ibp_here says. */
+/* Open the contexts: from now on ibp_here says what messages on this communicator are. */
 void ibp_contexts_open(ibp_handle world);
 
-/* From now on each message is looked at. */
+/* Close the contexts: from now on each message is classified. */
 void ibp_contexts_close(void);
 
-/* What is counted from now on belongs to a region: peers are to be looked up again, since it has counters of its own. */
+/* Count in another region from now on. Remembered counters are forgotten, since a region has its own. */
 void ibp_contexts_enter_region(uint32_t region);
 
-/* Remembers the slot of a peer. */
+/* Remember the slot of a peer. */
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer);
 
 #endif

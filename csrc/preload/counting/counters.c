@@ -46,7 +46,7 @@ static uint64_t slot_count(void)
     return ibp_counters.mask / sizeof(struct ibp_slot) + 1;
 }
 
-/* The mask keeps what is a multiple of a slot's size. */
+/* Return the mask of an offset in bytes: multiples of a slot's size. */
 static uint64_t mask_of(uint64_t slots)
 {
     return (slots - 1) * sizeof(struct ibp_slot);
@@ -81,7 +81,7 @@ void ibp_counters_note_full(void)
 {
     if (ibp_is_active())
         ibp_say_once_a_job("the recording has no space for more",
-                           "what finds no counter is added up, and every report says how much that is");
+                           "traffic to further peers is summed into one total, which every report shows");
 }
 
 static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t key)
@@ -93,7 +93,7 @@ static struct ibp_slot *probe(struct ibp_slot *slots, uint64_t mask, uint64_t ke
     return &slots[place];
 }
 
-/* Doubles the index when it is half full; goes on with a fuller one when there is no memory. */
+/* Double the index when it is half full; without memory for that, use the present one further. */
 static void grow(void)
 {
     const uint64_t slots = slot_count();
@@ -110,7 +110,8 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* The bins of a (region, operation): shared by all its peers, so found by a key of peer 0 and a direction of its own. */
+/* Return the bins of a (region, operation). All its peers share them, so their key has peer 0 and a direction that
+ * counters do not use. */
 static uint64_t *find_bins(uint64_t key)
 {
     enum { BINS_DIRECTION = 3 };
@@ -171,7 +172,8 @@ struct ibp_slot *ibp_counters_find(uint64_t key)
     return slot;
 }
 
-/* Moves one counter so that whoever is killed in between leaves a redo log, not bytes twice or none. */
+/* Move one counter. If the process is killed meanwhile, a redo log remains, so that no bytes are counted twice or
+ * lost. */
 static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
 {
     struct ibp_process *process = ibp_counters.process;
@@ -200,7 +202,7 @@ static void move_bins(uint64_t *from, uint64_t *into)
 
 void ibp_counters_move(uint32_t from, uint32_t into)
 {
-    /* Making a slot may move the index, so its places are gone through by number. */
+    /* Making a slot may move the index, so places are visited by number. */
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot slot = ibp_counters.slots[i];
         const uint64_t mask = ibp_counters.mask;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Counting: the only code that runs for every message.
+ * Counters: the only code that runs for every message.
  *
- * The records lie in the recording, where they never move; an index in private memory finds the one of a key in one probe.
+ * Their records lie in the recording, where they never move. An index in private memory finds the record of a key in
+ * one probe.
  */
 #ifndef IBPROF_COUNTING_COUNTERS_H
 #define IBPROF_COUNTING_COUNTERS_H
@@ -20,23 +21,23 @@
 
 #define IBP_REGIONS_MAX 8192
 
-/* Where one key's bytes are added up. `bins` counts messages by size; it is a bin of waste where that is not recorded. */
+/* The counter of one key. `bins` counts messages by size; where sizes are not recorded it is a scratch array. */
 struct ibp_slot {
-    /* 0 is a free slot. */
+    /* 0 in a free slot. */
     uint64_t key;
     /* Bytes, messages. */
     uint64_t *amount;
     uint64_t *bins;
-    /* Number of the counter in the recording, from 1; 0 when there was no room for it. */
+    /* Number of the counter in the recording, from 1; 0 when there was no space for it. */
     uint64_t ordinal;
 };
 
 struct ibp_counters {
-    /* A power of two of them, and a free one behind the last. */
+    /* A power of two slots, followed by a free one. */
     struct ibp_slot *slots;
-    /* Of the offset of a slot in bytes. */
+    /* Mask of the offset of a slot in bytes. */
     uint64_t mask;
-    /* Of the region that bytes are counted in now. */
+    /* Of the region in which bytes are counted now. */
     uint64_t region_key;
     uint64_t used;
     enum ibp_source source;
@@ -45,29 +46,30 @@ struct ibp_counters {
 
 extern IBP_INTERNAL struct ibp_counters ibp_counters;
 
-/* Makes the index. Returns 0 or a negative errno. */
+/* Make the index. Return 0 or a negative errno. */
 int ibp_counters_open(struct ibp_process *process, enum ibp_source source);
 
-/* Finds or makes the slot of a key that is not where it hashes to. Never NULL. */
+/* Return the slot of a key that is not where it hashes to, made if needed. Never NULL. */
 struct ibp_slot *ibp_counters_find(uint64_t key);
 
-/* Adds what was counted in one region to another and leaves the first one empty. */
+/* Move what was counted in one region to another. */
 void ibp_counters_move(uint32_t from, uint32_t into);
 
-/* Takes back all that was counted. */
+/* Reset all counters. */
 void ibp_counters_clear(void);
 
-/* Adds user data that was sent and fetched to its peer's group, as ibp_snapshot has them. */
+/* Add the user data sent and fetched to the groups of its peers, as in ibp_snapshot. */
 void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *messages);
 
-/* Says that the recording has no space for more counters, once a job. */
+/* Print that the recording has no space for more counters, once a job. */
 void ibp_counters_note_full(void);
 
-/* Totals of user data over all regions, for a mark. */
+/* Set a mark's totals of user data over all regions. */
 void ibp_counters_total(struct ibp_mark *mark);
 
-/* A key names a counter: peer 32 bits, region 14, kind 2, direction 2, operation 10, which is never 0. Whatever is small comes
- * last, so that multiplying spreads it over the bits that a slot is chosen by. The operation alone is that of user data sent. */
+/* A key identifies a counter: peer 32 bits, region 14, kind 2, direction 2, operation 10, which is never 0. Small
+ * numbers are in the low bits, so that the multiplication spreads them over the bits that select a slot. An
+ * operation alone is the key of user data sent. */
 #define IBP_KEY_OPERATION_MASK 0x3ff
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
 #define IBP_KEY_REGION(region) ((uint64_t)(region) << 14)
@@ -78,13 +80,13 @@ static inline enum ibp_kind ibp_key_kind(uint64_t key)
     return (enum ibp_kind)(key >> 12 & 3);
 }
 
-/* Offset of the slot that a key hashes to, in bytes. */
+/* Return the offset in bytes of the slot that a key hashes to. */
 static inline uint64_t ibp_key_place(uint64_t key, uint64_t mask)
 {
     return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 35 & mask;
 }
 
-/* The slot that a key hashes to, or the one behind it: its own nearly always, once it was counted under. */
+/* Return the slot that a key hashes to, or the next one: nearly always the key's own once it was counted. */
 static inline struct ibp_slot *ibp_slot_of(uint64_t key)
 {
     struct ibp_slot *slot = (struct ibp_slot *)((char *)ibp_counters.slots + ibp_key_place(key, ibp_counters.mask));
@@ -106,8 +108,8 @@ static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
     bins[63 - zeros] += 1;
 }
 
-/* The slot of what has a counter already, in the region of now. Small and without a call; NULL leaves all others to ibp_count.
- * Only while one thread at a time is in MPI. */
+/* Return the slot of a key that has a counter in the present region, without a call; NULL leaves other keys to
+ * ibp_count. Only while one thread at a time is in MPI. */
 static inline const struct ibp_slot *ibp_slot_known(uint64_t key_of_operation, int peer)
 {
     const uint64_t key = key_of_operation | ibp_counters.region_key | IBP_KEY_PEER(peer);
@@ -116,11 +118,11 @@ static inline const struct ibp_slot *ibp_slot_known(uint64_t key_of_operation, i
     return IBP_LIKELY(slot->key == key) ? slot : NULL;
 }
 
-/* The region that bytes are counted in from now on. To be called by ibp_contexts_enter_region alone, which keeps slots of the
- * region before. */
+/* Set the region in which bytes are counted from now on. Called by ibp_contexts_enter_region alone, since contexts
+ * keep slots of the former region. */
 void ibp_counters_enter(uint32_t region);
 
-/* Counts one message. The operation must be wanted. */
+/* Count one message. The operation must be wanted. */
 static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
                              uint64_t bytes)
 {

@@ -7,8 +7,8 @@
 IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 bool ibp_labels_sends;
 
-/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Frames are taken off in the second phase; the first one only looks for
- * who catches. The thread's end by pthread_exit and pthread_cancel has that phase alone. */
+/* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Frames are removed in the second phase; the first phase only
+ * searches for a handler. The end of a thread by pthread_exit or pthread_cancel has the second phase alone. */
 #define PHASE_OF_CLEANUP 2
 #define CONTINUE_UNWINDING 8
 

@@ -28,41 +28,41 @@ enum ibp_call_kind {
 };
 
 struct ibp_current_call {
-    /* IBP_OPERATION_NONE outside of any. */
+    /* IBP_OPERATION_NONE outside of MPI calls. */
     uint16_t operation;
     uint8_t kind;            /* enum ibp_call_kind */
-    /* It is MPI_Start or MPI_Startall, which counts for itself. */
+    /* The call is MPI_Start or MPI_Startall, whose messages are counted by their requests. */
     bool starts_request;
-    /* Internal one that it is expected to take; 0 where none is. */
+    /* The internal tag that the call is expected to take; 0 where it takes none. */
     int tag;
-    /* Its argument, unread; 0 where it has none. */
+    /* The call's argument, not interpreted; 0 where it has none. */
     long communicator;
-    /* Of the wrapper, where its stack ends. */
+    /* The end of the wrapper's stack frame. */
     uintptr_t frame;
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* The communicator of the call; 0 where it has none. */
+/* Return the communicator of the call; 0 where it has none. */
 static inline ibp_handle ibp_current_communicator(void)
 {
     return IBP_HANDLE(ibp_current_call.communicator);
 }
 
-/* Whether the calls that send have to say which they are: the source cannot tell. */
+/* Whether the calls that send have to set this, because the source cannot distinguish them. */
 extern IBP_INTERNAL bool ibp_labels_sends;
 
-/* What an unwinder calls for the frame of a wrapper that it takes off the stack. */
+/* The personality routine of wrappers: an unwinder calls it for each wrapper's frame that it removes. */
 IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context);
 
-/* Makes an unwinder call it for the frame of the function that this is in. Elsewhere exceptions are not noticed. */
+/* Sets the personality routine of the function that contains it. On other machines exceptions are not noticed. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define IBP_NAMES_PERSONALITY __asm__ volatile(".cfi_personality 0x1b, ibp_personality") /* 0x1b: relative, 4 bytes */
 #else
 #define IBP_NAMES_PERSONALITY ((void)0)
 #endif
 
-/* Sets all but the frame, which is that of the function that this is in. */
+/* Enter a call: set all members but the frame, which is that of the calling function. */
 static inline __attribute__((always_inline)) void ibp_enter(struct ibp_current_call call)
 {
     IBP_NAMES_PERSONALITY;
@@ -71,7 +71,8 @@ static inline __attribute__((always_inline)) void ibp_enter(struct ibp_current_c
     ibp_set_here(&ibp_within[call.operation]);
 }
 
-/* Whether this thread is in a wrapped call. One whose frame is gone was left in a way that nothing noticed. */
+/* Return whether this thread is in a wrapped call. A frame that no longer exists means that the call was left
+ * unnoticed. */
 static inline __attribute__((always_inline)) bool ibp_is_within_call(void)
 {
     return ibp_current_call.operation && ibp_stack_end < ibp_current_call.frame;

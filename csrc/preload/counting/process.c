@@ -37,9 +37,9 @@ const char *ibp_process_why_not_recorded(void)
     return why_not_recorded;
 }
 
-/* -- opening ---------------------------------------------------------------------------------------------------------- */
+/* -- opening ------------------------------------------------------------------------------------------------------- */
 
-/* argv as the kernel keeps it, with blanks between. */
+/* Read the command line from the kernel, arguments separated by blanks. */
 static void describe_command(char *command, size_t bytes)
 {
     const long length = ibp_text_read_file("/proc/self/cmdline", command, bytes);
@@ -55,7 +55,7 @@ static void describe_process(void)
     process->start_ns = ibp_clock_ns();
 }
 
-/* Returns 0, or -1 with the reason in `why`. */
+/* Open the recording and enter this process. Return 0, or -1 with the reason in `why`. */
 static int open_recording(char *why, size_t why_bytes)
 {
     const char *output = *ibp_environment("IBPROF_OUTPUT") ? ibp_environment("IBPROF_OUTPUT") : "profile.ibprof";
@@ -102,7 +102,7 @@ void ibp_process_describe_rank(enum ibp_source source)
         ibp_text_copy(process->operations, sizeof process->operations, ibp_environment("IBPROF"));
 }
 
-/* -- ending ----------------------------------------------------------------------------------------------------------- */
+/* -- ending -------------------------------------------------------------------------------------------------------- */
 
 void ibp_process_note_missing(const char *note)
 {
@@ -134,7 +134,7 @@ void ibp_process_hand_over(void)
         ibp_say_once_a_job("the recording stays on its nodes", strerror(error));
 }
 
-/* A process without MPI has no other end. */
+/* End the recording of a process without MPI, at its exit. */
 static __attribute__((destructor)) void end_process(void)
 {
     if (!ibp_is_recorded() || process->world_size) return;

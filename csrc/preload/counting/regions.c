@@ -25,7 +25,7 @@ static struct {
     /* Region + 1. */
     uint16_t by_name[BUCKETS];
     uint32_t count;
-    struct { /* regions that are entered, the outermost first; those beyond DEPTH_MAX are counted in the last one */
+    struct { /* regions entered, outermost first; deeper ones than DEPTH_MAX count in the last one */
         uint32_t region;
         uint64_t since_ns;
     } entered[DEPTH_MAX];
@@ -53,7 +53,7 @@ static void mark(enum ibp_mark_kind kind, uint32_t region, uint64_t now, bool wi
     ibp_recording_publish(IBP_SEGMENT_MARKS);
 }
 
-/* A name as it is kept: one that is too long ends in a hash of the whole. */
+/* Shorten a name for its record: one that is too long ends in a hash of the whole. */
 static void shorten(char *kept, const char *name)
 {
     char hash[24];
@@ -64,7 +64,7 @@ static void shorten(char *kept, const char *name)
     ibp_text_copy(kept + IBP_REGION_NAME_BYTES - 1 - strlen(hash), sizeof hash, hash);
 }
 
-/* The region of a name, made if it is new; `otherwise` when there is no room for another one. */
+/* Return the region of a name, made if needed; `otherwise` when there is no space for another one. */
 static uint32_t find_region(const char *name, uint32_t otherwise)
 {
     char kept[IBP_REGION_NAME_BYTES];
@@ -91,7 +91,7 @@ static uint32_t find_region(const char *name, uint32_t otherwise)
     return regions->count - 1;
 }
 
-/* The innermost region that was entered, or region 0. */
+/* Return the innermost region entered, or region 0. */
 static uint32_t current_region(void)
 {
     const unsigned depth = regions->depth < DEPTH_MAX ? regions->depth : DEPTH_MAX;
@@ -99,7 +99,7 @@ static uint32_t current_region(void)
     return depth ? regions->entered[depth - 1].region : 0;
 }
 
-/* Work requests are posted by threads that know of no regions: they are told apart when the region changes. */
+/* Give transfers to their region when it changes: threads that post work requests do not know regions. */
 static void note_transfers(void)
 {
     ibp_transfers_enter(regions->off_since_ns ? IBP_REGION_OFF : current_region());
@@ -129,7 +129,7 @@ int ibp_regions_open(void)
     return 0;
 }
 
-/* Gives what region 0 holds to the region of a name, which it returns. */
+/* Move what region 0 holds to the named region, and return that. */
 static uint32_t close_open_region(const char *name, uint64_t now)
 {
     const uint32_t region = find_region(name, 0);
@@ -144,7 +144,7 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     return region;
 }
 
-/* Leaves the region that was entered last. */
+/* Leave the region entered last. */
 static void leave_region(uint64_t now)
 {
     if (regions->depth && --regions->depth < DEPTH_MAX) {
@@ -181,7 +181,7 @@ void ibp_regions_switch(bool on)
     mark(on ? IBP_MARK_ON : IBP_MARK_OFF, 0, now, true);
 }
 
-/* -- what the program tells ------------------------------------------------------------------------------------------- */
+/* -- calls of the program ------------------------------------------------------------------------------------------ */
 
 void ibp_region_close(const char *name)
 {

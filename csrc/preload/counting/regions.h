@@ -3,25 +3,26 @@
  *
  * Regions of the program, and the marks that delimit them.
  *
- * Region 0 is open from the start on; IBPROF_REGION() gives what was counted there since the last one to a region of its own.
+ * Region 0 is open from the start. IBPROF_REGION() moves what was counted there since the last such call to a named
+ * region.
  */
 #ifndef IBPROF_COUNTING_REGIONS_H
 #define IBPROF_COUNTING_REGIONS_H
 
 #include <stdbool.h>
 
-/* Enters region 0 in the recording. Returns 0 or a negative errno. */
+/* Record region 0. Return 0 or a negative errno. */
 int ibp_regions_open(void);
 
-/* What ibprof.h offers under like names, of a process that is recorded. */
+/* Close, begin and end a region, as ibprof.h describes it; the process must be recorded. */
 void ibp_region_close(const char *name);
 void ibp_region_begin(const char *name);
 void ibp_region_end(void);
 
-/* Closes what is open, at MPI_Finalize. */
+/* Close all regions, at MPI_Finalize. */
 void ibp_regions_close(void);
 
-/* Switches counting on or off, and marks it. */
+/* Record that counting is switched on or off. */
 void ibp_regions_switch(bool on);
 
 #endif

@@ -14,7 +14,7 @@
 #define FIRST_PLACES 256
 
 static struct {
-    /* By hash of the address; an address with role 0 is one that was forgotten. */
+    /* By hash of the address; role 0 marks one that was forgotten. */
     struct ibp_request *place;
     uint64_t mask, used;
 } table;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What persistent requests (and matched messages) stand for, by their address: what MPI_Start will send is only said when
- * they are made.
+ * Persistent requests and matched messages, by address: what MPI_Start will send is known only when the request is
+ * made.
  */
 #ifndef IBPROF_COUNTING_REQUESTS_H
 #define IBPROF_COUNTING_REQUESTS_H
@@ -16,7 +16,7 @@ enum ibp_request_role {
     IBP_REQUEST_SEND = 1,
     IBP_REQUEST_RECEIVE,
     IBP_REQUEST_COLLECTIVE,
-    /* Of MPI_Mprobe: not a request, but remembered alike. */
+    /* Of MPI_Mprobe: no request, but remembered in the same way. */
     IBP_REQUEST_MESSAGE
 };
 
@@ -31,28 +31,28 @@ struct ibp_request {
     ibp_handle communicator;
 };
 
-/* Remembers one; whatever had the address before is gone. */
+/* Remember a request, instead of any former one at its address. */
 void ibp_request_remember(const struct ibp_request *request);
 
-/* NULL when the address is not known. Valid until the next one is remembered. */
+/* Return a request, valid until another one is remembered; NULL when the address is unknown. */
 const struct ibp_request *ibp_request_find(void *address);
 
 void ibp_request_forget(void *address);
 
-/* The same for calls of MPI's, which do not hold the lock of counters. */
+/* The following are for wrappers of MPI calls, which do not hold the lock. */
 
-/* A copy of what is known. Returns whether anything is. */
+/* Copy what is known of a request. Return whether anything is. */
 bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
-/* A call made a partitioned send, which starts as a persistent one does and whose parts go past every hook. */
+/* Remember a partitioned send. It is started like a persistent one, and no hook sees its parts. */
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
 
-/* A call made a request whose messages show only by MPI_Start what they belong to: a persistent collective's, and any that sends
- * where calls are labelled. */
+/* Remember a request whose messages show their operation only through MPI_Start: of a persistent collective, and of
+ * any send where calls are labelled. */
 void ibp_request_keep_operation(void *address, unsigned operation);
 
-/* The operation of such a request, IBP_OPERATION_NONE for any other one. */
+/* Return the operation of such a request; IBP_OPERATION_NONE for any other one. */
 unsigned ibp_request_operation(void *address);
 
 #endif

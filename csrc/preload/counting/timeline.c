@@ -14,21 +14,21 @@
 #include <string.h>
 
 #define KEPT_MAX 512
-#define SHORTEST_MS 10 /* the clock that messages look at is a few milliseconds coarse */
+#define SHORTEST_MS 10 /* messages read a clock that steps every few milliseconds */
 #define LONGEST_MS 1000000000
 #define RANK_GROUPS (IBP_SNAPSHOT_GROUPS - 1)
 
 static struct {
-    /* In the order of time, and behind them those that were dropped. */
+    /* In the order of time, followed by those that were dropped. */
     struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;
     uint64_t period_ns;
-    /* Never, before there are any. */
+    /* Infinite until the first one is planned. */
     uint64_t next_ns;
-    /* When a message asked last. */
+    /* When a message checked last. */
     uint64_t asked_ns;
-    /* Of the newest record, in Unix time. */
+    /* Time of the newest record, in Unix time. */
     uint64_t last_ns;
 } timeline = {.next_ns = UINT64_MAX};
 
@@ -42,7 +42,7 @@ void ibp_timeline_open(uint64_t asked_ms, uint32_t world_size, uint64_t now_ns)
     timeline.group_ranks = (world_size + RANK_GROUPS - 1) / RANK_GROUPS;
 }
 
-/* Keeps every other one, the last one among them, and takes them half as often from now on. */
+/* Keep every other snapshot, the last one included, and double the period. */
 static void drop_half(void)
 {
     struct ibp_snapshot *dropped[KEPT_MAX / 2];
@@ -59,7 +59,7 @@ static void drop_half(void)
     timeline.period_ns *= 2;
 }
 
-/* A record that is nobody's; NULL when there is no room for two of them even. */
+/* Return an unused record; NULL when there is no space for two of them. */
 static struct ibp_snapshot *next_record(void)
 {
     struct ibp_snapshot *record;
@@ -77,8 +77,8 @@ static struct ibp_snapshot *next_record(void)
     return record;
 }
 
-/* Notes the totals as those of a moment; never of one before the last, which a clock that was set, or a thread that had to
- * wait between looking at two clocks, would make it. */
+/* Record the totals of a moment. Times increase, even if the clock was set, or a thread waited between reading two
+ * clocks. */
 static void take(uint64_t unix_ns)
 {
     struct ibp_snapshot *record = next_record();
@@ -95,7 +95,7 @@ static void take(uint64_t unix_ns)
 
 bool ibp_timeline_is_due(uint64_t now_ns)
 {
-    /* Threads ask without the lock; which of two that ask at once is noted does not matter. */
+    /* Threads check without the lock; which of two simultaneous checks is kept does not matter. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
     if (!due) __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
@@ -108,7 +108,7 @@ void ibp_timeline_take(uint64_t now_ns)
     const uint64_t silent_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
     const uint64_t unix_ns = ibp_clock_ns();
 
-    /* What was sent before a long silence is not to be spread over it. */
+    /* Do not spread what was sent before a long silence over it. */
     if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns);
     take(unix_ns);
     __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);

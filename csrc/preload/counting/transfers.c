@@ -11,17 +11,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Posted between a pair by one opcode, by all threads: what of it was already given to a region. */
+/* Requests posted between a pair by one opcode, by all threads, and how much of that was given to regions. */
 struct group {
     uint32_t pair;
     uint32_t opcode;
-    /* Bytes, messages. */
+    /* Bytes and messages. */
     uint64_t given[2];
-    /* While regions change. */
+    /* Used while regions change. */
     uint64_t total[2];
 };
 
-/* A record of the recording: of a group and a writer, or of a group and a region. */
+/* A record in the recording: of a group and a writer, or of a group and a region. */
 struct record {
     uint64_t key;
     uint64_t *amount;
@@ -39,15 +39,15 @@ static struct {
     struct array groups;  /* struct group */
     struct array written; /* struct record, with a writer */
     struct array given;   /* struct record, with a region */
-    /* uint64_t: where the item of a key is, in any of the above. */
+    /* uint64_t: the place of a key's item, in any of the above. */
     struct array index;
-    /* That is open. */
+    /* The open region. */
     uint32_t region;
 } transfers;
 
-/* -- arrays that grow ------------------------------------------------------------------------------------------------- */
+/* -- arrays that grow ---------------------------------------------------------------------------------------------- */
 
-/* A new item behind the last, zeroed; NULL when there is no memory. */
+/* Append an item of zeros, and return it; NULL when there is no memory. */
 static void *append(struct array *array, size_t item_bytes)
 {
     if (array->count == array->capacity) {
@@ -63,14 +63,14 @@ static void *append(struct array *array, size_t item_bytes)
     return (char *)array->items + array->count++ * item_bytes;
 }
 
-/* -- the index: a hash table of numbers, which are 1 more than that of an item ------------------------------------------ */
+/* -- the index: a hash table of numbers, which are 1 more than that of an item ------------------------------------- */
 
 enum table { PAIRS, GROUPS, WRITTEN, GIVEN };
 
 struct entry {
     uint64_t hash;
     uint32_t table;
-    /* 0 is a free entry. */
+    /* 0 in a free entry. */
     uint32_t number;
 };
 
@@ -89,7 +89,7 @@ static uint64_t hash_of_pair(const struct ibp_pair *pair)
     return hash;
 }
 
-/* A key of two numbers within a table: (pair, opcode), (group, writer) or (group, region). */
+/* Return the key of two numbers within a table: (pair, opcode), (group, writer) or (group, region). */
 static uint64_t key_of(uint32_t first, uint32_t second)
 {
     return (uint64_t)first << 32 | second;
@@ -135,7 +135,7 @@ static bool grow_index(void)
     return true;
 }
 
-/* The entry of an item, or the free one that it would have; NULL when there is no memory. */
+/* Return the entry of an item, or a free one for it; NULL when there is no memory. */
 static struct entry *find(enum table table, uint64_t key, const struct ibp_pair *pair)
 {
     const uint64_t hash = pair ? hash_of_pair(pair) : mix(table, key);
@@ -155,16 +155,16 @@ static struct entry *find(enum table table, uint64_t key, const struct ibp_pair 
     }
 }
 
-/* Puts the last item of an array, which was just appended, into the index. */
+/* Add the last item of an array to the index. */
 static void enter(struct entry *entry, const struct array *array)
 {
     entry->number = (uint32_t)array->count;
     transfers.index.count++;
 }
 
-/* -- pairs, groups and records ------------------------------------------------------------------------------------------ */
+/* -- pairs, groups and records ------------------------------------------------------------------------------------- */
 
-static uint32_t unseen; /* queue pairs, also those made before there is a recording */
+static uint32_t unseen; /* queue pairs, including those made before the recording was opened */
 
 void ibp_transfers_open(struct ibp_process *process)
 {
@@ -240,7 +240,7 @@ uint64_t *ibp_transfers_amount(uint32_t pair, enum ibp_opcode opcode, uint32_t w
     return amount ? amount : &transfers.process->transfers_lost_bytes;
 }
 
-/* -- regions ------------------------------------------------------------------------------------------------------------ */
+/* -- regions ------------------------------------------------------------------------------------------------------- */
 
 _Static_assert(offsetof(struct ibp_transfer, messages) == offsetof(struct ibp_transfer, bytes) + 8, "an amount is two");
 
@@ -270,7 +270,7 @@ void ibp_transfers_enter(uint32_t region)
 
         if (group->total[0] == group->given[0] && group->total[1] == group->given[1]) continue;
         amount = find_record(GIVEN, group, 0, transfers.region);
-        if (!amount) continue; /* stays with the region that is open */
+        if (!amount) continue; /* stays with the open region */
         for (int j = 0; j < 2; j++) {
             amount[j] += group->total[j] - group->given[j];
             group->given[j] = group->total[j];
@@ -292,7 +292,8 @@ void ibp_transfers_move(uint32_t from, uint32_t into)
         if ((uint32_t)record.key != from || !(moved[0] | moved[1])) continue;
         amount = find_record(GIVEN, (struct group *)transfers.groups.items + record.group, 0, into);
         if (!amount) continue;
-        /* Taken away first: between the two a kill leaves it with the region that is open, and no total is wrong. */
+        /* Subtract first: if the process is killed in between, the bytes count in the open region, and totals are
+         * right. */
         record.amount[0] = record.amount[1] = 0;
         amount[0] += moved[0];
         amount[1] += moved[1];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The lock of everything that verbs calls change, except what a post adds up. Held for a few hundred instructions, seldom.
+ * The lock of everything that verbs calls change, except what a post adds up. Held rarely, for a few hundred
+ * instructions.
  */
 #ifndef IBPROF_COUNTING_VERBS_LOCK_H
 #define IBPROF_COUNTING_VERBS_LOCK_H

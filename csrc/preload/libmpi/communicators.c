@@ -13,7 +13,7 @@
 #define FREED ((ibp_handle) - 1)
 
 static struct {
-    /* A power of two of them, by hash of the handle; 0 is free, FREED was used. */
+    /* A power of two places, by hash of the handle; 0 marks a free one, FREED one that was used. */
     struct ibp_communicator *place;
     /* `used` counts FREED ones too. */
     uint64_t mask, used;
@@ -35,7 +35,7 @@ static int take_world_group(ibp_handle *group)
     return ibp_mpi.session ? 0 : ibp_mpi.comm_group(ibp_mpi.world, group);
 }
 
-/* World ranks of a group's members; NULL when they are the numbers 0, 1, ... themselves, with 0 returned. */
+/* Find the world ranks of a group's members; NULL when rank i is world rank i. Return 0 or -1. */
 static int translate(ibp_handle group, struct ibp_communicator *into)
 {
     ibp_handle world_group = 0;
@@ -50,7 +50,7 @@ static int translate(ibp_handle group, struct ibp_communicator *into)
     if (!ibp_mpi.session) ibp_mpi.group_free(&world_group);
     ibp_memory_unmap(own, map_bytes(into->size));
     for (int i = 0; !failed && i < into->size; i++) {
-        if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* of another job */
+        if (world[i] < 0 || world[i] >= ibp_mpi.size) world[i] = (int)IBP_PEER_UNKNOWN; /* a member of another job */
         same = same && world[i] == i;
     }
     if (failed || same)
@@ -123,7 +123,7 @@ static struct ibp_communicator *find_known(ibp_handle handle)
     return NULL;
 }
 
-/* The entry of a handle, made if it is new; NULL when there is no memory. */
+/* Return the entry of a handle, made if needed; NULL when there is no memory. */
 static struct ibp_communicator *enter(ibp_handle handle)
 {
     struct ibp_communicator *known = find_known(handle);
@@ -154,7 +154,7 @@ static struct ibp_communicator *find(ibp_handle handle, int (*describe)(ibp_hand
     struct ibp_communicator *entry = enter(handle);
 
     if (entry && IBP_UNLIKELY(!entry->described)) {
-        if (describe(handle, entry)) entry->size = 0; /* every peer is unknown */
+        if (describe(handle, entry)) entry->size = 0; /* every peer is unknown then */
         entry->described = true;
     }
     return entry;

@@ -31,7 +31,7 @@
 static struct {
     void **slot;
     void *before;
-    /* Made so by the dynamic linker when it was done. */
+    /* Set to read-only by the dynamic linker after relocation. */
     bool read_only;
 } changes[CHANGES_MAX];
 static unsigned changed;
@@ -44,10 +44,10 @@ struct tables {
 };
 
 struct search {
-    /* One, or several whose names begin alike. */
+    /* One, or several whose names begin with the same letters. */
     const struct ibp_replacement *replacements;
     size_t count;
-    /* In the MPI libraries, or in all that is not one. */
+    /* Search the MPI libraries, or everything else. */
     bool in_mpi;
     void *original;
     int found;
@@ -89,7 +89,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     bool with_addends = true;
 
     for (const ElfW(Dyn) *entry = find_dynamic(info); entry && entry->d_tag != DT_NULL; entry++) {
-        /* glibc adds the library's address to these, musl does not. */
+        /* glibc adds the load address to these, musl does not. */
         const uintptr_t value = entry->d_un.d_ptr;
         const uintptr_t address = value < info->dlpi_addr ? value + info->dlpi_addr : value;
 
@@ -104,7 +104,7 @@ static struct tables find_tables(const struct dl_phdr_info *info)
     return tables.names && tables.symbols && with_addends ? tables : (struct tables){0};
 }
 
-/* What a slot leads to. Before the first call it leads back into its library, to the dynamic linker. */
+/* Return what a slot calls. Before the first call it points back into its own library, to the lazy binding code. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
     void *library;
@@ -190,14 +190,14 @@ struct everybody {
     int found;
 };
 
-/* Neither opens nor asks for anything: other threads may be loading libraries. */
+/* Open no library here: other threads may be loading some. */
 static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 {
     struct everybody *search = into;
     const struct tables tables = find_tables(info);
 
     (void)bytes;
-    if (is_in(info, PT_LOAD, 0, &changed)) return 0; /* ours */
+    if (is_in(info, PT_LOAD, 0, &changed)) return 0; /* libibprof.so itself */
     for (unsigned table = 0; table < 2; table++)
         for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
             const ElfW(Rela) *relocation = &tables.relocations[table][i];
@@ -206,7 +206,7 @@ static int visit_caller(struct dl_phdr_info *info, size_t bytes, void *into)
 
             if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
             if (strcmp(tables.names + symbol->st_name, search->replacement.name)) continue;
-            /* Before the first call it leads to the dynamic linker. */
+            /* Before the first call it points to the lazy binding code. */
             if (*slot != search->function && !is_in(info, PT_LOAD, PF_X, *slot)) continue;
             set_slot(slot, search->replacement.function, is_in(info, PT_GNU_RELRO, 0, slot));
             search->found++;
@@ -219,7 +219,7 @@ void ibp_got_redirect_all(const char *name, void *function, void *replacement)
     struct everybody search = {.replacement = {name, replacement}, .function = function};
 
     if (dl_iterate_phdr) dl_iterate_phdr(visit_caller, &search);
-    ibp_log(3, "%s: %d calls of everybody's are redirected", name, search.found);
+    ibp_log(3, "%s: %d slots of all callers are redirected", name, search.found);
 }
 
 void ibp_got_restore(void)

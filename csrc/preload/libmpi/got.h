@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Redirecting the calls that the MPI library makes to another library, in its table of addresses (the GOT): nobody else's calls
- * of the same function are touched, a library that nobody else sees is reached too, and it can be undone.
+ * Redirection of calls in global offset tables (GOT). Only the chosen callers are redirected, libraries loaded with
+ * RTLD_LOCAL are reached too, and the change can be undone.
  */
 #ifndef IBPROF_LIBMPI_GOT_H
 #define IBPROF_LIBMPI_GOT_H
@@ -11,12 +11,12 @@
 
 #include <stddef.h>
 
-/* Makes every MPI library that is loaded call `replacement` in place of a function, and gives what it called before in
- * `original`. Returns how many places were changed; 0, and nothing given, when the function is not called. */
+/* Redirect a function that the loaded MPI libraries call, and write the former target to `original`. Return the
+ * number of slots changed; 0, with `original` unchanged, when no MPI library calls the function. */
 int ibp_got_redirect(const char *name, void *replacement, void *original);
 
-/* Puts replacements before functions of the MPI library, where programs and libraries of theirs call them by a name that is
- * bound to it already. A name that is bound to nothing stays so. */
+/* Redirect functions of the MPI library in programs and libraries that call them by a bound name. Unbound names stay
+ * unbound. */
 struct ibp_replacement {
     const char *name;
     void *function;
@@ -27,11 +27,11 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
-/* Takes all of that back. */
+/* Undo both kinds of redirection. */
 void ibp_got_restore(void);
 
-/* Makes everybody who calls `function` by that name call `replacement`, for good: whoever calls may be gone by the time that it
- * could be taken back. Calls that lead elsewhere, and our own, stay. */
+/* Redirect all callers of `function` by that name, permanently: a caller may be unloaded before the change could be
+ * undone. Slots that lead elsewhere, and libibprof.so's own, stay. */
 void ibp_got_redirect_all(const char *name, void *function, void *replacement);
 
 #endif

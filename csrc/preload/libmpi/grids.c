@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define GRIDS_MAX 8 /* of a process: a program may make one a time step */
+#define GRIDS_MAX 8 /* of a process; a program may make one in each time step */
 
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Cartesian grids that the program lays its ranks out on: where this process is on each.
+ * Cartesian grids of the program's ranks, and this process's coordinates on each.
  */
 #ifndef IBPROF_LIBMPI_GRIDS_H
 #define IBPROF_LIBMPI_GRIDS_H
 
 #include "libmpi/library.h"
 
-/* Notes the grid of a communicator that MPI_Cart_create just made; of a process that is not on it, nothing. */
+/* Record the grid of a communicator that MPI_Cart_create just made, if this process is on it. */
 IBP_INTERNAL void ibp_grid_note(ibp_handle communicator);
 
 #endif

@@ -11,7 +11,8 @@ static bool is_within(struct ibp_span span, ibp_handle handle)
     return (uintptr_t)handle - span.begin < span.end - span.begin;
 }
 
-/* Open MPI's are objects in the library's data or a copy in the program's; the others' are numbers of their own. */
+/* Return whether a datatype is predefined. In Open MPI these are objects in the library's data or copies in the
+ * program's; other ABIs reserve numbers. */
 static bool is_predefined(ibp_handle datatype)
 {
     switch (ibp_mpi.abi) {
@@ -30,9 +31,9 @@ bool ibp_mpi_is_null(ibp_handle handle)
     static ibp_handle objects[sizeof names / sizeof *names];
 
     switch (ibp_mpi.abi) {
-    case IBP_ABI_MPICH: /* its first bits tell what kind of handle it is, and these are of none */
+    case IBP_ABI_MPICH: /* the first bits are the kind of the handle; 0 is invalid */
         return !((uint32_t)handle >> 30);
-    case IBP_ABI_STANDARD: /* of communicators, groups, windows, datatypes */
+    case IBP_ABI_STANDARD: /* null handles of communicators, groups, windows, datatypes */
         return !handle || handle == 0x100 || handle == 0x108 || handle == 0x110 || handle == 0x200;
     default:
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -50,7 +51,7 @@ uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype)
     datatype = IBP_HANDLE(datatype);
     if (!count || ibp_mpi_is_null(datatype)) return 0;
     ibp_mpi.type_size(datatype, &size);
-    /* Two words cannot be replaced at once, so with several threads in MPI nothing is kept. */
+    /* Two words cannot be replaced atomically, so with several threads in MPI nothing is kept. */
     if (is_predefined(datatype) && ibp_mpi.thread_level < 3) {
         ibp_known_type.size = (uint64_t)size;
         ibp_known_type.datatype = datatype;

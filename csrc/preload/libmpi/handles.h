@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What MPI's handles are in the ABI of this process's library: which are null, how arrays of them lie, how large a datatype is.
+ * MPI's handles in the ABI of this process's library: null handles, arrays of handles, sizes of datatypes.
  */
 #ifndef IBPROF_LIBMPI_HANDLES_H
 #define IBPROF_LIBMPI_HANDLES_H
@@ -12,17 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A handle as an argument: an integer in a register leaves the register's other half undefined. */
+/* A handle from an argument: an integer in a register leaves the upper half of the register undefined. */
 #define IBP_HANDLE(argument) (ibp_mpi.abi == IBP_ABI_MPICH ? (ibp_handle)(int)(argument) : (ibp_handle)(argument))
 
-/* Whether a handle is a null one. MPI tells the program's error handlers of whoever asks about those, us too; and in MPICH a
- * call of the program's that had one returns success when a handler returns. */
+/* Return whether a handle is null. Asking MPI about a null handle would call the program's error handler. */
 bool ibp_mpi_is_null(ibp_handle handle);
 
-/* One of an array of requests, which are integers in MPICH's ABI. */
+/* Return one of an array of requests, which are integers in MPICH's ABI. */
 static inline void *ibp_mpi_request(void *const *requests, size_t i)
 {
-    if (!requests) return NULL; /* for MPI to tell the program */
+    if (!requests) return NULL; /* MPI reports the error */
     return ibp_mpi.abi == IBP_ABI_MPICH ? (void *)(intptr_t)((const int *)requests)[i] : requests[i];
 }
 
@@ -31,15 +30,18 @@ static inline void **ibp_mpi_requests_from(void **requests, size_t i)
     return ibp_mpi.abi == IBP_ABI_MPICH ? (void **)((int *)requests + i) : requests + i;
 }
 
-/* Bytes of `count` items of a datatype. The size of the predefined one that was used last is kept: it never changes, while a
- * derived one's address may come to be another type's. */
+/* The size of the predefined datatype used last. It never changes, while the address of a derived type may be
+ * reused. */
 struct ibp_known_type {
     ibp_handle datatype;
     uint64_t size;
 };
 extern IBP_INTERNAL struct ibp_known_type ibp_known_type;
+
+/* Return the bytes of `count` items of any datatype. */
 uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
 
+/* The same, without a call for the datatype used last. */
 static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)
 {
     if (__builtin_expect(datatype == ibp_known_type.datatype, 1)) return count * ibp_known_type.size;

@@ -6,7 +6,7 @@
 #ifndef IBPROF_LIBMPI_JOB_LINE_H
 #define IBPROF_LIBMPI_JOB_LINE_H
 
-/* Prints the line, unless there was one; in other ranks than the first only where the user asked for more. */
+/* Print the line, unless one was printed. Ranks other than the first print it only with IBPROF_VERBOSE. */
 void ibp_say_once_a_job(const char *about, const char *text);
 
 #endif

@@ -36,7 +36,8 @@ static struct ibp_span writable_data(const struct dl_phdr_info *info)
     return span;
 }
 
-/* mpi4py and others load MPI where RTLD_NEXT does not look, so it is searched for by name among all that is loaded. */
+/* Visit a loaded library. mpi4py and others load MPI where RTLD_NEXT does not search, so it is found by its file's
+ * name. */
 static int visit_library(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
     void *library;
@@ -69,13 +70,13 @@ void *ibp_mpi_next(const char *name)
 
 void *ibp_mpi_symbol(const char *name)
 {
-    /* The program's first: after a copy relocation the library's own object is dead. */
+    /* Ask for the program's symbol first: after a copy relocation the library's own object is unused. */
     void *found = dlsym(RTLD_DEFAULT, name);
 
     return found || !ibp_mpi.library ? found : dlsym(ibp_mpi.library, name);
 }
 
-/* A PMPI function of the library itself, not our wrapper of that name. */
+/* Return a PMPI function of the library itself, not ibprof's wrapper of that name. */
 static void *own_function(const char *name)
 {
     return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : dlsym(RTLD_NEXT, name);
@@ -113,7 +114,7 @@ static int find_functions(void)
     return 0;
 }
 
-/* A library may offer the standard's functions in both ABIs, in two files. */
+/* Return whether this is the standard ABI. A library may offer both ABIs, in two files. */
 static bool has_standard_abi(void)
 {
     Dl_info init;
@@ -177,7 +178,7 @@ int ibp_mpi_find(void)
     return 0;
 }
 
-/* Handles of MPI_INFO_NULL and MPI_ERRORS_RETURN. */
+/* Return the handle of MPI_INFO_NULL, or below that of MPI_ERRORS_RETURN. */
 static ibp_handle no_info(void)
 {
     if (ibp_mpi.abi == IBP_ABI_OPENMPI) return (ibp_handle)ibp_mpi_symbol("ompi_mpi_info_null");
@@ -190,8 +191,9 @@ static ibp_handle errors_return(void)
     return ibp_mpi.abi == IBP_ABI_MPICH ? 0x54000001 : 0x143;
 }
 
-/* A program that begins with a session has no MPI_COMM_WORLD and no MPI_COMM_SELF. The one's ranks are a process set's; in the
- * other's place comes a communicator of our own, which takes no other process to make. */
+/* Find ranks for a program that begins with a session, and so has neither MPI_COMM_WORLD nor MPI_COMM_SELF. Ranks
+ * are those of the process set mpi://WORLD. Instead of MPI_COMM_SELF a communicator is made, which needs no other
+ * process. */
 static int ask_process_sets(void)
 {
     struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The MPI library of this process, found at run time: no mpi.h, no link. Handles are pointers in Open MPI and in the standard
- * ABI and integers in MPICH's; all fit an ibp_handle.
+ * The MPI library of this process, found at run time: no mpi.h, no link. Handles are pointers in Open MPI and in the
+ * standard ABI, and integers in MPICH's; each fits an ibp_handle.
  */
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H
@@ -18,21 +18,22 @@ enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
 
 struct ibp_mpi {
     enum ibp_abi abi;
-    /* Of dlopen. */
+    /* As dlopen returns it. */
     void *library;
     ibp_handle world;
     ibp_handle self;
-    /* In MPI_COMM_WORLD, or where there is none the process set mpi://WORLD. */
+    /* In MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
     int rank, size;
-    /* That the program began with; 0 when it called MPI_Init. */
+    /* The session that the program began with; 0 when it called MPI_Init. */
     ibp_handle session;
-    /* Of the process set, then. */
+    /* The group of that process set. */
     ibp_handle world_group;
-    /* And self is a communicator of ours. */
+    /* `self` is a communicator that ibprof made. */
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the library, and of the program, where a copy relocation may put it: predefined datatypes lie there. */
+    /* Writable data of the library and of the program. Predefined datatypes lie there: a copy relocation may move
+     * them. */
     struct ibp_span {
         uintptr_t begin, end;
     } library_data, program_data;
@@ -57,28 +58,29 @@ struct ibp_mpi {
 
 extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
 
-/* Finds the library, before it is initialised, and which of its kind it is. Returns 0, or a negative errno. */
+/* Find the library and its ABI; MPI need not be initialised. Return 0, or a negative errno. */
 int ibp_mpi_find(void);
 
-/* Whether a file is an MPI library, by its name. */
+/* Return whether a file is an MPI library, by its name. */
 bool ibp_is_mpi_library(const char *path);
 
-/* Finds the library and asks it about this process; MPI must be initialised. Returns 0, or a negative errno. */
+/* Find the library and ask it about this process; MPI must be initialised. Return 0, or a negative errno. */
 int ibp_mpi_open(void);
 
-/* Frees what that made, before the last session ends. */
+/* Free what ibp_mpi_open made, before the last session ends. */
 void ibp_mpi_close(void);
 
-/* The next definition of an MPI function behind ours: another tool's or the library's. NULL when there is none. */
+/* Return the next definition of an MPI function after ibprof's: another tool's or the library's. NULL when there is
+ * none. */
 void *ibp_mpi_next(const char *name);
 
-/* A symbol of the MPI library, wherever the program sees it. */
+/* Return a symbol of the MPI library, as the program sees it. */
 void *ibp_mpi_symbol(const char *name);
 
-/* MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it cannot be told. */
+/* Return MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it is unknown. */
 unsigned ibp_mpi_largest_tag(void);
 
-/* A function of a library that the MPI library is linked with. */
+/* Return a function of a library that the MPI library is linked with. */
 void *ibp_mpi_dependency(const char *name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The lock of everything that MPI calls change. Below MPI_THREAD_MULTIPLE MPI is in one thread at a time, and it does nothing.
+ * The lock of everything that MPI calls change. Below MPI_THREAD_MULTIPLE one thread at a time is in MPI, and nothing
+ * is locked.
  */
 #ifndef IBPROF_LIBMPI_LOCK_H
 #define IBPROF_LIBMPI_LOCK_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A thread that was asked to end (pthread_cancel) ends in the next call of the C library that may wait, such as open or read.
- * A send without us may have none of these, so ours must not be the place: locks would stay taken.
+ * A thread that is cancelled (pthread_cancel) ends in the next call of the C library that may wait, such as open or
+ * read. A send without ibprof may call none of these, so ibprof's own calls must not be cancellation points: locks
+ * would stay taken.
  */
 #ifndef IBPROF_PLATFORM_CANCELLATION_H
 #define IBPROF_PLATFORM_CANCELLATION_H
@@ -11,9 +12,9 @@
 
 #include <pthread.h>
 
-#pragma weak pthread_setcancelstate /* lay in libpthread once, without which no thread is cancelled */
+#pragma weak pthread_setcancelstate /* once part of libpthread, without which no thread is cancelled */
 
-/* Returns what ibp_cancellation_allow is to be given. */
+/* Disable cancellation. Return the former state, for ibp_cancellation_allow. */
 static inline int ibp_cancellation_hold(void)
 {
     int before = PTHREAD_CANCEL_ENABLE;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Clocks, from the exact one to the cheapest one.
+ * Clocks: exact, coarse, and the processor's cycle counter.
  */
 #ifndef IBPROF_PLATFORM_CLOCK_H
 #define IBPROF_PLATFORM_CLOCK_H
 
 #include <stdint.h>
 
-/* Nanoseconds of the Unix clock. */
+/* Return nanoseconds of the Unix clock. */
 uint64_t ibp_clock_ns(void);
 
-/* Nanoseconds since some moment: a few milliseconds coarse, and read in as many nanoseconds. */
+/* Return nanoseconds since an unspecified moment. The clock steps every few milliseconds; a read takes a few
+ * nanoseconds. */
 uint64_t ibp_clock_coarse_ns(void);
 
-/* The processor's own counter; 0 where it has none that a program may read. */
+/* Return the processor's cycle counter; 0 where it has none that a program may read. */
 static inline uint64_t ibp_clock_cycles(void)
 {
 #if defined(__x86_64__)
@@ -29,7 +30,7 @@ static inline uint64_t ibp_clock_cycles(void)
 #endif
 }
 
-/* By how much that counter grows in roughly a tenth of a millisecond; 0 where it must not be read. */
+/* Return by how much that counter grows in roughly a tenth of a millisecond; 0 where it must not be read. */
 uint64_t ibp_clock_cycles_step(void);
 
 #endif

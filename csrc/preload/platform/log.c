@@ -20,7 +20,7 @@ int ibp_verbosity;
 
 static struct stat stderr_at_start; /* all zeros where there was none */
 
-/* The C library's fstat is a symbol of glibc 2.33 and newer. */
+/* Call the kernel: the C library's fstat is a symbol of glibc 2.33 and newer. */
 static bool ask_stderr(struct stat *status)
 {
     return !syscall(SYS_fstat, STDERR_FILENO, status);
@@ -34,7 +34,8 @@ __attribute__((constructor)) void ibp_note_stderr(void)
     errno = kept;
 }
 
-/* A program that closes its descriptors may have been given stderr's number for a file of its own. */
+/* Return whether stderr is still the file that it was. A program that closes its descriptors may have opened a file
+ * of its own under the same number. */
 static bool is_stderr_still_open(void)
 {
     struct stat now;
@@ -43,7 +44,7 @@ static bool is_stderr_still_open(void)
            now.st_ino == stderr_at_start.st_ino;
 }
 
-/* Writes to stderr, which may be a pipe that nobody reads or a file that must not grow: neither may end the program. */
+/* Write to stderr without ending the program: stderr may be a pipe that nobody reads, or a file that must not grow. */
 static void write_quietly(const char *line, size_t bytes)
 {
     static const int deadly[] = {SIGPIPE, SIGXFSZ};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Lines on stderr, and how many of them the user wants.
+ * Lines on stderr, and how many of them the user wants (IBPROF_VERBOSE).
  */
 #ifndef IBPROF_PLATFORM_LOG_H
 #define IBPROF_PLATFORM_LOG_H
 
 #include "platform/system.h"
 
-/* What is stderr now is what lines go to; called when the library is loaded. */
+/* Remember which file stderr is; lines are printed to no other one. Called when the library is loaded. */
 void ibp_note_stderr(void);
 
-/* Writes "ibprof: " and the message as one line to stderr, whatever becomes of it. Keeps errno. */
+/* Print "ibprof: " and the message as one line on stderr. Errors are ignored; errno is kept. */
 void ibp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* IBPROF_VERBOSE, 0 to 5. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Where this thread's stack ends now: the frames of all callers lie above.
+ * The end of this thread's stack: the frames of all callers lie above it.
  */
 #ifndef IBPROF_PLATFORM_STACK_H
 #define IBPROF_PLATFORM_STACK_H

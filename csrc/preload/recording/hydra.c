@@ -14,12 +14,12 @@
 
 struct process {
     long parent;
-    /* Ticks since the host did: with the number, no other process's. */
+    /* In ticks since the host started: PID and start time together identify a process. */
     unsigned long long started;
     bool is_proxy;
 };
 
-/* Reads /proc/PID/stat: number, (name), state, parent, ..., start time in the 22nd place. */
+/* Read /proc/PID/stat: number, (name), state, parent, ..., start time in field 22. */
 static bool read_process(long pid, struct process *process)
 {
     char path[64], text[1024];
@@ -27,7 +27,7 @@ static bool read_process(long pid, struct process *process)
 
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     if (ibp_text_read_file(path, text, sizeof text) <= 0) return false;
-    place = strrchr(text, ')'); /* a name may hold anything */
+    place = strrchr(text, ')'); /* a name may contain any character */
     if (!place || sscanf(place + 1, " %*c %ld", &process->parent) != 1) return false;
     process->is_proxy = strstr(text, PROXY) != NULL;
     process->started = 0;
@@ -35,7 +35,7 @@ static bool read_process(long pid, struct process *process)
     return place && sscanf(place, " %*s %llu", &process->started) == 1;
 }
 
-/* The value behind an option in arguments that are separated by zeros; empty when it is not there. */
+/* Return the value of an option in arguments that are separated by zeros; empty when it is not there. */
 static const char *find_option(const char *arguments, size_t bytes, const char *option)
 {
     for (size_t at = 0; at < bytes; at += strlen(arguments + at) + 1)
@@ -44,7 +44,7 @@ static const char *find_option(const char *arguments, size_t bytes, const char *
     return "";
 }
 
-/* Intel's says it in the environment; else where the proxy was told to report to is the same on all hosts. */
+/* Name the job by what is the same on all hosts: Intel MPI's own variables, else where the proxy reports to. */
 static void describe_job(long proxy, char *job, size_t job_bytes)
 {
     char path[64], arguments[2048];
@@ -73,7 +73,8 @@ bool ibp_hydra_describe(char *job, size_t job_bytes, char *launch, size_t launch
         if (!process.is_proxy) continue;
         describe_job(pid, job, job_bytes);
         if (getenv("PMI_SPAWNED")) {
-            /* Jobs that were spawned may have the proxy of their parents: then a file each, and the reader sorts them. */
+            /* Spawned jobs may share the proxy of their parents: each process gets a file, and the reader sorts
+             * them. */
             strncat(job, " spawned", job_bytes - strlen(job) - 1);
             (void)read_process((long)getpid(), &process);
             snprintf(launch, launch_bytes, "hydra spawned %ld %llu", (long)getpid(), process.started);

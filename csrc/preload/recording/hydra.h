@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What names a job that Hydra started, the launcher of MPICH and its kin: it gives the processes no name, but one proxy on
- * each host starts them all.
+ * The name of a job that Hydra started, the launcher of MPICH and Intel MPI. Hydra does not name jobs, but one proxy on
+ * each host starts all its processes.
  */
 #ifndef IBPROF_RECORDING_HYDRA_H
 #define IBPROF_RECORDING_HYDRA_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Names the job, alike on all its hosts, and this launch of it on this host. False, with nothing written, when no proxy started
- * this process. */
+/* Name the job, with the same name on all its hosts, and this launch on this host. Return false, with nothing
+ * written, when no proxy started this process. */
 bool ibp_hydra_describe(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
 
 #endif

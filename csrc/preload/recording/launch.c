@@ -13,15 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_MAX (256 * 1024) /* of one list; that of 10,000 hosts is half of it */
+#define TEXT_MAX (256 * 1024) /* of one list: twice the length for 10,000 hosts */
 #define ANCESTORS_MAX 8
 
-/* The launcher's own list, put there by `ibprof run`, then what batch systems set. */
+/* The launcher's list, set by `ibprof run`, then variables of batch systems. */
 static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
                                              "LSB_MCPU_HOSTS", "LSB_HOSTS"};
 static const char *const file_variables[] = {"PBS_NODEFILE", "PE_HOSTFILE", "OAR_NODEFILE", "LSB_DJOB_HOSTFILE"};
 
-/* A long text takes several records of one name. */
+/* Record a text; a long one takes several records of one name. */
 static bool record(const char *name, const char *text, size_t length)
 {
     do {
@@ -74,7 +74,7 @@ static long parent_of(long process)
 
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
     if (ibp_text_read_file(path, text, sizeof text) <= 0) return 0;
-    end = strrchr(text, ')'); /* the command's name may hold anything; then its state, and its parent */
+    end = strrchr(text, ')'); /* the command's name may contain any character; state and parent follow */
     return end && strlen(end) > 4 ? (long)ibp_text_number(end + 4) : 0;
 }
 

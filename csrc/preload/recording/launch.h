@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * How the job was started, as far as it tells which hosts it has: so that a profile can name those that left no recording.
+ * How the job was started, as far as it names the job's hosts: a profile can then list hosts that left no recording.
  */
 #ifndef IBPROF_RECORDING_LAUNCH_H
 #define IBPROF_RECORDING_LAUNCH_H
 
-/* Records the batch system's lists of hosts, and the command line of the launcher among this process's ancestors. */
+/* Record the batch system's lists of hosts, and the command line of the launcher among this process's ancestors. */
 void ibp_launch_record(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Operations: what bytes are counted under, numbered in the order of mpi.def; and IBPROF, which says which are wanted.
+ * Operations, under which bytes are counted, numbered in the order of mpi.def; and the filter IBPROF.
  */
 #ifndef IBPROF_RECORDING_OPERATIONS_H
 #define IBPROF_RECORDING_OPERATIONS_H
@@ -14,7 +14,7 @@
 enum ibp_operation {
     /* Outside of any wrapped call. */
     IBP_OPERATION_NONE,
-    /* Sent by MPI on behalf of a call that could not be told. */
+    /* Sent by MPI on behalf of a call that is unknown. */
     IBP_OPERATION_UNATTRIBUTED,
 #define IBP_CALL(name, arguments, kind, communicator) IBP_OPERATION_##name,
 #define IBP_POINT_TO_POINT(name) IBP_OPERATION_##name,
@@ -22,25 +22,25 @@ enum ibp_operation {
 #undef IBP_CALL
 #undef IBP_POINT_TO_POINT
     IBP_OPERATIONS,
-    /* Was started while counting was off: never counted, whoever sends its messages. */
+    /* Started while counting was off: never counted, whichever call sends its messages. */
     IBP_OPERATION_UNWANTED = IBP_OPERATIONS
 };
 
-/* The operation's name: the call's in upper case, without MPI_. */
+/* Return an operation's name: the call's in upper case, without MPI_. */
 const char *ibp_operation_name(unsigned operation);
 
 /* Whether bytes of an operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 
-/* Whether IBPROF leaves any out. */
+/* Whether IBPROF excludes any. */
 extern IBP_INTERNAL bool ibp_operations_filtered;
 
-/* Reads IBPROF: names without MPI_, of any case, with commas or blanks between; empty means all. So does a list of none but
- * unknown names: a misspelt filter must not cost the run.
- * Returns the number of unknown names, and lists them in `unknown`. */
+/* Parse IBPROF: names without MPI_, in any case, separated by commas or blanks; an empty list means all operations.
+ * A list of unknown names alone means all too: a misspelt filter must not cost the run. Return the number of unknown
+ * names, and list them in `unknown`. */
 unsigned ibp_operations_select(const char *list, char *unknown, unsigned bytes);
 
-/* Names of all operations, with commas between. */
+/* List the names of all operations, separated by commas. */
 void ibp_operations_list(char *into, unsigned bytes);
 
 #endif

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The launcher's name of this job: the same in all processes of one MPI_COMM_WORLD, and no other's. */
+/* Write the launcher's name of this job: the same in all processes of one MPI_COMM_WORLD, and in no others. */
 static void describe_job(char *job, size_t bytes)
 {
     job[0] = '\0';
     if (*ibp_environment("PMIX_NAMESPACE")) {
         ibp_text_copy(job, bytes, ibp_environment("PMIX_NAMESPACE"));
-        /* Open MPI 4 makes its name from a process number, which comes round again; this is drawn at random. */
+        /* Open MPI 4 makes its name from a PID, and PIDs are reused; this variable is random. */
         ibp_text_append(job, bytes, "/");
         ibp_text_append(job, bytes, ibp_environment("OMPI_MCA_orte_precondition_transports"));
     } else if (*ibp_environment("SLURM_STEP_ID")) {
@@ -30,7 +30,7 @@ static void describe_job(char *job, size_t bytes)
     }
 }
 
-/* What tells this launch on this host from any other: the address of its daemon here, or this process itself. */
+/* Write what identifies this launch on this host: the address of its daemon here, or this process itself. */
 static void describe_launch(char *launch, size_t bytes, const char *job)
 {
     static const char *const daemon_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
@@ -47,7 +47,7 @@ static void describe_launch(char *launch, size_t bytes, const char *job)
         snprintf(launch, bytes, "process %ld %llu", (long)getpid(), (unsigned long long)ibp_clock_ns());
 }
 
-/* Letters, digits and a few signs of a name; what else it holds becomes '_'. */
+/* Keep letters, digits and a few signs of a name; replace other characters by '_'. */
 static void make_file_name(char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -56,7 +56,7 @@ static void make_file_name(char *name)
         if (!strchr(allowed, *name)) *name = '_';
 }
 
-/* Fills in %j and %h. */
+/* Expand %j and %h. */
 static void expand_output(const char *output, const char *host, const char *job, char *into, size_t bytes)
 {
     char letter[2] = "";
@@ -85,7 +85,7 @@ static void expand_output(const char *output, const char *host, const char *job,
     }
 }
 
-/* Makes a folder and those above it. Returns 0 or an errno. */
+/* Make a folder and its parents. Return 0 or an errno. */
 static int make_folder(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Which run a process belongs to, and what its recording is called.
+ * Which run a process belongs to, and the name of its recording.
  */
 #ifndef IBPROF_RECORDING_OUTPUT_H
 #define IBPROF_RECORDING_OUTPUT_H
@@ -10,13 +10,13 @@
 
 #include <stddef.h>
 
-/* Fills in host, job, launch, run and library; everything else is 0. */
+/* Fill in host, job, launch, run and library; everything else is 0. */
 void ibp_output_identify(struct ibp_file_header *identity);
 
-/* Makes the folder that IBPROF_OUTPUT names (%j job, %h host), and gives its whole path. Returns 0 or an errno. */
+/* Make the folder that IBPROF_OUTPUT names (%j job, %h host), and write its absolute path. Return 0 or an errno. */
 int ibp_output_make_folder(const char *output, const struct ibp_file_header *identity, char *folder, size_t bytes);
 
-/* What the file's name begins with: the same in all processes of a launch on a host, and in no other. */
+/* Write the stem of the file's name: the same in all processes of a launch on a host, and in no others. */
 void ibp_output_stem(const struct ibp_file_header *identity, char *stem, size_t bytes);
 
 #endif

@@ -15,11 +15,11 @@
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
 
-/* What was read of the hardware at the start, in the recording. */
+/* Records of hardware counters, as read at the start. */
 static struct ibp_hardware *hardware[HARDWARE_MAX];
 static unsigned hardware_count;
 
-/* IBPROF_SYSFS puts another folder in the place of DEVICES, for trials. */
+/* IBPROF_SYSFS names another folder in place of DEVICES, for tests. */
 static const char *devices_folder(void)
 {
     const char *folder = getenv("IBPROF_SYSFS");
@@ -38,7 +38,7 @@ static bool read_attribute(const char *device, unsigned port, const char *name, 
     return ibp_text_read_file(path, into, bytes) > 0;
 }
 
-/* A GUID or half a GID as sysfs writes it, four digits and a colon at a time. */
+/* Parse a GUID or half a GID as sysfs writes it, in groups of four digits. */
 static uint64_t parse_guid(const char *text)
 {
     char digits[64] = "0x";
@@ -48,7 +48,7 @@ static uint64_t parse_guid(const char *text)
     return ibp_text_number(digits);
 }
 
-/* The first number of "100 Gb/sec (4X EDR)", or of "2.5 Gb/sec (1X SDR)". */
+/* Parse the rate in "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)". */
 static double parse_rate(const char *text)
 {
     double rate = (double)ibp_text_number(text);
@@ -86,9 +86,9 @@ void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid
     for (int byte = 0; byte < 16; byte++) gid[byte] = (uint8_t)(halves[byte / 8] >> (56 - byte % 8 * 8));
 }
 
-/* -- hardware counters ------------------------------------------------------------------------------------------------ */
+/* -- hardware counters --------------------------------------------------------------------------------------------- */
 
-/* Those that say what a port carried, and what kept it from carrying more: of InfiniBand ports, of soft-RoCE and of mlx5. */
+/* Counters of what a port carried, and of what kept it from carrying more: of InfiniBand ports, soft-RoCE and mlx5. */
 static const char *const counter_files[] = {
     "counters/port_xmit_data",       "counters/port_rcv_data",         "counters/port_xmit_packets",
     "counters/port_rcv_packets",     "counters/port_xmit_wait",        "counters/port_xmit_discards",
@@ -100,7 +100,7 @@ static const char *const counter_files[] = {
 };
 static const char *const interface_files[] = {"tx_bytes", "rx_bytes", "tx_packets", "rx_packets"};
 
-/* The last part of a name of a file. */
+/* Return the last component of a path. */
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -122,7 +122,7 @@ static void record_counter(const char *device, unsigned port, const char *name, 
     ibp_recording_publish(IBP_SEGMENT_HARDWARE);
 }
 
-/* Reads a counter of a port's network interface. */
+/* Read a counter of a port's network interface. */
 static bool read_interface(const char *device, unsigned port, const char *name, char *into, size_t bytes)
 {
     char interface[64], path[1024];
@@ -163,7 +163,7 @@ void ibp_ports_read_again(void)
         }
 }
 
-/* -- ports -------------------------------------------------------------------------------------------------------------- */
+/* -- ports --------------------------------------------------------------------------------------------------------- */
 
 static void record_gids(const char *device, unsigned port, struct ibp_port *record)
 {

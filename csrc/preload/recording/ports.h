@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enters the ports of this host's InfiniBand and RoCE devices in the recording, as the kernel shows them under
+/* Enter the ports of this host's InfiniBand and RoCE devices in the recording, as the kernel shows them under
  * /sys/class/infiniband. Needs no privilege and no library; does nothing where there are none. */
 void ibp_ports_record(void);
 
-/* Reads the ports' hardware counters once more: what they grew by since ibp_ports_record is what the ports carried. */
+/* Read the ports' hardware counters again: the increase since ibp_ports_record is what the ports carried. */
 void ibp_ports_read_again(void);
 
-/* What a port is now. The GID is all zeros, the LID 0, where the kernel shows none. */
+/* Read the present state of a port. Where the kernel shows none, the GID is all zeros and the LID is 0. */
 bool ibp_port_is_ethernet(const char *device, unsigned port);
 uint32_t ibp_port_lid(const char *device, unsigned port);
 void ibp_port_gid(const char *device, unsigned port, unsigned index, uint8_t gid[16]);

@@ -14,7 +14,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* What pthread_atfork is made of in glibc; where it is another C library, kernels are newer. */
+/* glibc implements pthread_atfork by this function. Systems with another C library have newer kernels. */
 int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 #pragma weak __register_atfork
 
@@ -29,7 +29,7 @@ static void wipe(void)
     memset(ibp_process_state, 0, sizeof *ibp_process_state);
 }
 
-/* Kernels before 4.14 do not wipe; there the C library's fork does. */
+/* Kernels before 4.14 cannot clear a page in a child; there a fork handler of the C library does. */
 static void wipe_on_fork(struct ibp_process_state *page, size_t bytes)
 {
     if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork) (void)__register_atfork(NULL, NULL, wipe, NULL);

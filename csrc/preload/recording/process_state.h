@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Whether this process is recorded, for whoever counts. Whoever begins and ends recording stands further right and sets it:
- * counting/activity.h, counting/process.h.
+ * The state of this process, read wherever something is counted. It is set by counting/activity.h and
+ * counting/process.h.
  *
- * The state is not inherited by fork: a forked child shares the recording's memory, but is not the process that it is of. The
- * page that the state lies in reads as zeros in a child, so a child records nothing and finds no lock taken.
+ * The state is not inherited by fork: a child shares the recording's memory, but the recording is not the child's. The
+ * page of the state reads as zeros in a child, so a child records nothing and finds all locks free.
  */
 #ifndef IBPROF_RECORDING_PROCESS_STATE_H
 #define IBPROF_RECORDING_PROCESS_STATE_H
@@ -19,14 +19,14 @@ struct ibp_process_state {
     bool active;
     /* This process has a recording: it is a rank, or it posted work requests. */
     bool recorded;
-    /* Of everything that verbs calls change, except what a post adds up (counting/verbs_lock.h). */
+    /* Lock of everything that verbs calls change, except what a post adds up (counting/verbs_lock.h). */
     char verbs_lock;
 };
 
 /* All zeros until ibp_process_state_open. */
 extern IBP_INTERNAL struct ibp_process_state *ibp_process_state;
 
-/* Makes the page, once. Returns 0 or a negative errno. */
+/* Make the page, unless it was made already. Return 0 or a negative errno. */
 int ibp_process_state_open(void);
 
 static inline bool ibp_is_active(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Nothing here may harm the program: space is allocated on the file system before it is mapped (a write to a hole in a full
- * one is SIGBUS), never beyond the limit of file sizes (SIGXFSZ), and the file is opened anew for each growth, since a program
- * may close every descriptor, or be given our number for a file of its own.
+ * Nothing here may harm the program. Space is allocated on the file system before it is mapped: writing to a hole in a
+ * full file system raises SIGBUS. Files never grow beyond the limit of file sizes (SIGXFSZ). The file is opened anew
+ * for each growth, since a program may close every descriptor, or reuse ibprof's number for a file of its own.
  */
 #include "platform/system.h"
 #include "recording/recording.h"
@@ -48,21 +48,21 @@ _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PA
 static struct {
     /* Of the mapped file. */
     char path[PATH_MAX];
-    /* That it is copied to; empty when it lies there itself. */
+    /* Destination of copies; empty when the mapped file lies there itself. */
     char output_folder[PATH_MAX];
     char stem[128];
     struct ibp_file_header *header;
     uint64_t process_offset;
     bool first;
-    /* The one being filled. */
+    /* Segments being filled. */
     struct ibp_segment *segment[KINDS];
     uint32_t published[KINDS];
-    /* Its own record first; a few threads may pass the limit at once. */
+    /* Begins with the process's own record; several threads may pass the limit at once. */
     struct ibp_segment *all[SEGMENTS_MAX + 8];
     unsigned segments;
 } recording;
 
-/* Allocates and maps a part of the file; `offset` need not be a multiple of this system's page. Returns 0 or an errno. */
+/* Allocate and map a part of the file; `offset` need not be a multiple of this system's page. Return 0 or an errno. */
 static int map_part(int file, uint64_t offset, uint64_t bytes, void **mapped)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -74,7 +74,7 @@ static int map_part(int file, uint64_t offset, uint64_t bytes, void **mapped)
 
     if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur))
         return EFBIG;
-    do /* a program may have a timer that never lets it end, and then there is no room for us */
+    do /* a program's timer may interrupt it each time; then give up */
         error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
     while (error == EINTR && attempts++ < ATTEMPTS);
     if (error) return error;
@@ -84,7 +84,7 @@ static int map_part(int file, uint64_t offset, uint64_t bytes, void **mapped)
     return 0;
 }
 
-/* -- making and joining the file -------------------------------------------------------------------------------------- */
+/* -- making and joining the file ----------------------------------------------------------------------------------- */
 
 #define HEADER_BYTES                                                                                                   \
     ((sizeof(struct ibp_file_header) + IBP_OPERATIONS * IBP_OPERATION_NAME_BYTES + IBP_PAGE_BYTES - 1) /               \
@@ -108,13 +108,14 @@ static void fill_header(struct ibp_file_header *header, const struct ibp_file_he
     header->magic = IBP_FILE_MAGIC;
 }
 
-/* A run of the same stem is next to impossible; then this one's file gets a number. False when the path is too long. */
+/* Name a file by folder, stem and number. Two runs of one stem are unlikely; then the number grows. Return false
+ * when the path is too long. */
 static bool name_file(char *path, size_t bytes, const char *folder, const char *stem, unsigned attempt)
 {
     return snprintf(path, bytes, "%s/%s-%u.ibprof", folder, stem, attempt) < (int)bytes;
 }
 
-/* IBPROF_FLUSH */
+/* Return IBPROF_FLUSH, in seconds. */
 static uint32_t flush_seconds(void)
 {
     const char *given = getenv("IBPROF_FLUSH");
@@ -122,7 +123,7 @@ static uint32_t flush_seconds(void)
     return given && *given ? (uint32_t)ibp_text_number(given) : IBP_FLUSH_SECONDS;
 }
 
-/* Makes the file that this one is to be copied to, of its header alone, under a name that is free. Returns 0 or an errno. */
+/* Make the destination of copies under a free name, with the header alone. Return 0 or an errno. */
 static int make_copy(struct ibp_file_header *header)
 {
     int file = -1, error;
@@ -142,8 +143,8 @@ static int make_copy(struct ibp_file_header *header)
     return error;
 }
 
-/* Makes the file whole under another name and links it to its own, so that nobody ever sees half of it: the first of the
- * host's processes wins, the others join. Returns 0 or an errno; EEXIST when another one was first. */
+/* Make the complete file under another name and link it to its own, so that nobody sees a partial file. The first of
+ * the host's processes wins, the others join. Return 0 or an errno; EEXIST when another process was first. */
 static int make_file(const struct ibp_file_header *identity)
 {
     char unfinished[PATH_MAX + 32];
@@ -173,7 +174,7 @@ static int make_file(const struct ibp_file_header *identity)
     return 0;
 }
 
-/* False when all its processes are done with the file, and it is about to go. */
+/* Register this process. Return false when all processes of the file have finished, and it is about to be removed. */
 static bool become_member(struct ibp_file_header *header)
 {
     uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
@@ -185,7 +186,8 @@ static bool become_member(struct ibp_file_header *header)
     return true;
 }
 
-/* Joins a file that another process of this launch made. Returns 0 or an errno; EEXIST when it is somebody else's. */
+/* Join a file that another process of this launch made. Return 0 or an errno; EEXIST when the file belongs to
+ * another launch. */
 static int join_file(const struct ibp_file_header *identity)
 {
     const int file = ibp_storage_open(recording.path, O_RDWR);
@@ -207,7 +209,7 @@ static int join_file(const struct ibp_file_header *identity)
     return 0;
 }
 
-/* Of several processes that find none, one makes it. */
+/* Make the file, or join it when another process makes it at the same time. */
 static int make_or_join_file(const struct ibp_file_header *identity)
 {
     const int error = make_file(identity);
@@ -228,7 +230,7 @@ static int open_file(const char *folder, const struct ibp_file_header *identity)
     return error;
 }
 
-/* On a node's own storage, wherever there is some with room. */
+/* Open the file on the node's own storage, wherever there is enough space. */
 static int open_file_beside(struct ibp_file_header *identity)
 {
     char folder[PATH_MAX];
@@ -274,9 +276,9 @@ int ibp_recording_is_first(void)
     return recording.first;
 }
 
-/* -- segments --------------------------------------------------------------------------------------------------------- */
+/* -- segments ------------------------------------------------------------------------------------------------------ */
 
-/* Opens the file, or its copy, again, and makes sure that it still is the one of the header that is mapped. */
+/* Reopen the file, or its copy, and check that it is still the one whose header is mapped. */
 static int reopen_file(const char *path)
 {
     const int file = ibp_storage_open(path, O_RDWR);
@@ -296,7 +298,7 @@ int ibp_recording_is_full(void)
     return (int)__atomic_load_n(&recording.header->full, __ATOMIC_RELAXED);
 }
 
-/* Tells this host's other processes too. */
+/* Refuse a segment, and tell this host's other processes by the header. */
 static struct ibp_segment *refuse_segment(const char *why)
 {
     __atomic_store_n(&recording.header->full, 1, __ATOMIC_RELAXED);
@@ -368,7 +370,7 @@ uint32_t ibp_recording_used(enum ibp_segment_kind kind)
     return recording.published[kind];
 }
 
-/* -- copying ---------------------------------------------------------------------------------------------------------- */
+/* -- copying ------------------------------------------------------------------------------------------------------- */
 
 static int copy_segment(int file, const struct ibp_segment *segment)
 {
@@ -387,7 +389,7 @@ static int copy_segments(void)
 
     file = reopen_file(recording.header->output);
     if (file < 0) return errno ? errno : ENOENT;
-    /* The process's own record goes before and after: whoever is killed in between leaves a copy that says so. */
+    /* The process's own record goes before and after: if the process is killed in between, the copy shows it. */
     process->copy_begun_ns = ibp_clock_ns();
     error = copy_segment(file, recording.all[0]);
     for (unsigned i = 1; i < recording.segments && !error; i++) {
@@ -397,7 +399,7 @@ static int copy_segments(void)
     }
     if (!error) process->copied_ns = process->copy_begun_ns;
     if (!error) error = copy_segment(file, recording.all[0]);
-    if (close(file) && !error) error = errno; /* where a network file system tells of a quota */
+    if (close(file) && !error) error = errno; /* a network file system reports an exceeded quota here */
     return error;
 }
 

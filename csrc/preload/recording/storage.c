@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* f_type of statfs(2); those of the kernel's linux/magic.h, and of file systems that are no part of it. */
+/* Values of f_type of statfs(2), from the kernel's linux/magic.h and from file systems outside of the kernel. */
 static const uint32_t remote_types[] = {
     0x6969,     /* NFS */
     0xff534d42, /* CIFS */
@@ -51,7 +51,8 @@ bool ibp_storage_is_remote(const char *folder)
     return false;
 }
 
-/* lstat, which is a symbol of glibc 2.33 and newer; the kernel's struct is the C library's on the systems that we know. */
+/* Call lstat by its number: its symbol needs glibc 2.33. The kernel's struct is the C library's on supported
+ * systems. */
 static int ask_status(const char *path, struct stat *status)
 {
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
@@ -70,7 +71,7 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
     snprintf(name, sizeof name, "/ibprof-%lu", (unsigned long)geteuid());
     ibp_text_append(folder, bytes, name);
     if (mkdir(folder, 0700) && errno != EEXIST) return errno;
-    /* Everybody may write in such places: a folder that somebody else laid there is not for us. */
+    /* Everybody may write in such places: do not use a folder that another user made. */
     if (ask_status(folder, &status)) return errno;
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) return EPERM;
     return 0;

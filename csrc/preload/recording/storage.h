@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Which file systems a recording may be mapped from.
+ * The file systems that a recording may be mapped from.
  *
- * A mapped page of a network file system can be taken back by its server, and with it the program (SIGBUS); writing it back
- * takes the time that the server likes. There a recording is mapped from a file of the node's own and copied from time to time.
+ * The server of a network file system can revoke a mapped page, which ends the program (SIGBUS). Writing the page back
+ * takes as long as the server needs. There the recording is mapped from a file on the node's own storage and copied
+ * from time to time.
  */
 #ifndef IBPROF_RECORDING_STORAGE_H
 #define IBPROF_RECORDING_STORAGE_H
@@ -12,18 +13,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a folder lies on a file system that a server, or a program, stands behind. */
+/* Return whether a folder lies on a file system of a server or of a user-space program. */
 bool ibp_storage_is_remote(const char *folder);
 
-/* This user's folder on the node's own storage, made if need be: the n-th choice, from 0. Returns 0, a positive errno when this
- * one cannot be had, or -1 beyond the last one. */
+/* Return this user's folder on the node's own storage, made if needed: choice number `n`, from 0. Return 0, a
+ * positive errno when this choice is not available, or -1 after the last one. */
 int ibp_storage_folder(unsigned n, char *folder, size_t bytes);
 
-/* Opens a file, or creates it; a program that has closed its standard descriptors never gets it as one of these. Returns a
+/* Open or create a file. Its descriptor is never a standard one, even if the program has closed these. Return the
  * descriptor, or -1 with errno set. */
 int ibp_storage_open(const char *path, int flags);
 
-/* Writes all of it at its place without ever raising SIGXFSZ. Returns 0 or an errno. */
+/* Write all bytes at an offset, without raising SIGXFSZ. Return 0 or an errno. */
 int ibp_storage_write(int file, const void *data, size_t bytes, size_t offset);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Most calls go through tables of functions that objects carry: from the fabric,
- * which MPI opens by the one call that is redirected, ours are passed on to domains and endpoints. A peer is an index into a
- * table of addresses, where its address can be looked up.
+ * Most calls go through tables of functions that objects carry. MPI opens the fabric by a call that is redirected; from
+ * there ibprof's tables are passed on to domains and endpoints. A peer is an index into an address vector, which knows
+ * its address.
  */
 #include "platform/system.h"
 #include "sources/mpich/libfabric.h"
@@ -30,7 +30,7 @@ static struct {
     dlsym_function *dlsym;
 } original;
 
-/* -- objects ------------------------------------------------------------------------------------------------------------ */
+/* -- objects ------------------------------------------------------------------------------------------------------- */
 
 static int hook_transmit_context(struct ibp_fi_endpoint *scalable, int index, void *attributes,
                                  struct ibp_fi_endpoint **object, void *context)
@@ -88,8 +88,8 @@ static int hook_fabric(void *attributes, struct ibp_fi_fabric **fabric, void *co
     return result;
 }
 
-/* Intel MPI asks for libfabric's functions by name. Whatever else is asked for is found by a jump, since where it is found
- * may depend on who asks. */
+/* Intel MPI looks libfabric's functions up by name. Other names are resolved by a tail call, since the result may
+ * depend on the caller. */
 static void *found_fabric(void *function)
 {
     if (!function) return NULL;
@@ -109,7 +109,7 @@ static void *hook_dlsym(void *library, const char *name)
     return found_fabric(original.dlsym(library, name));
 }
 
-/* -- hooking in --------------------------------------------------------------------------------------------------------- */
+/* -- hooking in ---------------------------------------------------------------------------------------------------- */
 
 static void prepare(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * libfabric's objects, as far as they are needed: each has a table of functions whose first word is the table's size.
- * Source: fabric.h, fi_domain.h, fi_endpoint.h, fi_tagged.h and fi_rma.h of libfabric, whose binary interface has kept these
- * places since 1.0. Pointers that are only passed on are `void *`.
+ * The parts of libfabric's objects that are used: each object has a table of functions whose first word is the table's
+ * size. Source: fabric.h, fi_domain.h, fi_endpoint.h, fi_tagged.h and fi_rma.h of libfabric, whose binary interface has
+ * kept these places since 1.0. Pointers that are only passed on are `void *`.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_ABI_H
@@ -29,7 +29,7 @@ struct ibp_fi_domain {
     struct ibp_fi_domain_table *table;
 };
 
-struct ibp_fi_av { /* a table of addresses */
+struct ibp_fi_av { /* an address vector */
     struct ibp_fi_object object;
     struct ibp_fi_av_table *table;
 };

@@ -16,15 +16,15 @@ static size_t bytes_of(const struct iovec *parts, size_t count)
     return bytes;
 }
 
-/* Match bits have the tag at their lower end, the context above it, then the sender's rank unless it goes beside them, and what
- * the message is for on top. The largest tag that a program may use tells which layout this is. */
+/* Match bits hold, from the lowest up: the tag, the context, the sender's rank unless the provider carries it as
+ * data, and the purpose of the message. The largest tag that a program may use shows which layout applies. */
 static const struct layout {
     unsigned tag_bits, context_bits, purpose_shift;
-    /* The purpose of MPI_Ssend's data; others without data are answers. */
+    /* The purpose of MPI_Ssend's data; other messages without data are answers. */
     uint64_t synchronous;
 } layouts[] = {
     {31, 20, 51, UINT64_C(1) << 54}, /* MPICH 4.3.2 and 5.0.2 */
-    {20, 20, 60, UINT64_C(1) << 61}, /* Intel MPI 2021.18, where the provider carries no data beside a message */
+    {20, 20, 60, UINT64_C(1) << 61}, /* Intel MPI 2021.18, whose provider carries no data with a message */
 };
 static const struct layout *layout = layouts;
 
@@ -96,7 +96,7 @@ static ssize_t hook_tagged_inject_data(struct ibp_fi_endpoint *object, const voi
                       peer, tag);
 }
 
-/* MPICH's active messages. */
+/* Active messages of MPICH. */
 static inline ssize_t saw_message(ssize_t result, struct ibp_fi_endpoint *object, size_t bytes, uint64_t peer)
 {
     if (!result) ibp_mpich_count_active_message(ibp_fi_peer_of(OWNED(object->messages)->owner, peer), bytes);
@@ -141,7 +141,7 @@ static ssize_t hook_inject_data(struct ibp_fi_endpoint *object, const void *buff
     return saw_message(ORIGINAL(object->messages)->inject_data(object, buffer, bytes, data, peer), object, bytes, peer);
 }
 
-/* Reads: MPI_Get, and the receiver's part of very large messages. */
+/* Reads: MPI_Get, and the receiver's side of very large messages. */
 static inline ssize_t saw_read(ssize_t result, struct ibp_fi_endpoint *object, size_t bytes, uint64_t peer)
 {
     if (!result) ibp_mpich_count_read(ibp_fi_peer_of(OWNED(object->memory)->owner, peer), bytes);
@@ -168,7 +168,7 @@ static ssize_t hook_read_message(struct ibp_fi_endpoint *object, const struct ib
                     bytes_of(message->parts, message->count), message->peer);
 }
 
-/* -- hooking in --------------------------------------------------------------------------------------------------------- */
+/* -- hooking in ---------------------------------------------------------------------------------------------------- */
 
 void ibp_fi_hook_sends(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What MPICH and its kin send and read through libfabric.
+ * What MPICH and Intel MPI send and read through libfabric.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H
@@ -9,10 +9,10 @@
 #include "sources/mpich/libfabric_abi.h"
 #include "sources/mpich/libfabric_peers.h"
 
-/* Finds which layout this MPI's match bits have; MPI must be initialised. */
+/* Find the layout of this MPI's match bits; MPI must be initialised. */
 void ibp_fi_find_layout(void);
 
-/* Puts ours before what sends and reads by an endpoint, or by one of its contexts. */
+/* Hook the functions by which an endpoint, or one of its contexts, sends and reads. */
 void ibp_fi_hook_sends(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 #endif

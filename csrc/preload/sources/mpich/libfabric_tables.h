@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Tables of functions that libfabric's objects carry, and that ours are put into.
+ * The tables of functions that libfabric's objects carry, replaced by copies with hooks in them.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_TABLES_H
@@ -10,7 +10,7 @@
 
 struct ibp_fi_known_endpoint;
 
-/* A table of ours is preceded by its owner and by the table that it took the place of. */
+/* A replaced table is preceded by its owner and by the original table. */
 struct ibp_fi_owned {
     struct ibp_fi_known_endpoint *owner;
     const void *original;
@@ -18,10 +18,11 @@ struct ibp_fi_owned {
 #define OWNED(table) ((const struct ibp_fi_owned *)(table) - 1)
 #define ORIGINAL(table) ((__typeof__(table))OWNED(table)->original)
 
-/* A copy of an object's table for ours to be put in; NULL when there is no memory, and the object keeps the one it has. */
+/* Replace an object's table by a copy, and return that; NULL when there is no memory, and the object keeps its
+ * table. */
 void *ibp_fi_copy_table(void *table_of_object, struct ibp_fi_known_endpoint *owner);
 
-/* Puts a function into a table, if the table is large enough to have the place. */
+/* Replaces a function in a table, if the table is large enough to have it. */
 #define PUT(table, place, function)                                                                                    \
     do {                                                                                                               \
         if ((table)->bytes >= offsetof(__typeof__(*(table)), place) + sizeof(table)->place && (table)->place)          \

@@ -21,23 +21,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The lowest bit of a context is set for collectives; the ones above it tell parts of one communicator apart. */
+/* The lowest bit of a context marks collectives; the bits above it distinguish parts of one communicator. */
 #define COLLECTIVE_CONTEXT 1
 #define PREFIX_SHIFT 4
 
-/* Tags of blocking collectives are fixed ones below this (mpir_tags.h of 3.4 to 5.0); counted ones begin somewhere above,
- * with 287 in the versions that were tried, which the first one that is seen in its own call puts right. */
+/* Tags of blocking collectives are fixed ones below this (mpir_tags.h of 3.4 to 5.0). Counted ones begin somewhere
+ * above, with 287 in the versions tried. The first one that is seen in its own call corrects that. */
 #define FIRST_TAG_NOT_FIXED 31
 static uint32_t first_counted_tag = 287;
 
-#define FEW 16 /* tags that one call takes at most */
+#define FEW 16 /* maximum of tags that one call takes */
 
-static struct ibp_peers communicator_of; /* key: prefix of the context and 1; address: the handle */
+static struct ibp_peers communicator_of; /* key: prefix of the context, plus 1; address: the handle */
 static bool numbers_were_wrong;
 
-/* -- which communicator ------------------------------------------------------------------------------------------------- */
+/* -- which communicator -------------------------------------------------------------------------------------------- */
 
-/* Never 0, as a key. */
+/* Return the key of a context, which is never 0. */
 static uint64_t key_of(uint32_t context)
 {
     return (context >> PREFIX_SHIFT) + 1;
@@ -57,7 +57,7 @@ static ibp_handle known_communicator(uint32_t context)
     return entry ? (ibp_handle)entry->address : 0;
 }
 
-/* The entry that leads to a communicator; NULL when its context is not known. */
+/* Return the entry of a communicator; NULL when its context is unknown. */
 static struct ibp_peer *find_mapped(ibp_handle communicator)
 {
     for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++)
@@ -76,7 +76,7 @@ void ibp_mpich_forget_communicator(ibp_handle communicator)
     ibp_unlock();
 }
 
-/* -- counted tags ------------------------------------------------------------------------------------------------------- */
+/* -- counted tags -------------------------------------------------------------------------------------------------- */
 
 static bool takes_tag(void)
 {
@@ -120,7 +120,7 @@ void ibp_mpich_after_tag(bool succeeded)
     (void)succeeded;
 }
 
-/* A message that the current call sends shows which tag it took; what was counted up to now puts later ones right. */
+/* Correct the numbers of tags by a message of the current call, which shows the tag that it took. */
 static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t expected = (uint32_t)ibp_current_call.tag;
@@ -138,8 +138,8 @@ static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
     communicator->is_duplicated = false;
 }
 
-/* The operation under whose tag some communicator, whose context is not known yet, will send; IBP_OPERATION_NONE where there is
- * no such tag. */
+/* Return the operation that a tag belongs to on a communicator whose context is unknown; IBP_OPERATION_NONE where no
+ * communicator expects the tag. */
 static unsigned guess_operation(uint32_t context, uint32_t tag)
 {
     unsigned operation = IBP_OPERATION_NONE;
@@ -160,20 +160,23 @@ static unsigned guess_operation(uint32_t context, uint32_t tag)
     return operation;
 }
 
-/* Such calls send under tags that are their arguments, marked as tags of collectives. */
+/* Return whether the current call makes a communicator: it then sends under tags from its arguments, marked as tags
+ * of collectives. */
 static bool makes_communicator(void)
 {
     return ibp_current_call.kind == IBP_CALL_BLOCKING && ibp_current_call.operation >= IBP_OPERATION_Comm_dup &&
            ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
 }
 
-/* MPICH makes some blocking collectives, those of neighbours among them, of nonblocking ones. */
+/* Return whether the current call is a blocking collective. MPICH implements some of them by nonblocking ones,
+ * neighbourhood collectives included. */
 static bool is_blocking_collective(void)
 {
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
 }
 
-/* Those of neighbours always; of any other one it can be told where nothing else was started. */
+/* Return whether a counted tag belongs to a blocking collective: always in neighbourhood collectives, in others only
+ * where nothing else was started on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
     const unsigned operation = ibp_current_call.operation;
@@ -183,8 +186,8 @@ static bool is_of_blocking_collective(const struct ibp_communicator *communicato
             !communicator->only_started);
 }
 
-/* A call that is not expected to takes tags of its communicator: a blocking collective, or one that makes another
- * communicator of it. */
+/* Return the operation of a call that takes tags of its communicator unexpectedly: a blocking collective, or one
+ * that makes another communicator. */
 static unsigned blocking_operation(struct ibp_communicator *communicator, uint32_t tag)
 {
     const uint32_t number = tag - first_counted_tag;
@@ -226,11 +229,12 @@ static unsigned counted_operation(struct ibp_mpich_envelope envelope)
     if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
     if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
     if (is_of_blocking_collective(communicator)) return blocking_operation(communicator, envelope.tag);
-    /* Under a tag that was not expected: a call took several, or a start a new one. Whose it is shows if all are alike. */
+    /* The tag was not expected: a call took several tags, or a start a new one. The operation is known if all calls
+     * are of one. */
     return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
 }
 
-/* -- counting ----------------------------------------------------------------------------------------------------------- */
+/* -- counting ------------------------------------------------------------------------------------------------------ */
 
 static bool is_synchronisation(unsigned operation)
 {
@@ -298,9 +302,9 @@ void ibp_mpich_count_read(uint32_t peer, uint64_t bytes)
     count(starting(IBP_OPERATION_UNATTRIBUTED), IBP_KIND_USER, IBP_DIRECTION_FETCHED, peer, bytes);
 }
 
-/* -- requests ----------------------------------------------------------------------------------------------------------- */
+/* -- requests ------------------------------------------------------------------------------------------------------ */
 
-/* A partitioned send travels as active messages. */
+/* Count partitioned sends, which travel as active messages. */
 void ibp_mpich_before_start(size_t number, void **requests)
 {
     for (size_t i = 0; i < number; i++) {
@@ -318,7 +322,7 @@ static bool is_set_to(const char *name, const char *value)
     return found && !strcmp(found, value);
 }
 
-/* Whether ranks of one host were told to talk through the network, as IBPROF_INTRANODE=1 tells them. */
+/* Return whether ranks of one host use the network, as with IBPROF_INTRANODE=1. */
 static bool avoids_memory(void)
 {
     return is_set_to("MPIR_CVAR_NOLOCAL", "1") &&
@@ -335,5 +339,5 @@ void ibp_mpich_describe_gaps(char *notes, size_t bytes)
     ibp_mpich_describe_proof(notes, bytes);
     if (numbers_were_wrong)
         ibp_text_append(notes, bytes,
-                        "some operations of nonblocking collectives may be another one's that came before\n");
+                        "some nonblocking collectives may be counted under the operation of an earlier one\n");
 }

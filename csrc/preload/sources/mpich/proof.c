@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* -- a message to itself ------------------------------------------------------------------------------------------------ */
+/* -- a message to itself ------------------------------------------------------------------------------------------- */
 
 #define PROBE_BYTES 7
 #define PROBE_TAG 23063
@@ -23,7 +23,7 @@ static struct {
     uint64_t bytes;
     bool to_other;
 } probe;
-static bool is_lone; /* nobody to send to: neither that message nor another one was a proof */
+static bool is_lone; /* a single rank: neither this message nor another one verified the source */
 
 void ibp_mpich_probe_seen(uint32_t tag, uint32_t peer, uint64_t bytes)
 {
@@ -39,7 +39,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     const ibp_handle byte = ibp_mpi.abi == IBP_ABI_MPICH ? 0x4c00010d : 0x247;
     const ibp_handle communicator = ibp_mpi.session ? ibp_mpi.self : ibp_mpi.world;
     const int me = ibp_mpi.session ? 0 : ibp_mpi.rank;
-    long status[32]; /* larger than MPI_Status of any MPI */
+    long status[32]; /* larger than any MPI's MPI_Status */
     void *request = NULL;
 
     probe.expected = true;
@@ -48,7 +48,7 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
         ibp_mpi.wait(&request, status);
     probe.expected = false;
     ibp_log(2, "a message to itself was seen %u times", probe.messages);
-    /* A lone rank has nobody to send a message to that would prove it, and would look for one at each that it sends itself. */
+    /* A single rank has no other rank to send to, and would check each message that it sends to itself. */
     ibp_source_unproved = !probe.messages && ibp_mpi.size > 1;
     is_lone = !probe.messages && ibp_mpi.size == 1;
     if (!probe.messages || (probe.messages == 1 && probe.bytes == PROBE_BYTES && !probe.to_other)) return 0;
@@ -58,11 +58,11 @@ int ibp_mpich_probe(char *why, size_t why_bytes)
     return -1;
 }
 
-/* -- the first messages to others ------------------------------------------------------------------------------------------- */
+/* -- the first messages to others ---------------------------------------------------------------------------------- */
 
-/* Larger ones may be sent in parts. */
+/* Larger messages may be sent in parts. */
 #define LARGEST 4096
-/* A message may leave later than its call, and others' within it. */
+/* Number of failures tolerated: a message may leave after its call, and others inside it. */
 #define FAILURES_MAX 4
 
 static IBP_THREAD_LOCAL struct {
@@ -71,7 +71,7 @@ static IBP_THREAD_LOCAL struct {
     uint64_t bytes;
 } expected;
 static unsigned failures;
-/* A tag of 0 is found in many a wrong place too: it takes several. */
+/* Number of matches wanted of a tag of 0, which is found in many wrong places too. */
 #define MATCHES_OF_NOTHING 4
 static unsigned matches;
 
@@ -80,16 +80,15 @@ static void take_back(uint32_t tag, uint64_t bytes)
     char why[400];
 
     ibp_source_unproved = false;
-    snprintf(
-        why, sizeof why,
-        "%d messages were seen otherwise than they were sent, the last one of %llu bytes with tag %u, in this MPI (%s)",
-        FAILURES_MAX, (unsigned long long)bytes, tag, ibp_mpi.version);
+    snprintf(why, sizeof why,
+             "%d messages differed from what was sent, the last one of %llu bytes with tag %u, in this MPI (%s)",
+             FAILURES_MAX, (unsigned long long)bytes, tag, ibp_mpi.version);
     ibp_source_reject(why);
 }
 
 void ibp_mpich_expect(uint64_t count, ibp_handle datatype, int peer, int tag)
 {
-    /* Within the shared memory of a host nothing is seen, and that is right. */
+    /* Messages in a host's shared memory are not seen, which is right. */
     if (expected.wanted && expected.seen && __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED) == FAILURES_MAX) {
         take_back(expected.tag, expected.bytes);
         return;
@@ -113,12 +112,13 @@ void ibp_mpich_compare(uint32_t tag, uint64_t bytes)
 void ibp_mpich_describe_proof(char *notes, size_t bytes)
 {
     if (ibp_source_unproved)
-        ibp_text_append(notes, bytes,
-                        "no call sent a short message over the network, by which what is seen could be held against "
-                        "what was asked for\n");
+        ibp_text_append(
+            notes, bytes,
+            "no call sent a short message over the network, so what is seen could not be compared with what "
+            "was sent\n");
     if (is_lone)
         ibp_text_append(
             notes, bytes,
-            "a lone rank: messages to itself do not reach the network in this MPI, so what is seen of others, to "
-            "jobs that it spawns, could not be held against what was asked for\n");
+            "a lone rank: messages to itself do not reach the network in this MPI, so what is seen of messages to "
+            "jobs that it spawns could not be compared with what was sent\n");
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A peer is an endpoint, which was made from the address of the peer's
- * worker; both ends know the worker by its identifier.
+ * A peer is an endpoint, made from the address of the peer's worker. Both ends know the worker by its identifier.
  */
 #include "platform/system.h"
 #include "sources/mpich/ucx.h"
@@ -21,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* -- UCX, as far as it is needed; source: ucp.h of UCX 1.12 and later, whose binary interface is a promise ------------------ */
+/* -- the parts of UCX that are used; source: ucp.h of UCX 1.12 and later, whose binary interface is stable --------- */
 
 #define OK 0
 #define HAS_REMOTE_ADDRESS 1
@@ -86,14 +85,14 @@ static struct {
 
 static struct ibp_peers endpoints; /* key: the endpoint; address: the worker's identifier */
 static unsigned workers;
-static const void *last_endpoint; /* and its peer's number: most messages go where the one before went */
+static const void *last_endpoint; /* with its peer's number: most messages go to the same peer as the one before */
 static uint32_t last_number;
-static bool sizes_missed; /* of datatypes with pack functions that are not MPI's usual ones */
+static bool sizes_missed; /* datatypes have other pack functions than MPI's usual ones */
 
-/* What the datatype that is being sent packs into; UCX asks for it within the call. */
+/* Packed size of the datatype being sent; UCX asks for it within the call. */
 static IBP_THREAD_LOCAL size_t packed_bytes;
 
-/* -- whose endpoint ----------------------------------------------------------------------------------------------------- */
+/* -- whose endpoint ------------------------------------------------------------------------------------------------ */
 
 static uint64_t uid_of(const void *address)
 {
@@ -159,7 +158,7 @@ static uint32_t peer_of(void *endpoint)
     return number;
 }
 
-/* -- sends -------------------------------------------------------------------------------------------------------------- */
+/* -- sends --------------------------------------------------------------------------------------------------------- */
 
 static size_t hook_packed_size(void *state)
 {
@@ -167,7 +166,7 @@ static size_t hook_packed_size(void *state)
     return packed_bytes;
 }
 
-/* Derived datatypes are packed by functions of MPI's; ours stands before the one that tells how much that makes. */
+/* Hook the function that returns the packed size of derived datatypes, which MPI's functions pack. */
 static int hook_create_generic(const struct generic_operations *operations, void *context, uint64_t *datatype)
 {
     struct generic_operations ours = *operations;
@@ -181,7 +180,7 @@ static int hook_create_generic(const struct generic_operations *operations, void
     return original.create_generic(&ours, context, datatype);
 }
 
-/* Bytes of a buffer; of a generic datatype only once it was sent. */
+/* Return the bytes of a buffer; those of a generic datatype are known after the send. */
 static uint64_t bytes_of(const void *buffer, size_t count, uint64_t datatype)
 {
     const struct iov *parts = buffer;
@@ -203,7 +202,7 @@ static uint64_t datatype_of(const struct request_parameters *parameters)
     return parameters->fields & HAS_DATATYPE ? parameters->datatype : 1 << DATATYPE_SHIFT;
 }
 
-/* 16 bits of context, 16 of the sender's rank, 32 of tag. */
+/* The tag holds 16 bits of context, 16 of the sender's rank, 32 of MPI's tag. */
 static struct ibp_mpich_envelope envelope_of(uint64_t tag)
 {
     return (struct ibp_mpich_envelope){.context = (uint32_t)(tag >> 48), .tag = (uint32_t)tag};
@@ -248,7 +247,7 @@ static void *hook_am_send_nb(void *endpoint, uint16_t id, const void *buffer, si
     return request;
 }
 
-/* -- hooking in --------------------------------------------------------------------------------------------------------- */
+/* -- hooking in ---------------------------------------------------------------------------------------------------- */
 
 static void prepare(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The calls that MPICH and its kin make to UCX (UCP).
+ * The source of bytes in UCX (UCP), as MPICH and Intel MPI call it.
  */
 #ifndef IBPROF_SOURCES_MPICH_UCX_H
 #define IBPROF_SOURCES_MPICH_UCX_H

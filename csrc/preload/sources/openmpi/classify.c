@@ -8,7 +8,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/tags.h"
 
-/* The operation of a message that has no tag of its own; `otherwise` outside of any wrapped call. */
+/* Return the operation of a message without a counted tag; `otherwise` outside of any wrapped call. */
 static unsigned untagged_operation(int tag, unsigned otherwise)
 {
     const bool by_user = tag >= -1; /* MPI_ANY_TAG is -1 */
@@ -18,11 +18,11 @@ static unsigned untagged_operation(int tag, unsigned otherwise)
                                                                      : IBP_OPERATION_UNATTRIBUTED);
 }
 
-/* Open MPI 5 sets partitioned messages up with messages of its own, on communicators that none but its component of that name
- * keeps: not before its first such message, so one is looked for there when it is met. */
+/* Return whether a communicator carries partitioned messages. Open MPI 5 sets these up with messages on
+ * communicators that only its component ompi_part_persist knows, from its first such message on. */
 static bool is_of_partitions(ibp_handle communicator)
 {
-    enum { SEARCHED = 26 }; /* words: of 5.0 */
+    enum { SEARCHED = 26 }; /* words in version 5.0 */
     const ibp_handle *component = ibp_mpi_symbol("ompi_part_persist");
 
     for (unsigned i = 0; component && i < SEARCHED; i++)
@@ -30,7 +30,8 @@ static bool is_of_partitions(ibp_handle communicator)
     return false;
 }
 
-/* Both ends say how many parts there are, and where, when the request is made. */
+/* Return whether the current call makes a partitioned request: both ends then exchange the number of parts and their
+ * places. */
 static bool sets_partitions_up(void)
 {
     return (ibp_current_call.operation == IBP_OPERATION_Psend_init ||

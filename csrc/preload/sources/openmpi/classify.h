@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a message that goes through Open MPI's table is: which operation it belongs to, and which peer it goes to.
+ * Classification of messages in Open MPI's table: the operation and the peer of each.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_CLASSIFY_H
 #define IBPROF_SOURCES_OPENMPI_CLASSIFY_H
@@ -19,10 +19,10 @@ struct ibp_openmpi_message {
     uint32_t peer;
 };
 
-/* Finds out what a message is; `otherwise` is its operation outside of any wrapped call. */
+/* Classify a message; `otherwise` is its operation outside of any wrapped call. */
 struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle communicator, int rank, int tag, unsigned otherwise);
 
-/* Operations by mode of a send, which is synchronous, complete, buffered, ready or standard (mca_pml_base_send_mode_t). */
+/* Operations by send mode: synchronous, complete, buffered, ready, standard (mca_pml_base_send_mode_t). */
 enum { IBP_OPENMPI_STANDARD_MODE = 4, IBP_OPENMPI_MODES = 8 };
 #define IBP_OPENMPI_BY_MODE(standard, synchronous, buffered, ready)                                                    \
     {synchronous,                                                                                                      \

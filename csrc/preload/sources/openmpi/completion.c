@@ -10,10 +10,10 @@
 size_t ibp_openmpi_request_offset;
 ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* Requests watched, and those of them whose end was seen, with several threads in MPI. */
+/* Numbers of watched requests, and of those whose completion was seen, with several threads in MPI. */
 static uint64_t watched, ended;
 
-/* -- counting --------------------------------------------------------------------------------------------------------- */
+/* -- counting ------------------------------------------------------------------------------------------------------ */
 
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch)
 {
@@ -39,7 +39,7 @@ static int count_complete(void *request)
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
     const uint64_t watch = part->datum;
 
-    part->datum = 0; /* Open MPI's UCX component takes what it finds there in a request used again for its own */
+    part->datum = 0; /* Open MPI's UCX component uses the field in a request that is used again */
     if (ibp_threads_multiple) __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
     ibp_openmpi_count_watched(&part->status, watch);
     return 0;
@@ -70,7 +70,7 @@ int ibp_openmpi_request_arrived(void *request)
     return 0;
 }
 
-/* -- several threads in MPI ------------------------------------------------------------------------------------------- */
+/* -- several threads in MPI ---------------------------------------------------------------------------------------- */
 
 static bool is_complete(const struct ibp_openmpi_request *part)
 {
@@ -82,10 +82,10 @@ static bool is_watched(const struct ibp_openmpi_request *part)
     return part->callback == (void *)count_complete || part->callback == (void *)ibp_openmpi_request_arrived;
 }
 
-/* Open MPI reads the callback of a request and then, by and by, marks it as complete. A thread that sets the callback in
- * between is not called, and cannot tell: the request is pending before and after. But whoever waits for the request frees
- * it when it is complete, and that function of the request's is ours meanwhile. This counts a complete request, unless that
- * was done. */
+/* Count a completed request, unless that was done. Open MPI reads a request's callback and marks the request as
+ * complete some time later. A callback that a thread sets in between is not called, and the thread cannot see that:
+ * the request is pending before and after. But whoever waits for the request frees it when it is complete, by a
+ * function that is replaced meanwhile. */
 static void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -116,9 +116,9 @@ uint64_t ibp_openmpi_requests_missed(void)
     return watched - ended;
 }
 
-/* -- watching --------------------------------------------------------------------------------------------------------- */
+/* -- watching ------------------------------------------------------------------------------------------------------ */
 
-/* Leaves a request alone whose completion is somebody else's. */
+/* Set the datum, unless the request has another callback. Return whether it was set. */
 static bool set_datum(struct ibp_openmpi_request *part, uint64_t watch)
 {
     if (part->callback && !is_watched(part)) return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Received bytes in Open MPI: a request says how many came, and from whom, only when it completes.
+ * Received bytes in Open MPI: a request shows their number and source only when it completes.
  *
- * Open MPI calls a function of a request's when it completes, if one is set (`req_complete_cb`). Where that field and the
- * status lie is found out with a message to this process itself and tried with a second one (completion_probe.h); where that does
- * not come out, received bytes are not recorded, and the recording says so. See docs/decisions/0004.
+ * Open MPI calls a function of a request when it completes, if one is set (`req_complete_cb`). A message of this
+ * process to itself shows where that field and the status lie, and a second one tests it (completion_probe.h). If the
+ * test fails, received bytes are not recorded, and the recording says so. See docs/decisions/0004.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_COMPLETION_H
 #define IBPROF_SOURCES_OPENMPI_COMPLETION_H
@@ -19,14 +19,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Open MPI's values of req_complete; what else it holds is somebody who waits. */
+/* Open MPI's values of req_complete; any other value is a waiting thread. */
 #define IBP_OPENMPI_PENDING ((void *)0)
 #define IBP_OPENMPI_COMPLETED ((void *)1)
 
-/* Called when a request completes; Open MPI wants 0 back. */
+/* Called when a request completes; must return 0. */
 typedef int ibp_openmpi_complete_function(void *request);
 
-/* The part of a request that all of Open MPI's components share, from its status on (ompi_request_t of 4.0 to 5.0). */
+/* The part of a request that all components of Open MPI share, from its status on (ompi_request_t of 4.0 to 5.0). */
 struct ibp_openmpi_request {
     struct ibp_openmpi_status status;
     void *volatile complete;
@@ -34,16 +34,16 @@ struct ibp_openmpi_request {
     bool persistent;
     int fortran_index;
     void *start;
-    /* The function that frees it. */
+    /* The function that frees the request. */
     void *volatile release;
     void *cancel;
     void *callback;
-    /* Of the callback. */
+    /* For the callback's use. */
     uint64_t datum;
     ibp_handle communicator;
 };
 
-/* Where that part begins in a request. */
+/* The offset of that part in a request. */
 extern IBP_INTERNAL size_t ibp_openmpi_request_offset;
 
 static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
@@ -51,27 +51,28 @@ static inline struct ibp_openmpi_request *ibp_openmpi_request_of(void *request)
     return (struct ibp_openmpi_request *)((char *)request + ibp_openmpi_request_offset);
 }
 
-/* What frees a request, where that function may be replaced: several threads are in MPI, and the trial came out. */
+/* The function that frees a request, where it may be replaced: several threads are in MPI, and the probe succeeded. */
 typedef int ibp_openmpi_release_function(void **);
 extern IBP_INTERNAL ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is kept there
- * because not every component of Open MPI writes the communicator into the request. Addresses are at most 48 bits wide. */
+/* The datum of a callback: what is received counts under this operation, from a rank of this communicator. It is
+ * kept there because not every component of Open MPI writes the communicator into the request. Addresses have at
+ * most 48 bits. */
 #define IBP_WATCH_KEY_BITS 14
 #define IBP_WATCH_OF(communicator, operation, kind)                                                                    \
     ((uint64_t)(communicator) << IBP_WATCH_KEY_BITS | IBP_KEY_OF(operation, kind, IBP_DIRECTION_RECEIVED))
 #define IBP_WATCH(communicator, operation) IBP_WATCH_OF(communicator, operation, IBP_KIND_USER)
 
-/* Counts what was received under a watch. */
+/* Count what was received under a watch. */
 void ibp_openmpi_count_watched(const struct ibp_openmpi_status *status, uint64_t watch);
 
-/* Counts what a request receives under a watch: now if it is complete, else when it is. */
+/* Count what a request receives under a watch: now if it is complete, else on completion. */
 void ibp_openmpi_request_watch(void *request, uint64_t watch);
 
-/* The same for a persistent request that is about to be started: nobody else looks at it yet. */
+/* The same for a persistent request that is about to be started, which no other thread uses yet. */
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 
-/* The same for what a context says, while one thread at a time is in MPI: the datum is the context. */
+/* The same for a context, while one thread at a time is in MPI: the datum is the context. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
 void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_recent *recent);
@@ -84,7 +85,7 @@ static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *s
         ibp_openmpi_count_other(status, &context->receive);
 }
 
-/* Returns 0, as the call that it is called last in. */
+/* Count what a request receives under a context. Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *context)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
@@ -96,8 +97,8 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
     return 0;
 }
 
-/* Requests that were watched and whose end was not seen: they are still open, or were never waited for. Counted under
- * MPI_THREAD_MULTIPLE alone. */
+/* Return the number of watched requests whose completion was not seen: they are pending, or were never waited for.
+ * Counted under MPI_THREAD_MULTIPLE alone. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* What lies before the status is some 60 bytes long; behind this it is not searched for. */
+/* The status follows some 60 bytes; it is not searched for beyond this limit. */
 #define SEARCHED_BYTES 160
 
 static struct {
@@ -40,7 +40,7 @@ static bool is_probe(const struct ibp_openmpi_status *status)
            status->bytes == IBP_PROBE_BYTES;
 }
 
-/* A request that is complete is known by its status, by what follows it and by its communicator. */
+/* Find the layout of a completed request, which shows by its status, the fields after that, and the communicator. */
 static bool find_layout(void *request)
 {
     const struct ibp_openmpi_request *part;
@@ -64,7 +64,7 @@ static bool try_callback(void *request)
     return true;
 }
 
-/* The function that frees a request is code of Open MPI's, if it is that. */
+/* Replace the function that frees a request, if it points to code of a loaded library. */
 static void try_release(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);

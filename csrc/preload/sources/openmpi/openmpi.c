@@ -18,10 +18,10 @@
 
 #include <stdio.h>
 
-/* Whether the hooks of receives are in, and whether tags of nonblocking collectives are known. */
+/* Whether receives are hooked, and whether tags of nonblocking collectives are known. */
 static bool receives_seen, tags_known;
 
-/* -- communicators ---------------------------------------------------------------------------------------------------- */
+/* -- communicators ------------------------------------------------------------------------------------------------- */
 
 static int hook_add_comm(ibp_handle communicator)
 {
@@ -41,7 +41,7 @@ static int hook_del_comm(ibp_handle communicator)
     return ibp_openmpi_next.del_comm(communicator);
 }
 
-/* -- hooks ------------------------------------------------------------------------------------------------------------ */
+/* -- hooks --------------------------------------------------------------------------------------------------------- */
 
 #define HOOK(slot, function) {#slot, (void *)(function), &ibp_openmpi_next.slot}
 
@@ -52,7 +52,7 @@ static const struct ibp_openmpi_hook hooks[] = {
     HOOK(del_comm, hook_del_comm),
 };
 
-/* One or the other: so the way of a message need not ask whether it is to look at the clock. */
+/* One or the other is installed, so that the hooks need not test whether to check the clock. */
 static const struct ibp_openmpi_hook send_hooks[] = {
     HOOK(send, ibp_openmpi_hook_send),
     HOOK(isend, ibp_openmpi_hook_isend),
@@ -105,8 +105,7 @@ static void describe_gaps(char *notes, size_t bytes)
 
     if (!receives_seen) ibp_text_append(notes, bytes, "received bytes cannot be seen in this build of Open MPI\n");
     if (!tags_known)
-        ibp_text_append(notes, bytes,
-                        "operations of nonblocking collectives cannot be told in this build of Open MPI\n");
+        ibp_text_append(notes, bytes, "operations of nonblocking collectives are unknown in this build of Open MPI\n");
     if (missed) {
         snprintf(note, sizeof note, "%llu receives were not seen to end\n", (unsigned long long)missed);
         ibp_text_append(notes, bytes, note);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's collectives start their persistent requests through the table; MPI_Start in the application does not, and comes by
- * calls/persistent_requests.c.
+ * Open MPI's collectives start their persistent requests through the table. MPI_Start of the application does not; its
+ * wrapper is in calls/persistent_requests.c.
  */
 #include "platform/system.h"
 #include "sources/openmpi/persistent.h"
@@ -65,7 +65,7 @@ int ibp_openmpi_hook_irecv_init(void *buffer, size_t count, ibp_handle datatype,
     return result;
 }
 
-/* Counts a persistent request that is about to be started: what it sends now, what it receives when it is complete. */
+/* Count a persistent request that is about to be started: what it sends now, what it receives on completion. */
 static void count_start(void *address)
 {
     struct ibp_request request;
@@ -87,7 +87,7 @@ void ibp_openmpi_before_start(size_t count, void **requests)
     for (size_t i = 0; i < count; i++) count_start(requests[i]);
 }
 
-/* Open MPI puts another request in the place of one that it is not done with. */
+/* Open MPI replaces a request that it still uses by another one. */
 void ibp_openmpi_after_start(size_t count, void **requests, void *const *before)
 {
     for (size_t i = 0; i < count; i++) {
@@ -107,7 +107,7 @@ void ibp_openmpi_after_start(size_t count, void **requests, void *const *before)
     }
 }
 
-/* The application's own way of starting has counted already. */
+/* Start requests of collectives; those that the application starts are counted already. */
 int ibp_openmpi_hook_start(size_t count, void **requests)
 {
     enum { AT_ONCE = 64 };

@@ -14,7 +14,7 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend_init;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv_init;
 ibp_openmpi_start_function ibp_openmpi_hook_start;
 
-/* What a source has for the wrappers of MPI_Start (sources/source.h). */
+/* For the wrappers of MPI_Start (sources/source.h). */
 void ibp_openmpi_before_start(size_t count, void **requests);
 void ibp_openmpi_after_start(size_t count, void **requests, void *const *before);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the calls that receive. How much came, and from whom, is known when a receive completes: completion.h.
+ * Size and source are known when a receive completes: completion.h.
  */
 #include "platform/system.h"
 #include "sources/openmpi/receives.h"
@@ -14,7 +14,7 @@
 
 #define UNWATCHED 0
 
-/* The watch of a receive that is about to be posted; UNWATCHED when it does not count. */
+/* Return the watch of a receive that is about to be posted; UNWATCHED when it is not counted. */
 static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, int tag)
 {
     struct ibp_openmpi_message message;
@@ -25,7 +25,7 @@ static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, in
     return IBP_WATCH_OF(communicator, message.operation, message.kind);
 }
 
-/* -- hooks ------------------------------------------------------------------------------------------------------------ */
+/* -- hooks --------------------------------------------------------------------------------------------------------- */
 
 static inline bool is_here(const struct ibp_context *here, int tag, ibp_handle communicator)
 {
@@ -79,7 +79,7 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
     return ibp_openmpi_request_expect(*request, ibp_get_here());
 }
 
-/* A matched message keeps its communicator to itself, so it is remembered from the probe that matched it. */
+/* Remember the communicator of a matched message, which does not show it. */
 static void remember_message(void *message, ibp_handle communicator)
 {
     if (!ibp_is_active()) return;
@@ -110,7 +110,7 @@ int ibp_openmpi_hook_improbe(int peer, int tag, ibp_handle communicator, int *ma
     return result;
 }
 
-/* The communicator of a matched message that is about to be received; 0 when it is not known. */
+/* Take the communicator of a matched message that is about to be received; 0 when it is unknown. */
 static ibp_handle take_message(void *message)
 {
     const struct ibp_request *matched;

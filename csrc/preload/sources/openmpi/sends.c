@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of the calls that send.
+ * A message takes the shortest path that applies: the peer of the last message, another known peer, classification.
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
@@ -20,10 +20,10 @@ static const uint16_t nonblocking_operation[IBP_OPENMPI_MODES] =
 
 int ibp_openmpi_probes_seen;
 
-/* -- messages of ibp_here --------------------------------------------------------------------------------------------- */
+/* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Whether a message is what ibp_here says: on MPI_COMM_WORLD, of a size that is at hand, and in standard mode, which outside
- * of wrapped calls makes it MPI_Send or MPI_Isend. */
+/* Return whether ibp_here applies to a message: it is on MPI_COMM_WORLD, its datatype's size is known, and it is in
+ * standard mode, which outside of wrapped calls means MPI_Send or MPI_Isend. */
 static inline bool is_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
                            ibp_handle communicator)
 {
@@ -32,7 +32,7 @@ static inline bool is_here(const struct ibp_context *here, size_t count, ibp_han
            (IBP_LIKELY(datatype == ibp_known_type.datatype) || IBP_LIKELY(!count));
 }
 
-/* The same of a message that is not to the last one's peer: within a call its mode does not matter. */
+/* The same for a message to another peer than the last one's: inside a call its mode does not matter. */
 static inline bool is_another_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
                                    ibp_handle communicator)
 {
@@ -47,7 +47,7 @@ static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
     ibp_add_size(bins, bytes);
 }
 
-/* Counts one to the peer that the last one went to; false leaves all others to see_known and see_any. */
+/* Count a message to the peer of the last message; return false for all others. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
                               ibp_handle datatype, int peer, int tag, int mode, ibp_handle communicator)
 {
@@ -56,7 +56,7 @@ static inline bool see_recent(const struct ibp_context *here, const struct ibp_r
     return true;
 }
 
-/* Counts one to another peer than the last one, if it has a counter already, and remembers that. */
+/* Count a message to another peer, if it has a counter already, and remember that; return false otherwise. */
 static inline bool see_known(struct ibp_recent *recent, size_t count, int peer)
 {
     const struct ibp_slot *slot =
@@ -68,7 +68,7 @@ static inline bool see_known(struct ibp_recent *recent, size_t count, int peer)
     return true;
 }
 
-/* -- all others ------------------------------------------------------------------------------------------------------- */
+/* -- all others ---------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype, int peer, int tag,
                                               ibp_handle communicator, unsigned otherwise)
@@ -84,9 +84,9 @@ static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype,
     ibp_count(message.operation, message.kind, IBP_DIRECTION_SENT, message.peer, ibp_mpi_bytes(count, datatype));
 }
 
-/* -- hooks ------------------------------------------------------------------------------------------------------------ */
+/* -- hooks --------------------------------------------------------------------------------------------------------- */
 
-/* What most messages take passes them on without a frame of its own, arguments where they are. */
+/* The hooks pass most messages on without a stack frame, arguments in place. */
 
 static __attribute__((noinline)) int send_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
                                                 int tag, int mode, ibp_handle communicator)

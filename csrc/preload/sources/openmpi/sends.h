@@ -12,11 +12,11 @@
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 
-/* The same for messages that look at the clock. */
+/* The same for messages that check the clock. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
 
-/* Messages of the probe that passed through them before recording began. */
+/* Number of the probe's messages that passed the hooks before recording began. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;
 
 #endif

@@ -24,7 +24,7 @@ struct ibp_openmpi_functions ibp_openmpi_next;
 static void **table;
 static const char *const *slots;
 
-/* Which slot a function's name ends with, as in mca_pml_ob1_isend; NULL for none. */
+/* Return the slot that a function's name ends with, as in mca_pml_ob1_isend; NULL for none. */
 static const char *slot_named(const char *symbol)
 {
     for (size_t i = 0; i < SLOTS_MAX && slots_of_5[i]; i++) {
@@ -36,7 +36,7 @@ static const char *slot_named(const char *symbol)
     return NULL;
 }
 
-/* How many functions of the table have the names that a layout gives them; -1 when one has another slot's. */
+/* Return the number of functions whose names agree with a layout; -1 when one has the name of another slot. */
 static int confirm_layout(const char *const *layout)
 {
     int confirmed = 0;
@@ -55,7 +55,7 @@ static int confirm_layout(const char *const *layout)
     return confirmed;
 }
 
-/* Some of Open MPI's modules keep most functions to themselves; then its version has to decide between the layouts. */
+/* Return the table's layout. Some components hide most functions; then Open MPI's version decides. */
 static const char *const *find_layout(void)
 {
     const int as_4 = confirm_layout(slots_of_4), as_5 = confirm_layout(slots_of_5);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Open MPI's table of point-to-point calls, `mca_pml`: an exported struct of function pointers, through which all that its
- * collectives send goes too. Its layout differs between versions 4 and 5 by one entry; which one this is, the names of the
- * functions in it tell.
+ * Open MPI's table of point-to-point calls, `mca_pml`: an exported struct of function pointers, which collectives use
+ * too. Its layout differs by one entry between versions 4 and 5; the names of the functions in it show which one it is.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TABLE_H
 #define IBPROF_SOURCES_OPENMPI_TABLE_H
@@ -34,7 +33,7 @@ typedef int ibp_openmpi_improbe_function(int, int, ibp_handle, int *, void **, s
 typedef int ibp_openmpi_mrecv_function(void *, size_t, ibp_handle, void **, struct ibp_openmpi_status *);
 typedef int ibp_openmpi_imrecv_function(void *, size_t, ibp_handle, void **, void **);
 
-/* What the table held: the functions that the hooks call. */
+/* The table's own functions, which the hooks call. */
 struct ibp_openmpi_functions {
     ibp_openmpi_send_function *send;
     ibp_openmpi_isend_function *isend, *isend_init;
@@ -49,21 +48,21 @@ struct ibp_openmpi_functions {
 };
 extern IBP_INTERNAL struct ibp_openmpi_functions ibp_openmpi_next;
 
-/* What is put in the place of one of them. */
+/* A function that replaces one of them. */
 struct ibp_openmpi_hook {
     /* The function's name in the table. */
     const char *slot;
     void *function;
-    /* Where in ibp_openmpi_next the former one is kept. */
+    /* Place in ibp_openmpi_next of the former function. */
     void *next;
 };
 
-/* Finds the table and its layout. Returns 0, or -1 with the reason in `why`. */
+/* Find the table and its layout. Return 0, or -1 with the reason in `why`. */
 int ibp_openmpi_table_find(char *why, size_t why_bytes);
 
 void ibp_openmpi_table_hook(const struct ibp_openmpi_hook *hooks, size_t count);
 
-/* Takes back those of the hooks that are in. */
+/* Remove those hooks that are installed. */
 void ibp_openmpi_table_unhook(const struct ibp_openmpi_hook *hooks, size_t count);
 
 #endif

@@ -8,13 +8,13 @@
 #include "libmpi/lock.h"
 #include "platform/log.h"
 
-/* Tags of Open MPI's own are negative. Blocking collectives have fixed ones; what sends on after its call returns takes the
- * next one of its communicator, which counts down from the first counted one; neighbourhood collectives have fixed ones
- * again, below half of the range (coll_tags.h of 4.1 and 5.0). */
+/* Internal tags of Open MPI are negative. Blocking collectives have fixed ones. What sends after its call has
+ * returned takes the next tag of its communicator, counting down from the first counted one. Neighbourhood
+ * collectives have fixed ones again, below half of the range (coll_tags.h of 4.1 and 5.0). */
 #define FIRST_COUNTED_TAG_OF_4 (-27)
 int ibp_openmpi_first_counted_tag;
 
-/* Where a communicator keeps the next tag that will be taken (c_nbc_tag); 0 when that was not found. */
+/* Offset in a communicator of the next tag to be taken (c_nbc_tag); 0 when it was not found. */
 static size_t next_tag_offset;
 
 static int next_tag(ibp_handle communicator)
@@ -22,7 +22,7 @@ static int next_tag(ibp_handle communicator)
     return *(volatile int *)((char *)communicator + next_tag_offset);
 }
 
-/* The next tag is the call's, if it takes one: known before its first message, of which some are sent within it. */
+/* Remember the next tag as the call's, before its first message: some are sent inside it. */
 void ibp_openmpi_before_tag(void)
 {
     struct ibp_communicator *communicator;
@@ -39,7 +39,7 @@ void ibp_openmpi_before_tag(void)
     ibp_unlock();
 }
 
-/* Takes the tag back when the call took none, and remembers others that it took. */
+/* Forget the tag when the call did not take it, and remember further ones that it took. */
 void ibp_openmpi_after_tag(bool succeeded)
 {
     struct ibp_communicator *communicator;
@@ -60,9 +60,9 @@ unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int
     unsigned operation = ibp_tag_operation(communicator, tag);
 
     if (operation != IBP_OPERATION_NONE) return operation;
-    /* Taken by no call of the application's. A persistent collective that was made very long ago is started again, or a
-     * communicator is duplicated; or a call is made of nonblocking collectives, on its own communicator or on others; but a
-     * blocking collective has fixed tags on its own, so there it is not it. */
+    /* No call of the application took the tag. Either a persistent collective that was made long ago is started
+     * again, or a communicator is duplicated, or a call uses nonblocking collectives, on its own communicator or on
+     * others. A blocking collective has fixed tags on its own communicator, so there it is not the sender. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
@@ -77,8 +77,8 @@ unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int
     return operation;
 }
 
-/* Finds where a communicator keeps its next tag: the one number in MPI_COMM_SELF that each of two nonblocking barriers, which
- * are messages to nobody, lowers by one. */
+/* Find where a communicator keeps its next tag: the only number in MPI_COMM_SELF that each of two nonblocking
+ * barriers, which send nothing, lowers by one. */
 bool ibp_openmpi_tags_probe(void)
 {
     enum { SEARCHED = 128, BARRIERS = 2 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Which operation a message of Open MPI's own belongs to: what sends on after its call has returned does so under an internal
- * tag, which is known before its first message. See docs/decisions/0003.
+ * The operation of Open MPI's internal messages: what sends after its call has returned uses an internal tag, which is
+ * known before its first message. See docs/decisions/0003.
  */
 #ifndef IBPROF_SOURCES_OPENMPI_TAGS_H
 #define IBPROF_SOURCES_OPENMPI_TAGS_H
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds where a communicator keeps its next tag, with two nonblocking barriers of this process alone. Returns whether it was
- * found. */
+/* Find where a communicator keeps its next tag, by two nonblocking barriers of this process alone. Return whether it
+ * was found. */
 bool ibp_openmpi_tags_probe(void);
 
 /* Tags from the first, which the probe finds, down to the lowest are taken one by one. */
@@ -28,14 +28,15 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
     return tag <= ibp_openmpi_first_counted_tag && tag >= IBP_OPENMPI_LOWEST_COUNTED_TAG;
 }
 
-/* Before and after the current call, which takes a tag of its communicator. */
+/* Called before and after the current call, which takes a tag of its communicator. */
 void ibp_openmpi_before_tag(void);
 void ibp_openmpi_after_tag(bool succeeded);
 
-/* The operation of a message under a counted tag: of the call that started it, in whichever call it is sent. */
+/* Return the operation of a message under a counted tag: that of the call that started it, in whichever call it is
+ * sent. */
 unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int tag);
 
-/* What the call that this thread is in starts now. */
+/* Return the operation under which messages started now are counted. */
 static inline unsigned ibp_openmpi_starting_operation(unsigned operation)
 {
     return ibp_counting ? operation : IBP_OPERATION_UNWANTED;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * As much of the binary interface of libibverbs (IBVERBS_1.1 and later) as is looked into or changed: neither its headers nor
- * the library are needed to build or to load us. csrc/tests/test_verbs_abi.c holds every offset against the real headers.
+ * The parts of the binary interface of libibverbs (IBVERBS_1.1 and later) that are read or changed. Neither its headers
+ * nor the library are needed to build or load libibprof.so. csrc/tests/test_verbs_abi.c checks every offset with the
+ * real headers.
  */
 #ifndef IBPROF_SOURCES_VERBS_ABI_H
 #define IBPROF_SOURCES_VERBS_ABI_H
@@ -62,7 +63,7 @@ struct ibp_verbs_send {
     uint32_t request; /* enum ibp_verbs_request */
     uint32_t flags;
     uint32_t immediate;
-    /* On an unreliable datagram queue pair alone. */
+    /* On unreliable datagram queue pairs alone. */
     void *address_handle;
 };
 
@@ -78,11 +79,11 @@ struct ibp_verbs_context {
     void *operations_after_post_send[6];
     int command_file, async_file, completion_vectors;
     _Alignas(8) char mutex[40];
-    /* All ones where a struct verbs_context is around this one. */
+    /* All bits set where a struct verbs_context contains this one. */
     void *compatibility;
 };
 
-/* struct verbs_context, which grows towards lower addresses: its last fields. The one before `context` tells its size. */
+/* struct verbs_context, which grows towards lower addresses: its last fields. The one before `context` is its size. */
 struct ibp_verbs_extended {
     struct ibp_verbs_qp *(*create_qp_ex)(struct ibp_verbs_context *, void *);
     void *fields_before_size[5];
@@ -112,7 +113,7 @@ struct ibp_verbs_path {
     uint8_t gid_index, hop_limit, traffic_class;
     uint16_t remote_lid;
     uint8_t service_level, path_bits, static_rate;
-    /* The GIDs hold. */
+    /* The GIDs are valid. */
     uint8_t is_global;
     uint8_t port;
 };
@@ -141,13 +142,13 @@ struct ibp_verbs_qp_init {
     uint32_t limits[5];
     uint32_t type;
     int signal_all;
-    /* Of those that follow, which hold. */
+    /* Which of the following fields are valid. */
     uint32_t fields;
     void *between[8];
     uint64_t send_operations;
 };
 
-/* struct ibv_qp_ex: the functions in the order in which they stand there */
+/* struct ibv_qp_ex: its functions, in their order */
 struct ibp_verbs_qp_ex {
     struct ibp_verbs_qp qp;
     uint64_t fields;
@@ -175,12 +176,12 @@ struct ibp_verbs_qp_ex {
         int (*complete)(struct ibp_verbs_qp_ex *);
         void (*abort)(struct ibp_verbs_qp_ex *);
     } builders;
-    /* Only where the queue pair was made for it: IBP_VERBS_WITH_ATOMIC_WRITE. */
+    /* Only where the queue pair was made with IBP_VERBS_WITH_ATOMIC_WRITE. */
     void (*atomic_write)(struct ibp_verbs_qp_ex *, uint32_t, uint64_t, const void *);
 };
 #define IBP_VERBS_WITH_ATOMIC_WRITE (1 << 12)
 
-/* What mlx5dv.h adds: struct mlx5dv_obj and mlx5dv_qp_init_attr as far as they are read, opcodes of the device's commands */
+/* From mlx5dv.h: struct mlx5dv_obj and mlx5dv_qp_init_attr as far as they are read, opcodes of the device's commands */
 #define IBP_MLX5_OBJECT_QP 1
 #define IBP_MLX5_INIT_DC (1 << 1)
 #define IBP_MLX5_DC_TARGET 1
@@ -190,7 +191,7 @@ struct ibp_mlx5_object {
     struct ibp_verbs_qp *qp;
 };
 
-/* struct mlx5dv_qp_ex: functions beside those of the wr_ kind, as far as they say where a request goes or begin one */
+/* struct mlx5dv_qp_ex: further functions that set a request's destination or begin a request */
 struct ibp_mlx5_qp_ex {
     uint64_t fields;
     struct ibp_mlx5_builders {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Posting requests that are built piece by piece: the wr_ functions of a struct ibv_qp_ex, four calls for a request as a rule.
- * What is built is added up in one place a thread and counted when the provider has accepted it. The hooks end in jumps to the
- * provider's functions, which they pass their own arguments.
+ * A request takes four calls as a rule. Requests are added up in one place for each thread and counted when the
+ * provider has accepted them. The hooks end in tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -18,24 +17,23 @@
 #define NOTHING IBP_OPCODE_NOTHING
 #define QP struct ibp_verbs_qp_ex *qp
 
-/* What is built between wr_start and wr_complete: the tally, and then a run of requests that go the same way by the same
- * opcode. */
+/* What is built between wr_start and wr_complete: the tally, and a run of requests with the same route and opcode. */
 struct ibp_verbs_build {
-    /* NULL: none. */
+    /* NULL while nothing is built. */
     const struct ibp_verbs_qp_ex *qp;
     const struct ibp_verbs_builders *original;
     struct ibp_route *queue_pair, *route;
     uint64_t bytes;
-    /* NOTHING: there is no run. */
+    /* NOTHING while there is no run. */
     uint32_t opcode;
     uint32_t messages;
     struct ibp_tally tally;
 };
 
-/* By this thread: the provider has the queue pair locked meanwhile, or the program has it. */
+/* Of this thread: the queue pair is locked meanwhile, by the provider or by the program. */
 static IBP_THREAD_LOCAL struct ibp_verbs_build building;
 
-/* -- runs --------------------------------------------------------------------------------------------------------------- */
+/* -- runs ---------------------------------------------------------------------------------------------------------- */
 
 static void end_run(void)
 {
@@ -78,7 +76,7 @@ static __attribute__((noinline)) void complete_several(int result)
     empty();
 }
 
-/* -- which queue pair ----------------------------------------------------------------------------------------------------- */
+/* -- which queue pair ---------------------------------------------------------------------------------------------- */
 
 static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build *from)
 {
@@ -86,8 +84,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Lays what this thread builds aside with its queue pair, if that is still there. Without memory it is counted, as if it were
- * accepted. */
+/* Keep what this thread builds with its queue pair, if that still exists. Without memory it is counted, as if it
+ * were accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -112,7 +110,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* What was begun was never completed, or is of another queue pair. */
+/* Start when the former requests were never completed, or are of another queue pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)
@@ -154,7 +152,7 @@ static void hook_start(QP)
     building.original->start(qp);
 }
 
-/* Opens the recording, so that the hardware's counters are read before anything is posted. */
+/* Open the recording, so that the hardware's counters are read before the first post. */
 static void hook_first_start(QP)
 {
     (void)ibp_process_open();
@@ -184,7 +182,7 @@ static void hook_abort(QP)
     building.original->abort(qp);
 }
 
-/* -- what begins a request -------------------------------------------------------------------------------------------------- */
+/* -- what begins a request ----------------------------------------------------------------------------------------- */
 
 #define BEGIN(name, request, parameters, ...)                                                                          \
     static void hook_##name parameters                                                                                 \
@@ -215,7 +213,7 @@ static void hook_atomic_write(QP, uint32_t key, uint64_t address, const void *va
     building.queue_pair->provider->atomic_write(qp, key, address, value);
 }
 
-/* -- what the request that was begun last consists of ------------------------------------------------------------------------- */
+/* -- what the request that was begun last consists of -------------------------------------------------------------- */
 
 static inline void set_route(const void *address_handle)
 {
@@ -259,8 +257,8 @@ static void hook_set_sge_list(QP, size_t count, const struct ibp_verbs_sge *piec
     building.original->set_sge_list(qp, count, pieces);
 }
 
-/* mlx5's dynamic connections: an address handle for each request, as for datagrams. These functions do not say for which queue
- * pair they are called; it is the one whose request was begun last. */
+/* mlx5's dynamic connections: an address handle for each request, as for datagrams. These functions do not show
+ * their queue pair; it is that of the request begun last. */
 static struct ibp_mlx5_builders mlx5;
 
 static void set_dc_route(const void *address_handle)
@@ -283,11 +281,11 @@ static void hook_set_dc_addr_stream(struct ibp_mlx5_qp_ex *qp, void *address_han
     mlx5.set_dc_addr_stream(qp, address_handle, number, key, stream);
 }
 
-/* -- hooking in --------------------------------------------------------------------------------------------------------------- */
+/* -- hooking in ---------------------------------------------------------------------------------------------------- */
 
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
 {
-    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* begins with it */
+    struct ibp_verbs_qp_ex *extended = (struct ibp_verbs_qp_ex *)qp; /* its first member */
     struct ibp_verbs_builders *builders = &extended->builders;
     struct ibp_route *route = ibp_verbs_route(qp);
     struct ibp_verbs_provider functions;
@@ -328,7 +326,7 @@ void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations)
     if (functions.atomic_write) extended->atomic_write = hook_atomic_write;
 }
 
-/* The driver has one such function for all queue pairs; one that is another is left alone. */
+/* The driver has one such function for all queue pairs; a different one is left alone. */
 #define HOOK_MLX5(name)                                                                                                \
     do {                                                                                                               \
         if (!mlx5.name) mlx5.name = builders->name;                                                                    \

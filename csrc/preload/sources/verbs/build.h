@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Posting requests that are built piece by piece: the wr_ functions of a struct ibv_qp_ex.
+ * Posting requests that are built step by step: the wr_ functions of a struct ibv_qp_ex.
  */
 #ifndef IBPROF_SOURCES_VERBS_BUILD_H
 #define IBPROF_SOURCES_VERBS_BUILD_H
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Hooks the wr_ functions of a queue pair that was made with some of them, and those that mlx5 has beside them. */
+/* Hook the wr_ functions of a queue pair that was made with some of them, and mlx5's additional ones. */
 void ibp_verbs_hook_builders(struct ibp_verbs_qp *qp, uint64_t operations);
 void ibp_mlx5_hook_builders(struct ibp_mlx5_qp_ex *mlx5);
 

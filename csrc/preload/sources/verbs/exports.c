@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What leads to posting: opening devices, making and connecting queue pairs, making address handles.
+ * The functions of libibverbs that precede a post: opening devices, making and connecting queue pairs, making address
+ * handles.
  *
- * These functions of libibverbs are exported by us under their own names, without a version, which binds to every caller, also
- * in libraries that are loaded later and for themselves alone.
+ * They are exported under their own names without a version, which binds to every caller, including libraries loaded
+ * later with RTLD_LOCAL.
  */
 #include "platform/system.h"
 #include "counting/transfers.h"
@@ -40,7 +41,7 @@
     IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
     IBP_EXPORT type name(__VA_ARGS__)
 
-/* -- devices -------------------------------------------------------------------------------------------------------------- */
+/* -- devices ------------------------------------------------------------------------------------------------------- */
 
 static void forget(struct ibp_route_table **which, const void *address)
 {
@@ -50,8 +51,8 @@ static void forget(struct ibp_route_table **which, const void *address)
     ibp_verbs_unlock();
 }
 
-/* Destroys what has a route. That goes first, because the address may be another's as soon as this one is gone; when the
- * destruction fails it comes back. */
+/* Destroy an object that has a route. The route is forgotten first, because the address may be reused as soon as the
+ * object is gone; when the destruction fails, the route is restored. */
 static int destroy(int (*next)(void *), struct ibp_route_table **which, void *object)
 {
     const struct ibp_route *route = ibp_route_find(which, object);
@@ -70,7 +71,7 @@ static int destroy(int (*next)(void *), struct ibp_route_table **which, void *ob
     return result;
 }
 
-/* A queue pair that was just made, whoever had its address before. */
+/* Make the route of a new queue pair, in place of a former one at its address. */
 static void remember_new(struct ibp_verbs_qp *qp, const struct ibp_verbs_qp_init *wanted)
 {
     forget(&ibp_queue_pairs, qp);
@@ -95,7 +96,7 @@ static struct ibp_verbs_extended *extended_of(struct ibp_verbs_context *context)
     return extended->bytes >= sizeof *extended ? extended : NULL;
 }
 
-/* Sees what is posted to queue pairs of a device that was opened. Once more does no harm. */
+/* Hook a device that was opened. A second call does nothing. */
 static void attach(struct ibp_verbs_context *context)
 {
     const struct ibp_verbs_provider functions = {.post_send = context->post_send}, *provider;
@@ -141,7 +142,7 @@ DEFINE(struct ibp_verbs_context *, ibv_import_device, int file)
     return context;
 }
 
-/* By this one UCX opens mlx5's devices, and those of its transports that post by verbs use what it opened. */
+/* UCX opens mlx5's devices by this function, and its transports that post by verbs use the result. */
 DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attributes)
 {
     static struct ibp_verbs_context *(*next)(void *, void *);
@@ -153,7 +154,7 @@ DEFINE(struct ibp_verbs_context *, mlx5dv_open_device, void *device, void *attri
     return context;
 }
 
-/* A device may have been opened by a function that is not known. */
+/* Hook a device that was opened by an unknown function. */
 static void see_device(struct ibp_verbs_context *context)
 {
     if (!ibp_verbs_device_find(context)) attach(context);
@@ -165,7 +166,7 @@ static struct ibp_route *find_route(struct ibp_verbs_qp *qp)
     return ibp_verbs_route(qp);
 }
 
-/* -- queue pairs ------------------------------------------------------------------------------------------------------------ */
+/* -- queue pairs --------------------------------------------------------------------------------------------------- */
 
 DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
 {
@@ -176,11 +177,11 @@ DEFINE(struct ibp_verbs_qp *, ibv_create_qp, void *domain, void *wanted)
     qp = next(domain, wanted);
     if (!qp) return NULL;
     see_device(qp->context);
-    remember_new(qp, NULL); /* what is wanted ends before the flags of the wr_ functions */
+    remember_new(qp, NULL); /* its attributes end before the flags of the wr_ functions */
     return qp;
 }
 
-/* The alternate path takes over. Wants the lock of verbs held. */
+/* Let the alternate path take over. The lock of verbs must be held. */
 static void migrate(struct ibp_route *route)
 {
     if (!route->has_alternate) return;
@@ -188,7 +189,8 @@ static void migrate(struct ibp_route *route)
     ibp_route_redirect(route, &route->alternate);
 }
 
-/* Where a queue pair leads: said, and perhaps said again, when it is connected. Its own port is named before, once. */
+/* Set where a queue pair leads, which is given on connection, perhaps repeatedly. Its own port is given before,
+ * once. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
     struct ibp_verbs_path path = attributes->path;
@@ -203,7 +205,7 @@ static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attribut
         route->alternate = attributes->alternate_path;
         route->has_alternate = true;
     }
-    /* Connecting says "migrated" as well: where there was no other path before, nothing changes. */
+    /* Connecting sets "migrated" too: without a former path nothing changes. */
     if (fields & IBP_VERBS_ATTR_MIGRATION && !(fields & IBP_VERBS_ATTR_AV) &&
         attributes->migration == IBP_VERBS_MIGRATED)
         migrate(route);
@@ -227,7 +229,7 @@ DEFINE(int, ibv_modify_qp, struct ibp_verbs_qp *qp, struct ibp_verbs_qp_attribut
     return result;
 }
 
-/* The device may migrate by itself; it says so in an event, which the program fetches. */
+/* The device may migrate by itself, and reports it by an event, which the program fetches. */
 DEFINE(int, ibv_get_async_event, struct ibp_verbs_context *context, struct ibp_verbs_event *event)
 {
     static int (*next)(struct ibp_verbs_context *, struct ibp_verbs_event *);
@@ -254,7 +256,7 @@ DEFINE(int, ibv_destroy_qp, void *qp)
     return destroy(next, &ibp_queue_pairs, qp);
 }
 
-/* -- address handles ---------------------------------------------------------------------------------------------------------- */
+/* -- address handles ----------------------------------------------------------------------------------------------- */
 
 DEFINE(void *, ibv_create_ah, struct ibp_verbs_object *domain, struct ibp_verbs_path *path)
 {
@@ -284,7 +286,7 @@ DEFINE(int, ibv_destroy_ah, void *handle)
     return destroy(next, &ibp_address_handles, handle);
 }
 
-/* libibverbs makes this one of two of its own calls, which we would not see. */
+/* libibverbs implements this by two of its own functions, whose calls would not be seen. */
 DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *completion, void *header, uint8_t port)
 {
     static int (*next)(struct ibp_verbs_context *, uint8_t, void *, void *, struct ibp_verbs_path *);
@@ -296,7 +298,7 @@ DEFINE(void *, ibv_create_ah_from_wc, struct ibp_verbs_object *domain, void *com
     return ibv_create_ah(domain, &path);
 }
 
-/* -- mlx5: queue pairs that are posted to past verbs ---------------------------------------------------------------------------- */
+/* -- mlx5: queue pairs that bypass verbs --------------------------------------------------------------------------- */
 
 static void note_direct(struct ibp_verbs_qp *qp)
 {

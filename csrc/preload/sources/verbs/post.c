@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Posting lists of work requests: ibv_post_send. What a request moves is read before it is posted, because from then on it is
- * the program's again; it is counted when the provider has accepted it.
+ * A request is read before it is posted, because afterwards it belongs to the program again. It is counted when the
+ * provider has accepted it.
  */
 #include "platform/system.h"
 #include "sources/verbs/post.h"
@@ -47,7 +47,7 @@ static inline uint64_t add_up(const struct ibp_verbs_send *request)
     return bytes;
 }
 
-/* The way of a request: on a datagram queue pair it is that of the request's address handle. */
+/* Return the route of a request: on a datagram queue pair that of its address handle. */
 static inline struct ibp_route *route_of(struct ibp_route *route, const struct ibp_verbs_send *request)
 {
     struct ibp_route *named;
@@ -72,7 +72,7 @@ static void tally_list(struct ibp_tally *tally, struct ibp_route *route, const s
 static __attribute__((noinline)) int post_list(struct ibp_route *route, struct ibp_verbs_qp *qp,
                                                struct ibp_verbs_send *requests, struct ibp_verbs_send **refused)
 {
-    struct ibp_verbs_send *first_refused = requests; /* some providers name none when they refuse all */
+    struct ibp_verbs_send *first_refused = requests; /* some providers set none when they refuse all */
     struct ibp_tally tally;
     int result;
 
@@ -89,7 +89,7 @@ static __attribute__((noinline)) int post_list(struct ibp_route *route, struct i
     return result;
 }
 
-/* A queue pair that nobody saw being made. */
+/* Post to a queue pair whose creation was not seen. */
 static __attribute__((noinline)) int post_unknown(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests,
                                                   struct ibp_verbs_send **refused)
 {

@@ -8,8 +8,8 @@
 
 #include "sources/verbs/abi.h"
 
-/* The hook in place of a device's post_send, and the one before it: that opens the recording, so that the hardware's counters
- * are read before anything is posted. */
+/* The hooks of a device's post_send. The first post goes to ibp_verbs_post_first, which opens the recording, so that
+ * the hardware's counters are read before. */
 int ibp_verbs_post(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 int ibp_verbs_post_first(struct ibp_verbs_qp *qp, struct ibp_verbs_send *requests, struct ibp_verbs_send **refused);
 

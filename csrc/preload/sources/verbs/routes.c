@@ -56,7 +56,7 @@ const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs
     return added;
 }
 
-/* -- the tables --------------------------------------------------------------------------------------------------------- */
+/* -- the tables ---------------------------------------------------------------------------------------------------- */
 
 static size_t table_bytes(uint64_t slots)
 {
@@ -71,7 +71,7 @@ static struct ibp_route_slot *probe(struct ibp_route_table *table, const void *a
     return &table->slots[place & table->mask];
 }
 
-/* Makes room for one more address. The former table stays as it was: somebody may be reading it. */
+/* Grow a table for one more address. The former table stays: another thread may be reading it. */
 static bool ensure_capacity(struct ibp_route_table **which)
 {
     const struct ibp_route_table *old = *which;
@@ -107,7 +107,7 @@ struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *add
     else
         route = ibp_pool_take(sizeof *route);
     if (!route) return NULL;
-    parked = route->parked; /* its memory is used again */
+    parked = route->parked; /* kept: its memory is used again */
     memset(route, 0, sizeof *route);
     route->parked = parked;
     route->pair = IBP_NO_PAIR;
@@ -141,9 +141,9 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
     }
 }
 
-/* -- counting for the first time ------------------------------------------------------------------------------------------ */
+/* -- counting for the first time ----------------------------------------------------------------------------------- */
 
-/* A number for this thread, the same for all threads that have its mark one after the other; IBP_WRITER_SHARED when there are
+/* Return a number for this thread, shared by successive threads at the same mark; IBP_WRITER_SHARED when there are
  * too many. */
 static uint32_t find_writer(void)
 {
@@ -167,7 +167,7 @@ static void describe_pair(const struct ibp_route *route, struct ibp_pair *pair)
     ibp_text_copy(pair->device, sizeof pair->device, device + IBP_VERBS_DEVICE_NAME_OFFSET);
     pair->port = path->port;
     if (!route->connected) return;
-    /* On Ethernet a LID means nothing, whatever stands there. */
+    /* On Ethernet LIDs are meaningless. */
     if (!ibp_port_is_ethernet(pair->device, path->port)) {
         const uint32_t base = ibp_port_lid(pair->device, path->port);
 
@@ -185,7 +185,7 @@ void ibp_route_note_seen(struct ibp_route *route)
     if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
 }
 
-/* Finds the records of this thread, or the shared ones, and adds to them. */
+/* Find the records of this thread, or the shared ones, and add to them. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
     const uint32_t writer = find_writer();

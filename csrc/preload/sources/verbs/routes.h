@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Where what is posted goes: a route for each queue pair, and for each address handle, by its address.
+ * Routes: where posted requests go, for each queue pair and each address handle, by its address.
  */
 #ifndef IBPROF_SOURCES_VERBS_ROUTES_H
 #define IBPROF_SOURCES_VERBS_ROUTES_H
@@ -16,8 +16,8 @@
 
 struct ibp_verbs_build;
 
-/* Functions of the provider that ours stand before; those of the wr_ kind are NULL where a queue pair has none. Queue pairs that
- * have the same ones share this, so that it stays in the cache. */
+/* The provider's functions behind the hooks; those of the wr_ kind are NULL where a queue pair has none. Queue pairs
+ * with the same functions share this, so that it stays in the cache. */
 struct ibp_verbs_provider {
     ibp_verbs_post_send *post_send;
     struct ibp_verbs_builders builders;
@@ -25,40 +25,40 @@ struct ibp_verbs_provider {
     const struct ibp_verbs_provider *next;
 };
 
-/* The one shared copy of such functions; NULL when there is no memory. Wants the lock of verbs held. */
+/* Return the shared copy of such functions; NULL when there is no memory. The lock of verbs must be held. */
 const struct ibp_verbs_provider *ibp_verbs_provider_share(const struct ibp_verbs_provider *functions);
 
-/* The first line of cache is what a post touches. The thread that posts first owns a route: it adds to records that no other
- * thread adds to, so needs no atomic addition. Others use shared records. */
+/* A post touches the first cache line. The thread that posts first owns a route: it alone adds to its records, so it
+ * needs no atomic addition. Other threads use shared records. */
 struct ibp_route {
     const void *owner;
-    /* The owner's; NULL before its first one. */
+    /* The owner's records; NULL before its first post. */
     uint64_t *own[IBP_OPCODES];
     const struct ibp_verbs_provider *provider;
-    /* See build.c; NULL as a rule. */
+    /* See build.c; usually NULL. */
     struct ibp_verbs_build *parked;
     /* IBP_NO_PAIR before the first post. */
     uint32_t pair;
-    /* The address handle of each request says where it goes. */
+    /* The address handle of each request gives its destination. */
     bool datagram;
-    /* Made for posting past verbs, and not seen to post by it. */
+    /* Made for posting outside of verbs, and not seen to post through verbs. */
     bool direct;
 
     uint64_t *shared[IBP_OPCODES];
     struct ibp_verbs_context *context;
-    /* The path holds. */
+    /* The path is valid. */
     bool connected;
-    /* That path holds. */
+    /* `alternate` is valid. */
     bool has_alternate;
     struct ibp_verbs_path path, alternate;
     struct ibp_route *next_free;
 };
 
-/* An open hash table that is read without a lock and changed with it. */
+/* A hash table with open addressing, read without a lock and changed with it. */
 struct ibp_route_slot {
-    /* NULL: free. */
+    /* NULL in a free slot. */
     const void *address;
-    /* NULL: was there. */
+    /* NULL where the route was forgotten. */
     struct ibp_route *route;
 };
 struct ibp_route_table {
@@ -74,7 +74,7 @@ static inline uint64_t ibp_route_place(const void *address)
     return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
 }
 
-/* NULL when the address has no route. */
+/* Return the route of an address; NULL when it has none. */
 static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *which, const void *address)
 {
     const struct ibp_route_table *table = __atomic_load_n(which, __ATOMIC_ACQUIRE);
@@ -89,29 +89,29 @@ static inline struct ibp_route *ibp_route_find(struct ibp_route_table *const *wh
     }
 }
 
-/* These want the lock of verbs held. Making gives the present route of an address, if it has one, or a new one; NULL when
- * there is no memory. */
+/* Make a route, or return the present one of an address; NULL when there is no memory. Forget one. The lock of verbs
+ * must be held. */
 struct ibp_route *ibp_route_make(struct ibp_route_table **which, const void *address);
 void ibp_route_forget(struct ibp_route_table **which, const void *address);
 
-/* What is posted from now on goes by another path, or by none. */
+/* Set the path of what is posted from now on; NULL for none. The lock of verbs must be held. */
 void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *path);
 
-/* Private memory for good, zeroed, in lines of cache; NULL when there is none. */
+/* Return private memory that is never freed, zeroed, in whole cache lines; NULL when there is none. */
 void *ibp_pool_take(size_t bytes);
 
-/* Adds to the counters of a route what the quick way could not: the first of its kind, or from another thread. */
+/* Count what ibp_route_count cannot: the first request of a kind, or one of another thread. */
 void ibp_route_count_slowly(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages);
 
-/* A queue pair that was made for posting past verbs is posted to by them after all. */
+/* Note that a queue pair which was made for posting outside of verbs posts through verbs. */
 void ibp_route_note_seen(struct ibp_route *route);
 
-/* Has an address of its own in each thread. */
+/* Identifies a thread by its address. */
 extern IBP_INTERNAL IBP_THREAD_LOCAL char ibp_thread_mark;
 
 static inline void ibp_amount_add(uint64_t *amount, uint64_t bytes, uint64_t messages)
 {
-    /* One thread writes, others may read: no word is ever half written. */
+    /* One thread writes, others may read: no word is ever torn. */
     __atomic_store_n(&amount[0], __atomic_load_n(&amount[0], __ATOMIC_RELAXED) + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&amount[1], __atomic_load_n(&amount[1], __ATOMIC_RELAXED) + messages, __ATOMIC_RELAXED);
 }
