@@ -133,7 +133,7 @@ def test_what_is_odd_about_fabric_and_placement_is_said(tmp_path: Path, capsys: 
     assert layout.main(arguments) == 0
     assert capsys.readouterr().err.splitlines() == [
         "ibprof-layout: ranks are placed by --placement spread",
-        f"ibprof-layout: {TESTBED}: speeds of 10 Gb/s a lane may stand for faster ones, which ibdiagnet 1.x cannot "
+        f"ibprof-layout: {TESTBED}: speeds of 10 Gb/s per lane may stand for faster ones, which ibdiagnet 1.x cannot "
         "show",
     ]
 

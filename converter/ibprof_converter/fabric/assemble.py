@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a list of links to a Fabric: what all formats that list links have in common."""
+"""A Fabric from a list of links, for all formats that list links."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.listing import NOT_TOLD, PORTS, Listing, check_ranges, take_equal
+from ibprof_converter.fabric.listing import NOT_GIVEN, PORTS, Listing, check_ranges, take_equal
 from ibprof_converter.fabric.node_names import show_some
 
 _OLD_TOP_SPEED = "10"
 
 
 class LidTwiceError(InconsistentError):
-    """A LID belongs to more than one port, so nobody can tell where its packets go."""
+    """A LID belongs to more than one port, so the destination of its packets is ambiguous."""
 
 
 def assemble(listing: Listing) -> Fabric:
-    """Build the Fabric: every node, port and link once, in the order of their GUIDs, whatever the order of the lines.
+    """Return the Fabric with every node, port and link once, in the order of their GUIDs.
 
-    Links that are not active carry no traffic: they are left out, with a warning, and so are nodes that have no others.
+    Links that are not active carry no traffic. They are left out with a warning, and so are nodes without active links.
 
     Raises:
-        InputError: a number is out of its range, or no link is active.
-        InconsistentError: two lines contradict one another.
+        InputError: a number is out of range, or no link is active.
+        InconsistentError: two lines contradict each other.
     """
     check_ranges(listing)
     links = _match_rows(listing)
@@ -39,8 +39,8 @@ def assemble(listing: Listing) -> Fabric:
     node = node.reshape(active.node_guid.shape)
     number, port_guid, port_lid, lmc = _collect_ports(active, node)
     has_lid = port_lid > 0
-    lmc_told = not (lmc == NOT_TOLD).any()
-    link_end = _cut(links.ends[links.active])
+    lmc_known = not (lmc == NOT_GIVEN).any()
+    link_end = _split(links.ends[links.active])
     guids = np.unique(listing.node_guid)
     return Fabric(
         name=listing.path,
@@ -55,26 +55,26 @@ def assemble(listing: Listing) -> Fabric:
         port_number=(number % PORTS)[has_lid].astype(np.int32),
         port_guid=port_guid[has_lid],
         port_lid=port_lid[has_lid].astype(np.int32),
-        port_lmc=lmc[has_lid].astype(np.int32) if lmc_told else np.zeros(int(has_lid.sum()), np.int32),
+        port_lmc=lmc[has_lid].astype(np.int32) if lmc_known else np.zeros(int(has_lid.sum()), np.int32),
         warnings=tuple(_warn(listing, links, node_guid)),
         link_lanes=listing.lanes[links.row[links.active]],
         link_half=links.half[links.active],
         inactive=tuple(listing.describe_link(row) for row in sorted(links.row[~links.active])),
-        lmc_told=lmc_told,
+        lmc_known=lmc_known,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Links:
-    """Links, each once, by (node, port) of the lower end, then of the other; nodes count by their GUIDs.
+    """Links, each once, ordered by (node, port) of the lower end, then of the other; nodes are numbered by their GUIDs.
 
     Attributes:
         ends: int64 [link, 2], node * PORTS + port.
         row: int64 [link], the first row that lists it.
-        of_row: int64 [row].
-        listed: int64 [link], by how many rows.
-        active: bool [link], by all rows.
-        gbps: float64 [link], the slowest of all rows.
+        of_row: int64 [row], the link of each row.
+        listed: int64 [link], number of rows that list it.
+        active: bool [link], true if all its rows say so.
+        gbps: float64 [link], the slowest of its rows.
         rates_differ: bool [link].
     """
 
@@ -88,13 +88,13 @@ class _Links:
 
     @property
     def half(self) -> npt.NDArray[np.bool_]:
-        """bool [link], those listed from one end only in a file that lists others from both."""
+        """bool [link], links listed from one end only in a file that lists others from both."""
         once = self.listed == 1
         return once if not once.all() else np.zeros(len(once), np.bool_)
 
 
 def _match_rows(listing: Listing) -> _Links:
-    """Find the rows that list one link, once or from both its ends."""
+    """Match the rows that list one link, once or from both ends."""
     _, node = np.unique(listing.node_guid, return_inverse=True)
     end = node.reshape(listing.port.shape).astype(np.int64) * PORTS + listing.port
     ends = np.sort(end, axis=1)
@@ -112,14 +112,14 @@ def _match_rows(listing: Listing) -> _Links:
     return _Links(ends[row], row, of_row, listed, active, slowest, slowest < fastest)
 
 
-def _cut(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _split(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return ends // PORTS, ends % PORTS
 
 
 def _collect_ports(
     listing: Listing, node: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64], npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Give each addressable port once: node * PORTS + number, GUID, base LID, LMC. A switch has but port 0."""
+    """Return each addressable port once: node * PORTS + number, GUID, base LID, LMC. A switch has only port 0."""
     number = node.astype(np.int64) * PORTS + np.where(listing.kind == NodeKind.SWITCH, 0, listing.port)
     guid = take_equal(listing, number, listing.port_guid, "the PortGUID of a port")
     lid = take_equal(listing, number, listing.lid, "the LID of a port")
@@ -137,7 +137,7 @@ def _describe_twice(listing: Listing, lid: int) -> str:
 
 
 def _choose_names(listing: Listing, node: npt.NDArray[np.int64]) -> tuple[str, ...]:
-    """Give each node its description: the last one in the alphabet where a host changed its own meanwhile."""
+    """Return each node's description: the last in alphabetical order where it changed within the file."""
     return tuple(name for _, name in sorted(dict(sorted(_pair_names(listing, node))).items()))
 
 
@@ -146,7 +146,7 @@ def _pair_names(listing: Listing, node: npt.NDArray[np.int64]) -> set[tuple[int,
 
 
 def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) -> Iterable[str]:
-    """Say what is odd about a list of links that is fit to be used."""
+    """Yield anomalies of a list of links that can be used."""
     yield from listing.remarks
     if not links.active.all():
         yield f"{_links(listing, links.row[~links.active])}: not active, left out"
@@ -155,13 +155,13 @@ def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) ->
         names = sorted({repr(listing.name[end // 2][end % 2]) for end in lost})
         yield f"{_count(names, 'node')}: no active link, left out"
     if links.half.any():
-        yield f"{_links(listing, links.row[links.half])}: listed from one end only; the file may be cut"
+        yield f"{_links(listing, links.row[links.half])}: listed from one end only; the file may be truncated"
     if links.rates_differ.any():
-        yield f"{_links(listing, links.row[links.rates_differ])}: rates of the two ends differ, the lower one is taken"
+        yield f"{_links(listing, links.row[links.rates_differ])}: rates of the two ends differ, the lower one is used"
     if np.isnan(links.gbps).any():
         yield f"{_links(listing, links.row[np.isnan(links.gbps)])}: unknown speed"
     if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:
-        yield "speeds of 10 Gb/s a lane may stand for faster ones, which ibdiagnet 1.x cannot show"
+        yield "speeds of 10 Gb/s per lane may stand for faster ones, which ibdiagnet 1.x cannot show"
 
 
 def _links(listing: Listing, rows: npt.NDArray[np.int64]) -> str:

@@ -6,9 +6,9 @@
     "leaf 1",36,2,1,1,0x0002c90200f00010,0x0002c90200f00010,0x0002c90200f00010,48438,...
     END_NODES
 
-Columns are more in each version, so they are known by their names. NODES, PORTS and LINKS make the fabric.
+Newer versions add columns, so columns are identified by name. NODES, PORTS and LINKS make the fabric.
 
-Source: public excerpts and parsers of such files; no dump of a real fabric was at hand to try this on.
+Source: public excerpts and parsers of such files; no dump of a real fabric was available for testing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from os import PathLike
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_TOLD, Listing
+from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
 from ibprof_converter.fabric.listing_rows import End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_of_code
 
@@ -33,7 +33,7 @@ _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
 
 def looks_like_db_csv(data: bytes) -> bool:
-    """Whether `data` has sections as a `.db_csv` has."""
+    """Return whether `data` has sections as in a `.db_csv`."""
     return _SIGN.search(data[: 1 << 16]) is not None
 
 
@@ -42,7 +42,7 @@ class Record:
     """A row of a section.
 
     Attributes:
-        path, line: where it stands.
+        path, line: its position, for messages.
         fields: column, in lower case -> text.
     """
 
@@ -51,10 +51,10 @@ class Record:
     fields: Mapping[str, str]
 
     def number(self, column: str, limit: int) -> int:
-        """Give a number of this row, decimal or hexadecimal after `0x`.
+        """Return a number of this row, decimal or hexadecimal after `0x`.
 
         Raises:
-            InputError: there is no such column, or no such number below `limit` in it.
+            InputError: the column is missing, or holds no number below `limit`.
         """
         text = self.fields.get(column.lower())
         if text is None:
@@ -65,7 +65,7 @@ class Record:
         return value
 
     def has(self, column: str) -> bool:
-        """Whether the column is there and holds a number (`N/A` and the like stand for none)."""
+        """Return whether the column exists and holds a number (`N/A` and the like are none)."""
         return _parse_number(self.fields.get(column.lower(), "")) is not None
 
 
@@ -73,13 +73,13 @@ def read_section(path: str | PathLike[str], data: bytes, name: str) -> Iterator[
     """Yield the rows of a section; none where there is no such section.
 
     Raises:
-        InputError: a row has not as many fields as the header, or the section does not end.
+        InputError: a row and the header differ in length, or the section does not end.
     """
     for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
         first = data.count(b"\n", 0, start.start()) + 1
         end = data.find(b"\nEND_" + name.encode(), start.start())
         if end < 0:
-            raise InputError(path, first, f"END_{name} further on", "none")
+            raise InputError(path, first, f"END_{name} after it", "none")
         header: list[str] | None = None
         for line, text in enumerate(data[start.start() : end].split(b"\n"), first):
             if text.startswith(b"START_") or not text.strip():
@@ -87,21 +87,21 @@ def read_section(path: str | PathLike[str], data: bytes, name: str) -> Iterator[
             if header is None:
                 header = [column.strip().lower() for column in text.decode("utf-8", "replace").split(",")]
                 continue
-            fields = _cut(text.strip(), header)
+            fields = _split_fields(text.strip(), header)
             if fields is None:
-                raise InputError(path, line, f"{len(header)} fields, as the header of {name} has", quote_found(text))
+                raise InputError(path, line, f"{len(header)} fields, as in the header of {name}", quote_found(text))
             yield Record(path, line, dict(zip(header, fields, strict=True)))
 
 
 def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
-    """Take nodes, ports and links out of a `.db_csv`.
+    """Return the links of a `.db_csv`.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: a section is missing, or a row is not what it should be.
+        InputError: a section is missing, or a row is invalid.
     """
     nodes = {record.number("NodeGUID", 1 << 64): record for record in read_section(path, data, "NODES")}
     ports = {
@@ -144,12 +144,12 @@ def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[
         name=node.fields.get(_DESCRIPTION, ""),
         lid=addressed.number("LID", 1 << 16) if addressed.has("LID") else 0,
         port=key[1],
-        lmc=addressed.number("LMC", 8) if addressed.has("LMC") else NOT_TOLD,
+        lmc=addressed.number("LMC", 8) if addressed.has("LMC") else NOT_GIVEN,
     )
 
 
-def _cut(text: bytes, header: list[str]) -> list[str] | None:
-    """Cut a row into its fields. Nothing is escaped in a description, so it is what the other fields leave."""
+def _split_fields(text: bytes, header: list[str]) -> list[str] | None:
+    """Return the fields of a row. A description escapes nothing, so it is the rest after all other fields."""
     parts = text.split(b",")
     spare = len(parts) - len(header)
     if spare and _DESCRIPTION in header and spare > 0:

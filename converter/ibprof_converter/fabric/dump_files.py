@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read dumps from disk, packed or not, and refuse at once what cannot be one."""
+"""Read dumps from disk, compressed or not, and refuse files that cannot be dumps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import BinaryIO
 from ibprof.errors import InputError
 
 SUFFIXES = ("", ".gz", ".xz")
-"""What a dump's name may end with besides its own suffix. Contents, not names, tell how a file is packed."""
+"""Endings of a dump's name after its own suffix. The contents, not the name, decide how a file is decompressed."""
 
 LIMIT = 1 << 31
-"""Bytes of an unpacked dump; four times the tables of 11,664 hosts. A small file can unpack to anything."""
+"""Bytes of an uncompressed dump: four times the tables of 11,664 hosts. A small file can expand to any size."""
 
 _CHUNK = 1 << 20
 _PEEKED = 1 << 16
@@ -29,7 +29,7 @@ _XZ_MAGIC = b"\xfd7zXZ\0"
 def read_dump(path: str | PathLike[str]) -> bytes:
     r"""Read a text file, plain, gzip or xz, as bytes with lines that end with `\n`.
 
-    Bytes, since node descriptions need not be UTF-8.
+    The result is bytes, since node descriptions need not be UTF-8.
 
     Raises:
         InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`.
@@ -41,12 +41,12 @@ def read_dump(path: str | PathLike[str]) -> bytes:
         raise InputError(path, None, "a readable file", _describe(error)) from error
     if not data or data.isspace():
         raise InputError(path, None, "text", "an empty file")
-    # Looking for one byte first is ten times as quick as looking for two in hundreds of megabytes.
+    # In hundreds of megabytes a search for one byte is ten times as fast as one for two.
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
-    """Read the beginning of a file, plain, gzip or xz; nothing of what is no file or cannot be read."""
+    """Return the beginning of a file, plain, gzip or xz; empty for an unreadable file or none."""
     try:
         if not Path(path).is_file():  # a pipe can be read only once
             return b""
@@ -57,13 +57,13 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
 
 
 def find_sibling(path: str | PathLike[str], name: str) -> Path | None:
-    """Find the file `name` in the folder of `path`, plain or packed."""
+    """Return the file `name` in the folder of `path`, plain or compressed; None if there is none."""
     candidates = (Path(path).parent / (name + suffix) for suffix in SUFFIXES)
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
-def strip_packing(path: str | PathLike[str]) -> str:
-    """Give the last part of a file's name without `.gz` or `.xz`."""
+def strip_compression(path: str | PathLike[str]) -> str:
+    """Return the last part of a file's name without `.gz` or `.xz`."""
     name = Path(fspath(path)).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if suffix and name.endswith(suffix)), name)
 
@@ -74,8 +74,8 @@ def decode_name(raw: bytes) -> str:
 
 
 def _read_text(path: str | PathLike[str], text: BinaryIO) -> bytes:
-    # In chunks: a read of as many bytes as may come would set room for all of them aside at once. The first is as long
-    # as a plain file is said to be, so that this is read in one go.
+    # Read in chunks: a single read of unknown length would allocate the limit at once. The first chunk has the length
+    # of a plain file, which is then read in one call.
     chunks = []
     size = 0
     chunk = text.read(max(_CHUNK, min(_size_of(text), LIMIT) + 1))
@@ -91,7 +91,7 @@ def _read_text(path: str | PathLike[str], text: BinaryIO) -> bytes:
 
 
 def _size_of(text: BinaryIO) -> int:
-    """Give the size of a plain file; 0 for a pipe and for what is being unpacked."""
+    """Return the size of a plain file; 0 for a pipe and for compressed data."""
     return os.fstat(text.fileno()).st_size if isinstance(text, io.BufferedReader) else 0
 
 

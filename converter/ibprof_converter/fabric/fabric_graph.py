@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 LIDS = 1 << 16
-"""LIDs are 16 bits wide; unicast ones end at 0xBFFF."""
+"""LIDs are 16 bits wide; unicast LIDs end at 0xBFFF."""
 
 NO_NODE = -1
 
 
 class NodeKind(IntEnum):
-    """What a node is, in InfiniBand's terms."""
+    """The kind of a node, in InfiniBand's terms."""
 
     CA = 0
     SWITCH = 1
@@ -28,7 +28,7 @@ class Fabric:
     """One subnet: nodes sorted by NODE GUID, links sorted by (node, port) of their first end.
 
     Attributes:
-        name: where it was read from; for messages.
+        name: file it was read from, for messages.
         node_guid: uint64 [node], ascending.
         node_kind: uint8 [node], of `NodeKind`.
         node_name: NodeDescription of each node: untrusted text.
@@ -36,16 +36,16 @@ class Fabric:
         link_node: int32 [link, 2], the nodes at the two ends.
         link_port: int32 [link, 2], their port numbers.
         link_gbps: float64 [link], data rate of one direction in Gb/s (width x lane speed x coding); nan where unknown.
-        port_node: int32 [p], node of each port that has a LID (a switch's is port 0).
+        port_node: int32 [p], node of each port that has a LID (port 0 of a switch).
         port_number: int32 [p].
         port_guid: uint64 [p].
         port_lid: int32 [p], base LID.
-        port_lmc: int32 [p], so the port answers to LIDs lid .. lid + 2**lmc - 1.
-        warnings: what the file said that is odd, a sentence each.
+        port_lmc: int32 [p]; the port answers to LIDs lid .. lid + 2**lmc - 1.
+        warnings: anomalies of the file, a sentence each.
         link_lanes: uint8 [link], width, 0 where unknown.
-        link_half: bool [link], whether a format that lists links from both ends has it from one only.
-        inactive: links that were left out since they are not active, in words.
-        lmc_told: whether the LMCs were told; else they are 0 until `infer_lmc` has seen the tables.
+        link_half: bool [link], true if a format that lists links from both ends lists it from one only.
+        inactive: links left out because they are not active, in words.
+        lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
     """
@@ -67,7 +67,7 @@ class Fabric:
     link_lanes: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     link_half: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     inactive: tuple[str, ...] = ()
-    lmc_told: bool = False
+    lmc_known: bool = False
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read OpenSM's `guid2lid`: first and last LID of each port, so its LMC, which no `.lst` tells.
+"""Read OpenSM's `guid2lid`: first and last LID of each port, and so its LMC, which no `.lst` contains.
 
-A line a port, blank lines between: `0x0002c90300fa0091 0x001c 0x001d`.
+A line per port, separated by blank lines: `0x0002c90300fa0091 0x001c 0x001d`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LidRanges:
 
 
 def looks_like_lid_ranges(data: bytes) -> bool:
-    """Whether `data` begins as a `guid2lid` does."""
+    """Return whether `data` begins like a `guid2lid`."""
     return _LINE.fullmatch(data.lstrip().split(b"\n", 1)[0]) is not None
 
 
@@ -48,7 +48,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
     """Read a `guid2lid`.
 
     Raises:
-        InputError: a line is not what it should be.
+        InputError: a line is invalid.
     """
     base = {}
     lmc = {}
@@ -68,7 +68,7 @@ def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:
 
 
 def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
-    """Set the LMC of each port. A file of another fabric, or of another day, is left alone, with a warning."""
+    """Return the fabric with the LMC of each port. A file of another fabric, or an older one, causes a warning."""
     guids = [int(guid) for guid in fabric.port_guid]
     base = [ranges.base.get(guid) for guid in guids]
     known = [lid == expected for lid, expected in zip(fabric.port_lid.tolist(), base, strict=True)]
@@ -76,4 +76,4 @@ def apply_lid_ranges(fabric: Fabric, ranges: LidRanges) -> Fabric:
         warning = f"{ranges.path}: {known.count(False)} of {len(known)} ports have another LID there; it is not used"
         return replace(fabric, warnings=(*fabric.warnings, warning))
     lmc: npt.NDArray[np.int32] = np.array([ranges.lmc[guid] for guid in guids], np.int32)
-    return replace(fabric, port_lmc=lmc, lmc_told=True)
+    return replace(fabric, port_lmc=lmc, lmc_known=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse what `ibnetdiscover` prints: a stanza a node, each link from both its ends, all numbers but GUIDs decimal.
+r"""Parse the output of `ibnetdiscover`: a stanza per node, each link from both ends, all numbers but GUIDs decimal.
 
     sysimgguid=0x2c90200f00010
     switchguid=0x2c90200f00010(2c90200f00010)
@@ -10,8 +10,8 @@ r"""Parse what `ibnetdiscover` prints: a stanza a node, each link from both its 
     Ca	1 "H-0002c90300fa0000"		# "q01 HCA-1"
     [1](2c90300fa0001) 	"S-0002c90200f00010"[1]		# lid 1 lmc 0 "leaf 1" lid 4 4xQDR
 
-A description may hold a quote, which nothing marks; so the words behind it are what it ends at. A link's state is not
-told: a link with an end that has no LID yet carries nothing.
+A description may contain an unescaped quote, so it ends where the fixed words after it begin. The state of a link is
+not given. A link with an end that has no LID yet carries nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from os import PathLike
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_TOLD, Listing
-from ibprof_converter.fabric.listing_rows import PORTS_NOT_TOLD, End, LinkRow, list_rows
+from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
+from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}
@@ -34,11 +34,11 @@ _RATE = rb"([0-9]{1,2})x([A-Z]{3}[0-9]{0,2})"
 
 _HEAD = re.compile(
     rb'(?:Switch|Ca|Rt)\s+([0-9]{1,3}) "([SHR])-([0-9a-f]{1,16})"\s+# ' + _TEXT
-    # Only a switch has what follows, for its port 0.
+    # Only a switch has this part, for its port 0.
     + rb"(?: (?:base|enhanced) port 0 lid ([0-9]{1,5}) lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # Own port; a CA's with its GUID. `[ext 3]` is the number on the outside of a chassis.
+    # Own port; that of a CA with its GUID. `[ext 3]` is the number on the outside of a chassis.
     rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?\s+"
     # The port at the other end.
     rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?\s+# '
@@ -55,19 +55,19 @@ _PORT_FORM = '[port] "S-GUID"[port] # "description" lid N WIDTHxSPEED'
 
 
 def looks_like_ibnetdiscover(data: bytes) -> bool:
-    """Whether `data` has the stanzas of `ibnetdiscover`."""
+    """Return whether `data` has the stanzas of `ibnetdiscover`."""
     return _SIGNS.search(data[: 1 << 16]) is not None
 
 
 def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
-    """Take the stanzas apart.
+    """Parse the stanzas.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: a line is not what it should be.
+        InputError: a line is invalid.
     """
     nodes = _read_nodes(path, data)
     return list_rows(path, list(_find_rows(nodes)))
@@ -115,7 +115,7 @@ def _read_nodes(path: str | PathLike[str], data: bytes) -> dict[int, _Node]:
         if line.startswith(b"["):
             port = _read_port(path, number, line, node)
             if node is None or port.number in node.links:
-                what = "a stanza's first line" if node is None else "each port once"
+                what = "the first line of a stanza" if node is None else "each port once"
                 raise InputError(path, number, what, quote_found(line))
             node.links[port.number] = port
         elif match := _SYSTEM.fullmatch(line):
@@ -126,13 +126,13 @@ def _read_nodes(path: str | PathLike[str], data: bytes) -> dict[int, _Node]:
             ports, kind, guid, name, lid, lmc = match.groups()
             node = _Node(
                 kind=_KINDS[kind],
-                ports=min(int(ports), PORTS_NOT_TOLD),
+                ports=min(int(ports), PORTS_NOT_GIVEN),
                 system_guid=system_guid,
                 node_guid=int(guid, 16),
                 port_guid=port_guid,
                 name=decode_name(name),
                 lid=int(lid or 0),
-                lmc=int(lmc) if lmc else NOT_TOLD,
+                lmc=int(lmc) if lmc else NOT_GIVEN,
             )
             if node.node_guid in nodes:
                 raise InputError(path, number, "one stanza a node", f"a second one of {node.node_guid:#018x}")
@@ -155,7 +155,7 @@ def _read_port(path: str | PathLike[str], number: int, line: bytes, node: _Node 
         number=int(own),
         guid=node.port_guid if node and is_switch else int(guid or b"0", 16),
         lid=node.lid if node and is_switch else int(lid or 0),
-        lmc=node.lmc if node and is_switch else int(lmc) if lmc else NOT_TOLD,
+        lmc=node.lmc if node and is_switch else int(lmc) if lmc else NOT_GIVEN,
         peer_kind=_KINDS[kind],
         peer_node=int(peer, 16),
         peer_port=int(peer_port),
@@ -168,7 +168,7 @@ def _read_port(path: str | PathLike[str], number: int, line: bytes, node: _Node 
 
 
 def _find_rows(nodes: dict[int, _Node]) -> Iterator[LinkRow]:
-    """Give each line with all that is known of both ends: of the other one its own stanza knows most."""
+    """Yield each line with what is known of both ends; the other end is best described by its own stanza."""
     for node in nodes.values():
         for port in node.links.values():
             near = _describe(node, port)
@@ -190,13 +190,13 @@ def _describe(node: _Node, port: _Port) -> End:
 
 
 def _describe_peer(peer: _Node | None, port: _Port) -> End:
-    """Describe the other end of a line: by its own line, else by its stanza, else by what this line says of it."""
+    """Describe the other end of a line: by its own line, else by its stanza, else by this line."""
     if peer is not None and port.peer_port in peer.links:
         return _describe(peer, peer.links[port.peer_port])
     if peer is not None and peer.kind == NodeKind.SWITCH:
         guid, lid, lmc = peer.port_guid, peer.lid, peer.lmc
     else:
-        guid, lid, lmc = port.peer_guid or port.peer_node, port.peer_lid, NOT_TOLD
+        guid, lid, lmc = port.peer_guid or port.peer_node, port.peer_lid, NOT_GIVEN
     if peer is None:
-        return End(port.peer_kind, PORTS_NOT_TOLD, 0, port.peer_node, guid, port.peer_name, lid, port.peer_port, lmc)
+        return End(port.peer_kind, PORTS_NOT_GIVEN, 0, port.peer_node, guid, port.peer_name, lid, port.peer_port, lmc)
     return End(peer.kind, peer.ports, peer.system_guid, peer.node_guid, guid, peer.name, lid, port.peer_port, lmc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a fabric in whichever format a file has."""
+"""Read a fabric from any known format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_l
 
 @dataclass(frozen=True, slots=True)
 class LinkFormat:
-    """A format that lists links: its name, how it is told from others, how its links are read."""
+    """A format that lists links: its name, its recogniser, its parser."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -35,21 +35,21 @@ LINK_FORMATS = (
     LinkFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
     LinkFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
 )
-"""Where several are at hand, the first says most: state, LMC, true speeds, GUIDs."""
+"""The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
 
 def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | None = None) -> Fabric:
-    """Read a fabric; its format is told by the content of the file, not by its name.
+    """Read a fabric in the format that the content of the file shows.
 
-    A `guid2lid`, as OpenSM leaves one, gives the LMC of the ports where the file does not tell it and agrees with it.
+    OpenSM's `guid2lid` gives the LMC of the ports, where the file lacks it and agrees with the LIDs.
 
     Args:
         path: the file.
-        ranges_path: the `guid2lid`; None: the one beside the file, if any.
+        ranges_path: the `guid2lid`; None: the one next to the file, if any.
 
     Raises:
-        InputError: the file is in no known format, or not what its format asks for.
-        InconsistentError: it contradicts itself.
+        InputError: the format is unknown, or the file does not follow it.
+        InconsistentError: the file contradicts itself.
     """
     data = read_dump(path)
     link_format = find_link_format(data)
@@ -58,11 +58,11 @@ def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | No
         raise InputError(path, 1, f"links in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
     fabric = assemble(link_format.parse(path, data))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
-    if fabric.lmc_told or ranges_path is None:
+    if fabric.lmc_known or ranges_path is None:
         return fabric
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
 
 
 def find_link_format(data: bytes) -> LinkFormat | None:
-    """Tell by the beginning of a file in which format it lists links; None when it does not."""
+    """Return the link format of a file, from its beginning; None if it lists no links."""
     return next((each for each in LINK_FORMATS if each.recognise(data)), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links as files list them, and what can be wrong with such a list. `assemble` makes a Fabric of it."""
+"""Links as files list them, and checks of such a list. `assemble` makes a Fabric of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PORTS = 256
 
 LAST_UNICAST_LID = 0xBFFF
 
-NOT_TOLD = -1
+NOT_GIVEN = -1
 
 AnyInteger = TypeVar("AnyInteger", bound=np.integer)
 
@@ -27,19 +27,19 @@ class Listing:
 
     Attributes:
         path: for messages.
-        line: int [row], where each row stands.
+        line: int [row], line number of each row.
         kind: uint8 [row, 2], of `NodeKind`.
-        ports: uint8 [row, 2], how many ports the node has.
+        ports: uint8 [row, 2], number of ports of the node.
         system_guid, node_guid, port_guid: uint64 [row, 2].
-        name: NodeDescriptions, a pair a row.
-        lid: int [row, 2], base LID of the port (a switch's is that of port 0), 0 for none yet.
+        name: NodeDescriptions, a pair per row.
+        lid: int [row, 2], base LID of the port (port 0 of a switch), 0 for none yet.
         port: int [row, 2], port number.
-        active: bool [row], whether the link's logical state is active.
+        active: bool [row], true if the link's logical state is active.
         lanes: uint8 [row], width of the link, 0 where unknown.
         gbps: float64 [row], data rate of one direction, nan where unknown.
-        lmc: int [row, 2], LMC of the port, `NOT_TOLD` where the format does not say.
+        lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks it.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
-        remarks: what the format leaves open, a sentence each.
+        remarks: limitations of the format, a sentence each.
     """
 
     path: str
@@ -60,7 +60,7 @@ class Listing:
     remarks: tuple[str, ...] = ()
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
-        """Keep some rows."""
+        """Return a listing of some rows."""
         return replace(
             self,
             line=self.line[rows],
@@ -79,22 +79,22 @@ class Listing:
         )
 
     def describe_link(self, row: int) -> str:
-        """Name the link of a row for a message."""
+        """Return a link's name for a message."""
         (a, b), (a_port, b_port) = self.name[row], self.port[row]
         return f"{a!r} port {a_port} to {b!r} port {b_port} (line {self.line[row]})"
 
 
 def check_ranges(listing: Listing) -> None:
-    """Look at each row by itself.
+    """Check each row on its own.
 
     Raises:
-        InputError: a LID is no unicast LID, a port number is none of its node, or both ends are one port.
+        InputError: a LID is no unicast LID, a port number is beyond the node's ports, or both ends are one port.
     """
     same = (listing.node_guid[:, 0] == listing.node_guid[:, 1]) & (listing.port[:, 0] == listing.port[:, 1])
     for wrong, expected, found in (
         (listing.lid > LAST_UNICAST_LID, f"LIDs up to {LAST_UNICAST_LID:#06x}", "a multicast LID"),
         (listing.port == 0, "a port number from 1", "port 0"),
-        (listing.port > listing.ports, "port numbers up to the node's number of ports", "a greater one"),
+        (listing.port > listing.ports, "port numbers up to the node's number of ports", "a larger one"),
         (same[:, np.newaxis], "a link between two ports", "one port at both ends"),
     ):
         bad = np.flatnonzero(wrong.any(axis=1))
@@ -105,7 +105,7 @@ def check_ranges(listing: Listing) -> None:
 def take_equal(
     listing: Listing, key: npt.NDArray[np.integer], values: npt.NDArray[AnyInteger], what: str
 ) -> npt.NDArray[AnyInteger]:
-    """Give the one value that all ends of equal key share.
+    """Return the value that all ends of equal key share.
 
     Args:
         listing: for messages.
@@ -126,7 +126,7 @@ def take_equal(
         other, end = divmod(int(differing[0]), 2)
         line = listing.line[first[inverse[differing[0]]] // 2]
         raise InconsistentError(
-            f"{listing.path}:{listing.line[other]}: {what} is not what it is on line {line}: "
+            f"{listing.path}:{listing.line[other]}: {what} differs from line {line}: "
             f"{listing.name[other][end]!r} port {listing.port[other, end]}"
         )
     return flat[first]

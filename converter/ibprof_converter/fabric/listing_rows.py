@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links a row at a time, for formats that tell of an end in several places. `list_rows` makes a Listing of them."""
+"""Links one row at a time, for formats that describe an end in several places. `list_rows` makes a Listing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_TOLD, Listing
+from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
 
-PORTS_NOT_TOLD = 255
+PORTS_NOT_GIVEN = 255
 
 
 class End(NamedTuple):
@@ -28,11 +28,11 @@ class End(NamedTuple):
     name: str
     lid: int
     port: int
-    lmc: int = NOT_TOLD
+    lmc: int = NOT_GIVEN
 
 
 class LinkRow(NamedTuple):
-    """A link as one place of a file tells of it."""
+    """A link as one place of a file describes it."""
 
     line: int
     a: End
@@ -43,10 +43,10 @@ class LinkRow(NamedTuple):
 
 
 def list_rows(path: str | PathLike[str], rows: Sequence[LinkRow]) -> Listing:
-    """Turn rows into columns.
+    """Return a listing of rows.
 
     Raises:
-        InputError: there are none.
+        InputError: there are no rows.
     """
     if not rows:
         raise InputError(path, None, "at least one link", "none")

@@ -4,10 +4,10 @@
     { CA-SM Ports:01 SystemGUID:.. NodeGUID:.. PortGUID:.. VenID:.. DevID:.. Rev:.. {host01 HCA-1} LID:0001 PN:01 }
     { SW Ports:24 .. {sw-a} LID:0002 PN:16 } PHY=4x LOG=ACT SPD=10                        (all on one line)
 
-ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may hold
-blanks, quotes and brackets, so the fixed words around it are what a line is taken apart by. Type `Rt` is a router;
-`-SM` marks where a subnet manager answers; `PHY=` without a width is what ibdiagnet 1.5.7 prints for 2x. ibdiagnet 2
-may begin with `#` lines and calls some speeds by name. Ours have `GBPS=` behind the speed where it was measured.
+ibdiagnet lists a link once, OpenSM once from each end. Ports, LID and PN are hexadecimal. The description may contain
+blanks, quotes and brackets, so a line is split at the fixed words around it. Type `Rt` is a router. `-SM` marks where a
+subnet manager answers. `PHY=` without a width is ibdiagnet 1.5.7's form of 2x. ibdiagnet 2 may begin with `#` lines and
+prints some speeds by name. ibprof adds `GBPS=` after the speed where it was measured.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy.typing as npt
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
-from ibprof_converter.fabric.listing import NOT_TOLD, Listing
+from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
 from ibprof_converter.fabric.rates import data_rate_gbps
 
-# A line's fields in order: (what to call it in an error, its pattern). A description has at most 64 bytes; the bound
-# leaves room for escapes and keeps a hostile line from costing time.
+# A line's fields in order: (name in an error, pattern). A description has at most 64 bytes; the bound leaves space for
+# escapes and limits the time for a hostile line.
 _END = (
     ("an end, `{`", rb"\{ "),
     ("type CA, SW or Rt", rb"(CA|SW|Rt|RT|RTR)(?:-SM)? "),
@@ -50,7 +50,7 @@ _FIELDS = (
     ("PHY=, a width", rb" PHY=(?:(1|2|4|8|12)x)?"),
     ("LOG=, a state", rb" LOG=([A-Z]{3})"),
     ("SPD=, a speed", rb" SPD=([0-9]{1,4}(?:\.[0-9]{1,3})?|FDR10|EDR20)"),
-    ("GBPS=, a rate that was measured, or the end of the line", rb"(?: GBPS=([0-9]{1,6}(?:\.[0-9]{1,9})?))?"),
+    ("GBPS=, a measured rate, or the end of the line", rb"(?: GBPS=([0-9]{1,6}(?:\.[0-9]{1,9})?))?"),
 )
 _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
 _KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH} | dict.fromkeys((b"Rt", b"RT", b"RTR"), NodeKind.ROUTER)
@@ -62,25 +62,25 @@ _OLD_TOP_SPEED = b"10"
 
 
 def looks_like_lst(data: bytes) -> bool:
-    """Whether `data` begins as a `.lst` does."""
+    """Return whether `data` begins like a `.lst`."""
     return _skip_comments(data)[:2] == b"{ "
 
 
 def looks_like_opensm_lst(data: bytes) -> bool:
-    """Whether `data` begins as OpenSM's `.lst` does, which prints fewer digits of the first end's VenID."""
+    """Return whether `data` begins like OpenSM's `.lst`, which prints fewer digits of the first end's VenID."""
     first_end = _skip_comments(data).split(b"}", 1)[0]
     return looks_like_lst(data) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
 
 
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
-    """Take the lines of a `.lst` apart.
+    """Parse the lines of a `.lst`.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: a line is not what it should be.
+        InputError: a line is invalid.
     """
     rows = []
     lines = []
@@ -114,25 +114,25 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         active=np.array([word == _ACTIVE for word in state]),
         lanes=np.array([int(lanes or _UNPRINTED_WIDTH) for lanes in width], np.uint8),
         gbps=np.array([rates[kind] for kind in zip(width, speed, measured, strict=True)]),
-        lmc=np.full((len(rows), 2), NOT_TOLD),
+        lmc=np.full((len(rows), 2), NOT_GIVEN),
         top_speed=max(set(speed), key=lambda each: np.nan_to_num(data_rate_gbps(1, each.decode()))).decode(),
     )
 
 
 def _skip_comments(data: bytes) -> bytes:
-    """Leave out the blank lines and `#` lines that a file begins with; nothing more of it is needed to tell it."""
+    """Return the beginning of a file without leading blank lines and `#` lines; this identifies its format."""
     return _COMMENTS.sub(b"", data[: 1 << 16])
 
 
 def _from_hex(pairs: Iterable[tuple[bytes, bytes]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Turn pairs of hex numbers, as wide as `dtype`, into an array [row, 2]."""
+    """Return pairs of hex numbers, as wide as `dtype`, as an array [row, 2]."""
     digits = b"".join(chain.from_iterable(pairs)).decode()
     written = np.frombuffer(bytes.fromhex(digits), np.dtype(dtype).newbyteorder(">"))
     return written.astype(dtype).reshape(-1, 2)
 
 
 def _explain(path: str | PathLike[str], number: int, line: bytes) -> InputError:
-    """Say which field of a line is the first that does not fit."""
+    """Return an error that names the first invalid field of a line."""
     fitting = 0
     for expected, field in _FIELDS:
         match = re.compile(field).match(line, fitting)

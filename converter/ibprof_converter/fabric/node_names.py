@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NodeDescriptions tell, and how lists of them are shown."""
+"""Information in NodeDescriptions, and the display of lists of them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 def host_name(description: str) -> str:
-    """Give the host of an adapter: the first word, as in `host17 HCA-1` or `host17 mlx5_0`; empty if none."""
+    """Return the host of an adapter: the first word, as in `host17 HCA-1` or `host17 mlx5_0`; empty if none."""
     words = description.split(maxsplit=1)
     return words[0] if words else ""
 
 
 def is_aggregation_node(description: str) -> bool:
-    """Whether a CA is the part of a switch that reduces data for collectives (SHARP), so no host."""
+    """Return whether a CA is the part of a switch that reduces data for collectives (SHARP), so no host."""
     return "aggregation node" in description.lower()
 
 
 def natural_key(name: str) -> list[tuple[str, int]]:
-    """Give a sort key that counts as people do: host9 before host10."""
+    """Return a sort key that puts host9 before host10."""
     parts = _DIGITS.split(name)
     return [(word, int(digits or 0)) for word, digits in zip(parts[::2], [*parts[1::2], ""], strict=True)]
 
 
 def show_some(items: Sequence[str]) -> str:
-    """List the first few of many."""
+    """Return the first few of many items, as a list in words."""
     return ", ".join(items[:_SHOWN]) + (", ..." if len(items) > _SHOWN else "")

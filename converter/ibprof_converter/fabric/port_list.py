@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Parse what `ibnetdiscover -p` prints: a line a port, each link from both its ends, all numbers but GUIDs decimal.
+r"""Parse the output of `ibnetdiscover -p`: a line per port, each link from both ends, all numbers but GUIDs decimal.
 
     CA    32  1 0x0002c90300fa00b1 4x QDR - SW    14  3 0x0002c90200f00028 ( 'q12 HCA-1' - 'leaf 4' )
     SW    14  8 0x0002c90200f00028 4x SDR                                    'leaf 4'
 
-GUIDs are those of ports. A switch's is its NODE GUID too; of a CA it is not, and nothing else tells that one. It is
-taken for PORT GUID minus port number, which is right for many adapters and brings the ports of one together; a remark
-says so. State, number of ports, SystemGUID and LMC are not told.
+GUIDs are those of ports. A switch's is its NODE GUID too. The NODE GUID of a CA is not given. It is assumed to be PORT
+GUID minus port number, which holds for many adapters and groups the ports of one adapter; a remark reports this. State,
+number of ports, SystemGUID and LMC are not given.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import Listing
-from ibprof_converter.fabric.listing_rows import PORTS_NOT_TOLD, End, LinkRow, list_rows
+from ibprof_converter.fabric.listing_rows import PORTS_NOT_GIVEN, End, LinkRow, list_rows
 from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 
 _KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"RT": NodeKind.ROUTER}
@@ -29,24 +29,24 @@ _LINE = re.compile(
     _END + rb" ([0-9?]{1,2})x ([A-Z0-9?]{3,5})(?: - " + _END + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
 _FORM = "TYPE LID PORT 0xGUID 4x SPEED - TYPE LID PORT 0xGUID ( 'description' - 'description' )"
-_GUESSED = "NODE GUIDs of adapters are not told here; PORT GUID minus port number stands for them"
+_GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port number is used instead"
 _BETWEEN_NAMES = b"' - '"
 
 
 def looks_like_port_list(data: bytes) -> bool:
-    """Whether `data` begins as the output of `ibnetdiscover -p` does."""
+    """Return whether `data` begins like the output of `ibnetdiscover -p`."""
     return re.match(_END + rb" [0-9?]{1,2}x ", data.lstrip()) is not None
 
 
 def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
-    """Take the lines apart; those of ports without a link are left out.
+    """Parse the lines; those of ports without a link are left out.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: a line is not what it should be.
+        InputError: a line is invalid.
     """
     matches = []
     names: set[bytes] = set()
@@ -63,7 +63,7 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
     for number, match in matches:
         if match[7] is None:
             continue
-        a_name, b_name = _cut_names(match[11], names)
+        a_name, b_name = _split_names(match[11], names)
         a, b = _describe(match.groups()[:4], a_name), _describe(match.groups()[6:10], b_name)
         width = match[5].decode()
         lanes = int(width) if width.isdigit() else 0
@@ -72,8 +72,8 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
     return replace(list_rows(path, rows), remarks=(_GUESSED,))
 
 
-def _cut_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
-    """Cut `one' - 'other`; where a description holds what stands between, where both halves are known ones."""
+def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
+    """Split `one' - 'other`; of several separators the one that leaves two known descriptions."""
     cuts = [at for at in range(len(text)) if text.startswith(_BETWEEN_NAMES, at)]
     pairs = [(text[:at], text[at + len(_BETWEEN_NAMES) :]) for at in cuts] or [(text, b"")]
     best = max(pairs, key=lambda pair: (pair[0] in names) + (pair[1] in names))
@@ -84,4 +84,4 @@ def _describe(fields: tuple[bytes, ...], name: str) -> End:
     kind, lid, port = _KINDS[fields[0]], int(fields[1]), int(fields[2])
     guid = int(fields[3], 16)
     node_guid = guid if kind == NodeKind.SWITCH else max(guid - port, 0)
-    return End(kind, PORTS_NOT_TOLD, 0, node_guid, guid, name, lid, port)
+    return End(kind, PORTS_NOT_GIVEN, 0, node_guid, guid, name, lid, port)

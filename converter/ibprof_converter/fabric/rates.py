@@ -12,7 +12,7 @@ _RS_FEC = 514 / 544 * 256 / 257  # RS(544,514) over 256b/257b blocks
 _LANE_GBPS = {
     "2.5": 2.5 * _8B10B,  # SDR
     "5": 5.0 * _8B10B,  # DDR
-    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) is printed alike by OpenSM and ibdiagnet 1
+    "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) has the same text in OpenSM and ibdiagnet 1
     "FDR10": 10.3125 * _64B66B,
     "14": 14.0625 * _64B66B,  # FDR
     "25": 25.78125 * _64B66B,  # EDR
@@ -60,28 +60,28 @@ Source: InfiniBand Architecture Specification, volume 1, PortInfo.
 
 
 def speed_of_name(name: str) -> str:
-    """Give the lane speed, as `data_rate_gbps` takes it, of `QDR` and the like; the name itself where it is unknown."""
+    """Return the lane speed of a name such as `QDR`, as `data_rate_gbps` takes it; an unknown name itself."""
     return _BY_NAME.get(name, name)
 
 
 def speed_of_code(code: int) -> str:
-    """Give the lane speed, as `data_rate_gbps` takes it, of ibdiagnet 2's LinkSpeedActv; empty where it is unknown."""
+    """Return the lane speed of ibdiagnet 2's LinkSpeedActv, as `data_rate_gbps` takes it; empty where unknown."""
     return _BY_CODE.get(code, "")
 
 
 def lanes_of_code(code: int) -> int:
-    """Give the width of LinkWidthActive; 0 where it is unknown."""
+    """Return the width of LinkWidthActive; 0 where unknown."""
     return _LANES_BY_CODE.get(code, 0)
 
 
 def data_rate_gbps(lanes: int, speed: str) -> float:
-    """Give the data rate of one direction of a link in Gb/s.
+    """Return the data rate of one direction of a link in Gb/s.
 
     Args:
         lanes: 1, 2, 4, 8 or 12.
         speed: of one lane as the tools print it, `2.5` to `200`.
 
     Returns:
-        Gb/s, nan for a speed that is not known here.
+        Gb/s, nan for an unknown speed.
     """
     return lanes * _LANE_GBPS.get(speed, nan)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tangled a layout is: crossings of links between levels."""
+"""Crossings of links between levels, as a measure of a layout."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 
 
 def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArray[np.float64]) -> int:
-    """Count the pairs of links that cross, among those that join the same two levels; those within a level count not.
+    """Return the number of pairs of links that cross, among those that join the same two levels.
+
+    Links within a level do not count.
 
     Args:
-        fabric: whose links they are.
+        fabric: the links.
         level: int [node].
         x: float64 [node], in any unit.
     """
@@ -30,23 +32,23 @@ def count_crossings(fabric: Fabric, level: npt.NDArray[np.integer], x: npt.NDArr
     return total
 
 
-def fewest_crossings(leaves: int, pods: int, ways: int, tops: int, cables: tuple[int, int] = (1, 1)) -> int:
-    """Give the fewest crossings between levels that a fat-tree of three levels of switches can be drawn with.
+def fewest_crossings(leaves: int, pods: int, middles: int, tops: int, cables: tuple[int, int] = (1, 1)) -> int:
+    """Return the smallest number of crossings of a drawing of a fat-tree with three levels of switches.
 
-    Each pod has `leaves` leaves, each linked to the pod's `ways` middle switches; the i-th middle switches of all pods
-    are linked to the same `tops` top switches. Hosts cross nothing. docs/decisions/0010 has the proof.
+    Each pod has `leaves` leaves, each linked to the pod's `middles` middle switches. The i-th middle switches of all
+    pods are linked to the same `tops` top switches. Hosts cross nothing. docs/decisions/0010 has the proof.
 
     Args:
-        leaves: leaf switches a pod.
-        pods: pods.
-        ways: middle switches a pod.
+        leaves: leaf switches per pod.
+        pods: number of pods.
+        middles: middle switches per pod.
         tops: top switches that a middle switch is linked to.
         cables: parallel links from a leaf to a middle switch, and from there to a top switch.
     """
     down, up = leaves * cables[0], tops * cables[1]
-    in_pods = pods * comb(ways, 2) * comb(leaves, 2) * cables[0] ** 2
-    in_groups = ways * comb(pods, 2) * comb(tops, 2) * cables[1] ** 2
-    return in_pods + in_groups + comb(pods, 2) * comb(ways, 2) * min(down, up) ** 2
+    in_pods = pods * comb(middles, 2) * comb(leaves, 2) * cables[0] ** 2
+    in_groups = middles * comb(pods, 2) * comb(tops, 2) * cables[1] ** 2
+    return in_pods + in_groups + comb(pods, 2) * comb(middles, 2) * min(down, up) ** 2
 
 
 def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -54,12 +56,12 @@ def _rank(x: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _count_inversions(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> int:
-    """Count pairs in one order by `first` and in the other by `second`: O(n log n), a bit of `second` at a time."""
+    """Return the number of pairs ordered differently by `first` and `second`: O(n log n), one bit at a time."""
     value = second[np.lexsort((second, first))]
     total = 0
     for bit in reversed(range(int(value.max(initial=0)).bit_length())):
-        # Values are sorted by their higher bits by now, the order of equals kept: in each such run, a 1 that stands
-        # before a 0 is a pair in the wrong order, and no other bit tells that pair apart first.
+        # Values are sorted by their higher bits, in stable order. In each run of equal higher bits, a 1 before a 0 is a
+        # pair in the wrong order. No other bit counts this pair.
         one = value >> bit & 1
         ones_before = np.cumsum(one) - one
         run = value >> (bit + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which end of a link is its lower one: every output calls that end `a`."""
+"""The lower end of each link: every output calls that end `a`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibprof_converter.layout.positions import FabricLayout
 
 
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Give the end (0 or 1) of each link that is nearer to the hosts.
+    """Return the end (0 or 1) of each link that is nearer to the hosts.
 
     Of two ends on one level it is the one with the smaller NODE GUID, then the smaller port.
 
@@ -29,7 +29,7 @@ def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
 
 
 def order_of_links(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Give the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
+    """Return the order in which outputs list links: from the hosts up, then by GUID and port of the lower end.
 
     Returns:
         intp [link], a permutation.

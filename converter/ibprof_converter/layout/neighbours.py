@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbours and connected parts of a fabric."""
+"""Neighbours and connected components of a fabric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ibprof_converter.fabric.fabric_graph import Fabric
 
 
 def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Tell which nodes are linked to a chosen one: bool [node]."""
+    """Return which nodes are linked to a chosen one: bool [node]."""
     near = np.zeros(fabric.nodes, np.bool_)
     for end in (0, 1):
         near[fabric.link_node[chosen[fabric.link_node[:, end]], 1 - end]] = True
@@ -18,19 +18,19 @@ def find_neighbours(fabric: Fabric, chosen: npt.NDArray[np.bool_]) -> npt.NDArra
 
 
 def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """Find the connected parts of a graph.
+    """Return the connected components of a graph.
 
     Args:
-        nodes: how many there are.
+        nodes: number of nodes.
         pairs: int [edge, 2].
 
     Returns:
-        int64 [node], the lowest node of the part that a node is in.
+        int64 [node], the lowest node of each node's component.
     """
     part = np.arange(nodes)
     a, b = pairs[:, 0], pairs[:, 1]
     while True:
-        # Each root takes the lowest root that an edge joins it to; then all nodes look up their root's root.
+        # Each root takes the lowest root that an edge joins it to. Then all nodes follow their root to its root.
         joined = part.copy()
         lower = np.minimum(part[a], part[b])
         np.minimum.at(joined, part[a], lower)
@@ -44,7 +44,7 @@ def find_parts(nodes: int, pairs: npt.NDArray[np.integer]) -> npt.NDArray[np.int
 
 
 def find_chassis(fabric: Fabric, is_switch: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Number the switches of a chassis alike, by their SystemGUID; -1 for a switch by itself, and for other nodes.
+    """Return a number for the switches of each chassis, by SystemGUID; -1 for single switches and other nodes.
 
     Returns:
         int64 [node].

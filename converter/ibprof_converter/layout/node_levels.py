@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of nodes: how far they are from the hosts."""
+"""Levels of nodes: their distance from the hosts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _UNSET = -1
 
 
 def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDArray[np.int32]:
-    """Give each node's level, by a breadth-first search that begins at all hosts at once.
+    """Return each node's level, by a breadth-first search from all hosts.
 
-    CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1, and every other switch is one above
-    its lowest neighbour. Switches that no host reaches are at level 1.
+    CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one above its
+    lowest neighbour. Switches that no host reaches are at level 1.
 
     Args:
         fabric: the nodes and links.
-        hosts: CAs whose names match are the hosts; None: `find_leaves` tells.
+        hosts: CAs whose names match are the hosts; None: as `find_leaves` decides.
 
     Returns:
         int32 [node].
@@ -32,13 +32,15 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
 
 
 def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
-    """Find the switches whose CAs are hosts.
+    """Return the switches whose CAs are hosts.
 
-    Not every switch with a CA is a leaf: the aggregation nodes of spines look like CAs, and a management host may be
-    cabled to a spine. So aggregation nodes do not count, and of a switch that has fewer than half as many CAs as is
-    usual (as the median CA sees at its switch) the cabling must say that it is a leaf. It is none if it is linked to a
-    leaf with many hosts, if it joins parts that are apart below it, as the topmost switches join pods, or if it is of
-    one chassis with switches above the leaves.
+    Not every switch with a CA is a leaf. The aggregation nodes of spines look like CAs, and a management host may be
+    cabled to a spine. So aggregation nodes do not count. A switch with fewer than half the usual number of CAs (the
+    median over CAs) is a leaf only if the cabling agrees. It is none in these cases:
+
+    * It is linked to a leaf with many hosts.
+    * It joins parts that are separate below it, as the top switches join pods.
+    * It is in one chassis with switches above the leaves.
 
     Returns:
         Nodes, ascending.
@@ -63,7 +65,7 @@ def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:
 
 
 def _find_switches_of(fabric: Fabric, hosts: re.Pattern[str]) -> npt.NDArray[np.intp]:
-    """Find the switches that a CA whose name matches is linked to."""
+    """Return the switches that are linked to a CA with a matching name."""
     chosen = np.array([bool(hosts.search(name)) for name in fabric.node_name], np.bool_)
     chosen &= fabric.node_kind == NodeKind.CA
     return np.flatnonzero(find_neighbours(fabric, chosen) & (fabric.node_kind == NodeKind.SWITCH))
@@ -83,7 +85,7 @@ def _climb(fabric: Fabric, leaves: npt.NDArray[np.intp]) -> npt.NDArray[np.int32
 
 
 def _are_spines(fabric: Fabric, level: npt.NDArray[np.int32], nodes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Tell which switches stand above others, given the levels as they are if the CAs of these are no hosts.
+    """Return which switches are above others, given the levels if their CAs are no hosts.
 
     Args:
         fabric: the nodes and links.

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions in a plane, for fabrics that have no levels: every switch has hosts, and most links are between such.
+"""Positions in a plane, for fabrics without levels: every switch has hosts, and most links join such switches.
 
-Tried in this order, by the cabling alone: grids, tori and hypercubes, which are products of rings, paths and pairs;
-groups of switches that are all linked to one another, as a dragonfly's; else distances in hops, as well as a plane can
-show them.
+The cabling alone decides, in this order:
+
+* Grids, tori and hypercubes: products of rings, paths and pairs.
+* Fully connected groups of switches, as in a dragonfly.
+* Otherwise distances in hops, as closely as a plane can show them.
 """
 
 from __future__ import annotations
@@ -22,16 +24,16 @@ Points = npt.NDArray[np.float64]
 """float64 [switch, 2]: across and up, neighbours about 1 apart."""
 
 _FLAT_SHARE = 0.3
-"""Part of the links between switches that are within a level, beyond which levels tell nothing."""
+"""Share of links between switches that are within a level, above which levels carry no information."""
 
 _FEWEST = 4
-"""Switches below which there is no shape to be shown."""
+"""Number of switches below which there is no shape to show."""
 
 _BOW = 0.3
-"""How far the ends of a row bend away from its middle, so that the link that closes a ring is seen beside it."""
+"""Offset of the ends of a row from its middle, so that the link that closes a ring is visible next to it."""
 
 _SQUARES_LIMIT = 1 << 22
-"""Pairs of neighbours looked at for squares; a torus of 10,000 switches has 15 each."""
+"""Pairs of neighbours that are searched for squares; a torus of 10,000 switches has 15 each."""
 
 _PIVOTS = 64
 _STRESS_LIMIT = 600
@@ -39,40 +41,40 @@ _STRESS_ROUNDS = 60
 
 
 def is_flat(fabric: Fabric, level: npt.NDArray[np.int32]) -> bool:
-    """Whether levels tell little about a fabric, since switches of one level are linked to one another."""
+    """Return whether so large a share of links is within levels that these say little (`_FLAT_SHARE`)."""
     pairs = _pair_switches(fabric)
     switches = int((fabric.node_kind == NodeKind.SWITCH).sum())
     return switches >= _FEWEST and float((level[pairs[:, 0]] == level[pairs[:, 1]]).mean()) > _FLAT_SHARE
 
 
-def place_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points]:
-    """Give the switches of a fabric (nodes) and where they are."""
+def position_switches(fabric: Fabric) -> tuple[npt.NDArray[np.intp], Points]:
+    """Return the switches of a fabric (nodes) and their positions."""
     switch = np.flatnonzero(fabric.node_kind == NodeKind.SWITCH)
     pairs = np.searchsorted(switch, _pair_switches(fabric))
     graph: list[set[int]] = [set() for _ in switch]
     for a, b in pairs.tolist():
         graph[a].add(b)
         graph[b].add(a)
-    points = place_on_grid(graph)
+    points = position_on_grid(graph)
     if points is None:
-        points = place_in_groups(graph)
+        points = position_in_groups(graph)
     if points is None:
-        points = place_by_distance(graph)
+        points = position_by_distance(graph)
     return switch, points - points.min(axis=0)
 
 
 def _pair_switches(fabric: Fabric) -> npt.NDArray[np.int32]:
-    """Give each pair of linked switches once."""
+    """Return each pair of linked switches once."""
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     pairs = np.unique(np.sort(fabric.link_node[between], axis=1), axis=0)
     return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
-def place_on_grid(graph: list[set[int]]) -> Points | None:
-    """Find the factors of a product of rings, paths and pairs, and put them on two axes in turn; None for other graphs.
+def position_on_grid(graph: list[set[int]]) -> Points | None:
+    """Return positions by the factors of a product of rings, paths and pairs, on two axes; None for other graphs.
 
-    Two links that are opposite in a square of four switches run along one factor; two links at a switch that are in no
-    square do so too. (A ring of four is itself a square: it comes out as two pairs, which is the same graph.)
+    Two links that are opposite in a square of four switches run along one factor. So do two links at a switch that are
+    in no square. (A ring of four is itself a square. It becomes two pairs, which is the same graph.)
     """
     factors = _find_factors(graph)
     if factors is None or len(factors) < 2:  # a ring or a path alone is no grid
@@ -92,7 +94,7 @@ def place_on_grid(graph: list[set[int]]) -> Points | None:
     for index in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
         shorter = int(length[1] < length[0])
         coordinate = coordinates[index]
-        # There and back again, as a Gray code counts: neighbours in the factors before stay neighbours on the axis.
+        # Back and forth, like a Gray code: neighbours in earlier factors stay neighbours on the axis.
         turned = np.where(coordinate % 2 == 1, length[shorter] - 1 - axis[shorter], axis[shorter])
         axis[shorter] = coordinate * length[shorter] + turned
         length[shorter] *= sizes[index]
@@ -105,7 +107,7 @@ def place_on_grid(graph: list[set[int]]) -> Points | None:
 
 
 def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
-    """Sort the links by the factor that they run along."""
+    """Return the links by the factor that they run along."""
     edges = [(a, b) for a, around in enumerate(graph) for b in sorted(around) if a < b]
     if not edges or sum(len(around) ** 2 for around in graph) > _SQUARES_LIMIT:
         return None
@@ -114,15 +116,15 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
     def edge(a: int, b: int) -> int:
         return number[min(a, b), max(a, b)]
 
-    alike: list[tuple[int, int]] = []
+    same_factor: list[tuple[int, int]] = []
     for node, around in enumerate(graph):
         for a, b in combinations(sorted(around), 2):
             across = (graph[a] & graph[b]) - {node}
             if not across or b in graph[a]:
-                alike.append((edge(node, a), edge(node, b)))
+                same_factor.append((edge(node, a), edge(node, b)))
             for far in across:
-                alike += [(edge(node, a), edge(b, far)), (edge(node, b), edge(a, far))]
-    factor = find_parts(len(edges), np.array(alike, np.int64).reshape(-1, 2))
+                same_factor += [(edge(node, a), edge(b, far)), (edge(node, b), edge(a, far))]
+    factor = find_parts(len(edges), np.array(same_factor, np.int64).reshape(-1, 2))
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for pair, which in zip(edges, factor.tolist(), strict=True):
         found[which].append(pair)
@@ -130,10 +132,10 @@ def _find_factors(graph: list[set[int]]) -> list[list[tuple[int, int]]] | None:
 
 
 def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]]) -> npt.NDArray[np.int64] | None:
-    """Give the place of each switch along a factor; None where that is no ring, path or pair."""
+    """Return the position of each switch along a factor; None if it is no ring, path or pair."""
     along = set(edges)
     others = [(a, b) for a, around in enumerate(graph) for b in around if a < b and (a, b) not in along]
-    # What the other factors connect is one place of this factor.
+    # Switches that the other factors connect share one position of this factor.
     layer = find_parts(nodes, np.array(others, np.int64).reshape(-1, 2))
     links: dict[int, set[int]] = defaultdict(set)
     for a, b in edges:
@@ -143,7 +145,7 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
         links[int(layer[b])].add(int(layer[a]))
     if any(len(around) > 2 for around in links.values()):
         return None
-    ends = [place for place in sorted(links) if len(links[place]) == 1]
+    ends = [layer_node for layer_node in sorted(links) if len(links[layer_node]) == 1]
     order = [ends[0] if ends else min(links)]
     while onward := sorted(links[order[-1]] - set(order[-2:])):
         if onward[0] == order[0]:
@@ -151,12 +153,12 @@ def _order_factor(nodes: int, graph: list[set[int]], edges: list[tuple[int, int]
         order.append(onward[0])
     if len(order) != len(set(layer.tolist())):
         return None
-    place = {node: index for index, node in enumerate(order)}
-    return np.array([place[which] for which in layer.tolist()])
+    position = {node: index for index, node in enumerate(order)}
+    return np.array([position[which] for which in layer.tolist()])
 
 
-def place_in_groups(graph: list[set[int]]) -> Points | None:
-    """Put groups of switches that are all linked to one another on a circle; None where there are no such groups."""
+def position_in_groups(graph: list[set[int]]) -> Points | None:
+    """Return positions of fully connected groups of switches on a circle; None if there are no such groups."""
     shared = {(a, b): len(around & graph[b]) for a, around in enumerate(graph) for b in around if a < b}
     most = max(shared.values(), default=0)
     close = [pair for pair, count in shared.items() if most and 2 * count >= most]
@@ -165,7 +167,7 @@ def place_in_groups(graph: list[set[int]]) -> Points | None:
     dense = 2 * len([pair for pair in shared if group[pair[0]] == group[pair[1]]])
     if len(groups) < 3 or size.min() < 3 or dense < 0.8 * int((size * (size - 1)).sum()):
         return None
-    # A circle for the groups, large enough that their own circles keep apart.
+    # A circle for the groups, large enough to separate their own circles.
     inner = size.max() / (2 * np.pi) + 0.5
     outer = max(inner * 1.6 / np.sin(np.pi / len(groups)), 2 * inner)
     turn = 2 * np.pi * index / len(groups)
@@ -181,7 +183,7 @@ def place_in_groups(graph: list[set[int]]) -> Points | None:
 def _order_by_aim(
     graph: list[set[int]], members: npt.NDArray[np.intp], group: npt.NDArray[np.intp], groups: int
 ) -> npt.NDArray[np.intp]:
-    """Order the switches of a group by where around the circle their links to other groups lead."""
+    """Return the switches of a group, ordered by the direction of their links to other groups."""
     own = int(group[members[0]])
 
     def aim(node: int) -> tuple[float, int]:
@@ -191,8 +193,8 @@ def _order_by_aim(
     return np.array(sorted(members.tolist(), key=aim), np.intp)
 
 
-def place_by_distance(graph: list[set[int]]) -> Points:
-    """Place switches so that distances are about the hops between them.
+def position_by_distance(graph: list[set[int]]) -> Points:
+    """Return positions whose distances approximate the hops between switches.
 
     Source: pivot MDS (Brandes and Pich, "Eigensolver methods for progressive multidimensional scaling of large data",
     2006), then stress majorisation (Gansner, Koren and North, "Graph drawing by stress majorization", 2004).
@@ -202,19 +204,19 @@ def place_by_distance(graph: list[set[int]]) -> Points:
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1, keepdims=True) + squared.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
     points = -centred @ vectors[:, [-1, -2]] if hops.shape[1] > 1 else np.stack([hops[:, 0], hops[:, 0] * 0], axis=1)
-    # The sign of an eigenvector is nobody's choice: the first switch that is off the middle is to the right, and above.
+    # The sign of an eigenvector is arbitrary. The first switch off the middle is put to the right, and above.
     for axis in (0, 1):
         off = points[np.abs(points[:, axis]) > 1e-9 * np.abs(points).max(initial=1e-9), axis]
         points[:, axis] *= -1 if len(off) and off[0] < 0 else 1
     points *= hops.max(initial=1) / max(float(np.ptp(points, axis=0).max(initial=0)), 1e-9)
-    # Switches that are alike coincide; set apart by their number they can part.
+    # Equivalent switches coincide; an offset by their number lets them separate.
     angle = np.arange(len(graph)) * 2.399963
     points += 0.05 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return _relax(graph, points) if len(graph) <= _STRESS_LIMIT else points
 
 
 def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
-    """Choose switches that are far from one another, each the farthest from those before it."""
+    """Yield switches that are far from one another, each the farthest from those before it."""
     nearest = np.full(len(graph), np.inf)
     pivot = 0
     for _ in range(min(_PIVOTS, len(graph))):
@@ -224,7 +226,7 @@ def _choose_pivots(graph: list[set[int]]) -> Iterable[int]:
 
 
 def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
-    """Count the hops from a switch to all; to those that it has no way to, one more than the longest."""
+    """Return the hops from a switch to all others; for unreachable ones, one more than the longest."""
     hops = np.full(len(graph), -1.0)
     hops[start] = 0
     frontier = [start]
@@ -240,7 +242,7 @@ def _count_hops(graph: list[set[int]], start: int) -> npt.NDArray[np.float64]:
 
 
 def _relax(graph: list[set[int]], points: Points) -> Points:
-    """Move each switch to where the hops to all others want it, some rounds."""
+    """Move each switch, in some rounds, towards the position that its hops to all others suggest."""
     hops = np.stack([_count_hops(graph, node) for node in range(len(graph))])
     wanted = np.maximum(hops, 1)
     weight = np.where(hops > 0, wanted**-2, 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where nodes are drawn."""
+"""Positions of nodes in a drawing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import numpy.typing as npt
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.node_names import host_name
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.layout.plane_positions import is_flat, place_switches
+from ibprof_converter.layout.plane_positions import is_flat, position_switches
 from ibprof_converter.layout.traversal import rank_names
 from ibprof_converter.layout.tree_positions import LevelTree
 
 _RAILS_TOGETHER = 2
 _GAP = 2.0
 _HOSTS_BELOW = 0.35
-"""How far below their switch the hosts of a fabric without levels are; its neighbours are 1 away."""
+"""Distance of hosts below their switch in a fabric without levels; its neighbours are at distance 1."""
 
 _HOSTS_ASIDE = 0.25
-"""How far to its right the middle of them is, so that none hides on a link that goes straight down."""
+"""Offset of their middle to its right, so that none is hidden by a vertical link."""
 
-Places = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class FabricLayout:
-    """Where the nodes of one fabric are drawn.
+    """Positions of the nodes of one fabric.
 
     Attributes:
         level: int32 [node], 0 for hosts; a switch's is its distance to the nearest host. Never negative.
-        x: float64 [node]; hosts beside one another are 1 apart.
+        x: float64 [node]; neighbouring hosts are 1 apart.
         y: float64 [node], the level; negative on every second rail. Without `has_levels`, the height in a plane.
         has_levels: whether the fabric is drawn level by level. A torus, for instance, is not: all its switches are on
             level 1.
@@ -48,14 +48,14 @@ class FabricLayout:
 
 
 def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = None) -> list[FabricLayout]:
-    """Lay out the fabrics of one machine, a rail each.
+    """Return positions for the fabrics of one system, a rail each.
 
-    The second rail is the mirror of the first: its switches are below, and adapters of one host (`host_name`) share a
-    column. Further pairs of rails follow to the right. The order of the lines in a file has no influence.
+    The second rail mirrors the first: its switches are below, and adapters of one host (`host_name`) share a column.
+    Further pairs of rails follow to the right. The order of lines in a file has no influence.
 
     Args:
         fabrics: the rails.
-        level_hosts: CAs whose names match are the hosts that levels count from; None: the cabling tells.
+        level_hosts: CAs whose names match are the hosts that levels count from; None: the cabling decides.
     """
     layouts: list[FabricLayout] = []
     left = 0.0
@@ -72,30 +72,30 @@ def lay_out(fabrics: Sequence[Fabric], level_hosts: re.Pattern[str] | None = Non
 
 
 class _HostColumns:
-    """Where the hosts of a pair of rails are across: taken from the first, given to the second."""
+    """Columns of the hosts of a pair of rails: taken from the first, used for the second."""
 
     def __init__(self) -> None:
         self._of_host: dict[str, list[float]] = defaultdict(list)
 
-    def take(self, fabric: Fabric, layout: FabricLayout, rank: npt.NDArray[np.int64]) -> None:
-        """Note the columns of a rail's hosts."""
+    def store(self, fabric: Fabric, layout: FabricLayout, rank: npt.NDArray[np.int64]) -> None:
+        """Store the columns of a rail's hosts."""
         bottom = np.flatnonzero(layout.level == 0)
         for node in bottom[np.argsort(rank[bottom])].tolist():
             self._of_host[host_name(fabric.node_name[node])].append(float(layout.x[node]))
 
-    def give(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Places | None:
-        """Give x of the nodes of level 0; hosts that the other rail lacks are to the right. None for a first rail."""
+    def columns_of(self, fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> Positions | None:
+        """Return x of the nodes of level 0, hosts that the other rail lacks to the right; None for a first rail."""
         if not self._of_host:
             return None
-        left = {name: list(places) for name, places in self._of_host.items()}
-        right = max(max(places) for places in left.values())
+        left = {name: list(columns) for name, columns in self._of_host.items()}
+        right = max(max(columns) for columns in left.values())
         x = np.zeros(fabric.nodes)
         bottom = np.flatnonzero(level == 0)
         for node in bottom[np.argsort(rank[bottom])].tolist():
-            places = left.get(host_name(fabric.node_name[node]))
-            if not places:
+            columns = left.get(host_name(fabric.node_name[node]))
+            if not columns:
                 right += 1
-            x[node] = places.pop(0) if places else right
+            x[node] = columns.pop(0) if columns else right
         return x
 
 
@@ -104,16 +104,16 @@ def _lay_out_rail(fabric: Fabric, level_hosts: re.Pattern[str] | None, columns: 
     rank = rank_names(fabric)
     if len(fabric.link_node) and is_flat(fabric, level):
         return _lay_out_flat(fabric, level, rank)
-    hosts_x = columns.give(fabric, level, rank)
-    layout = FabricLayout(level, LevelTree.grow(fabric, level, rank).place(hosts_x), level.astype(np.float64))
+    hosts_x = columns.columns_of(fabric, level, rank)
+    layout = FabricLayout(level, LevelTree.grow(fabric, level, rank).positions(hosts_x), level.astype(np.float64))
     if hosts_x is None:
-        columns.take(fabric, layout, rank)
+        columns.store(fabric, layout, rank)
     return layout
 
 
 def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArray[np.int64]) -> FabricLayout:
-    """Put switches into a plane, and what hangs on one of them into a row below it."""
-    switch, points = place_switches(fabric)
+    """Put switches into a plane, and the nodes of each switch into a row below it."""
+    switch, points = position_switches(fabric)
     point = np.zeros((fabric.nodes, 2))
     pairs = np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]])
     is_switch = np.zeros(fabric.nodes, np.bool_)
@@ -124,10 +124,10 @@ def _lay_out_flat(fabric: Fabric, level: npt.NDArray[np.int32], rank: npt.NDArra
     others = np.flatnonzero(~is_switch)
     others = others[np.lexsort((rank[others], hung[others]))]
     owner, count = np.unique(hung[others], return_counts=True)
-    room = int(count.max(initial=0)) + 1
-    point[switch] = points * (room, 1) + ((room - 1) / 2, 1)
+    width = int(count.max(initial=0)) + 1
+    point[switch] = points * (width, 1) + ((width - 1) / 2, 1)
     index = np.arange(len(others)) - np.repeat(np.cumsum(count) - count, count)
-    middle = np.append(point, [[point[:, 0].max() + room, 1.0]], axis=0)[np.repeat(owner, count)]
+    middle = np.append(point, [[point[:, 0].max() + width, 1.0]], axis=0)[np.repeat(owner, count)]
     point[others] = middle + np.stack(
         [index - (np.repeat(count, count) - 1) / 2 + _HOSTS_ASIDE, np.full(len(others), -_HOSTS_BELOW)], axis=1
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which a breadth-first search meets nodes: what other orders start from, and are measured against.
+"""Orders of nodes, by name and as a breadth-first search visits them; other orders are compared with these.
 
-Source: section 4.3.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation), which gives each node
-that the search meets the next place at its level.
+Source: section 4.3.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation), which gives each
+visited node the next position at its level.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibprof_converter.fabric.node_names import natural_key
 
 
 def rank_names(fabric: Fabric) -> npt.NDArray[np.int64]:
-    """Give the place of each node when they are sorted by name as people do, then by GUID: int64 [node]."""
+    """Return the rank of each node when sorted in the natural order of names, then by GUID: int64 [node]."""
     order = sorted(range(fabric.nodes), key=lambda node: (natural_key(fabric.node_name[node]), node))
     rank = np.empty(fabric.nodes, np.int64)
     rank[order] = np.arange(fabric.nodes)
@@ -25,10 +25,10 @@ def rank_names(fabric: Fabric) -> npt.NDArray[np.int64]:
 
 
 def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Visit all nodes breadth-first, from the host whose name is the first, part by part; neighbours by their names.
+    """Visit all nodes breadth-first, from the host with the first name, component by component; neighbours by name.
 
     Returns:
-        int64 [node], when each is visited.
+        int64 [node], position of each node in the visit.
     """
     neighbours: list[list[int]] = [[] for _ in range(fabric.nodes)]
     pairs = np.unique(np.concatenate([fabric.link_node, fabric.link_node[:, ::-1]]), axis=0)

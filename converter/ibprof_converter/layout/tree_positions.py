@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions on a tree: parents over their children, pods and chassis together, few crossings.
 
-What is connected below a level (a leaf with its hosts, a pod) is a block: it keeps one stretch of every level. Within
-its blocks a level is sorted by the mean place of its neighbours, from the leaves up and from the top down, some rounds;
-the order with the fewest crossings is kept.
+Nodes that are connected below a level (a leaf with its hosts, a pod) form a block, which keeps one stretch of every
+level. Within its blocks a level is sorted by the mean position of its neighbours, in some rounds from the leaves up and
+from the top down. The order with the fewest crossings is kept.
 
 Source: the barycentre method of Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
 structures", IEEE Transactions on Systems, Man and Cybernetics 11 (1981), here within blocks.
@@ -22,19 +22,19 @@ from ibprof_converter.layout.neighbours import find_chassis, find_parts
 
 _ROUNDS = 6
 
-Places = npt.NDArray[np.float64]
+Positions = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelTree:
-    """A fabric whose nodes are to be placed level by level.
+    """A fabric whose nodes are positioned level by level.
 
     Attributes:
         fabric: the nodes and links.
         level: int32 [node].
-        rank: int64 [node], the order to start from and to fall back on: by name.
-        part: int64 [level, node]: the block of each node among those that are connected up to that level.
-        chassis: int64 [node], -1 for what is in none.
+        rank: int64 [node], the order by name: the initial order, and the tie-break.
+        part: int64 [level, node]: block of each node among those connected up to that level.
+        chassis: int64 [node], -1 for nodes in none.
     """
 
     fabric: Fabric
@@ -52,11 +52,11 @@ class LevelTree:
         )
         return cls(fabric, level, rank, part, find_chassis(fabric, fabric.node_kind == NodeKind.SWITCH))
 
-    def place(self, hosts_x: Places | None) -> Places:
-        """Give x of each node.
+    def positions(self, hosts_x: Positions | None) -> Positions:
+        """Return x of each node.
 
         Args:
-            hosts_x: float64 [node], where the nodes of level 0 have to be; None: under their leaves.
+            hosts_x: float64 [node], given x of the nodes of level 0; None: under their leaves.
         """
         key = self.rank.astype(np.float64) if hosts_x is None else hosts_x
         lead = [self._lead(part, key) for part in self.part]
@@ -73,48 +73,48 @@ class LevelTree:
             x = best[0]
         return x
 
-    def _lead(self, part: npt.NDArray[np.int64], key: Places) -> Places:
-        """Give for each node the least key of the nodes of level 0 in its block; blocks without any come last."""
+    def _lead(self, part: npt.NDArray[np.int64], key: Positions) -> Positions:
+        """Return for each node the least key of the nodes of level 0 in its block; blocks without any sort last."""
         least = np.full(self.fabric.nodes, np.inf)
         bottom = self.level == 0
         np.minimum.at(least, part[bottom], key[bottom])
-        lead: Places = least[part]
-        # Blocks without hosts all have the same key; their lowest node tells them apart.
+        lead: Positions = least[part]
+        # Blocks without hosts all have the same key; their lowest node distinguishes them.
         return np.where(np.isinf(lead), 1e18 + part, lead)
 
-    def _sort(self, lead: list[Places], key: Places, hosts_x: Places | None) -> Places:
-        """Order each level by the means of its neighbours below, from the leaves up: float64 [node], place in level."""
-        place = np.zeros(self.fabric.nodes)
+    def _sort(self, lead: list[Positions], key: Positions, hosts_x: Positions | None) -> Positions:
+        """Sort each level by the means of its neighbours below, from the leaves up: float64 [node], rank in level."""
+        position = np.zeros(self.fabric.nodes)
         for level in range(len(lead)):
             if level == 0:
                 mean = key
             elif level == 1:
                 mean = lead[1] if hosts_x is None else self._mean_of_neighbours(hosts_x, 1, -1)
             else:
-                mean = self._mean_of_neighbours(place, level, -1)
-            self._arrange(level, lead, mean, place)
-        return place
+                mean = self._mean_of_neighbours(position, level, -1)
+            self._arrange(level, lead, mean, position)
+        return position
 
-    def _sweep(self, lead: list[Places], place: Places) -> Places:
-        """Order each level anew, from the top down by the means of the neighbours above, then from the leaves up."""
-        place = place.copy()
+    def _sweep(self, lead: list[Positions], position: Positions) -> Positions:
+        """Sort each level again: top down by the neighbours above, then from the leaves up."""
+        position = position.copy()
         for level in range(len(lead) - 2, 0, -1):
-            self._arrange(level, lead, self._mean_of_neighbours(place, level, 1), place)
+            self._arrange(level, lead, self._mean_of_neighbours(position, level, 1), position)
         for level in range(2, len(lead)):
-            self._arrange(level, lead, self._mean_of_neighbours(place, level, -1), place)
-        return place
+            self._arrange(level, lead, self._mean_of_neighbours(position, level, -1), position)
+        return position
 
-    def _mean_of_neighbours(self, place: Places, level: int, side: int) -> Places:
-        """Give the mean place of each node's neighbours above (side 1) or below (-1); without any, its own place."""
+    def _mean_of_neighbours(self, position: Positions, level: int, side: int) -> Positions:
+        """Return the mean position of each node's neighbours above (side 1) or below (-1); its own without any."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == level) & (self.level[pairs[:, 1]] == level + side)]
         nodes = self.fabric.nodes
         count = np.bincount(pairs[:, 0], minlength=nodes)
-        total = np.bincount(pairs[:, 0], weights=place[pairs[:, 1]], minlength=nodes)
-        return np.where(count > 0, total / np.maximum(count, 1), place)
+        total = np.bincount(pairs[:, 0], weights=position[pairs[:, 1]], minlength=nodes)
+        return np.where(count > 0, total / np.maximum(count, 1), position)
 
-    def _arrange(self, level: int, lead: list[Places], mean: Places, place: Places) -> None:
-        """Set the places of a level: by block, within these by chassis, within these by mean; equals by name."""
+    def _arrange(self, level: int, lead: list[Positions], mean: Positions, position: Positions) -> None:
+        """Set the order of a level: by block, within blocks by chassis, within these by mean; ties by name."""
         here = np.flatnonzero(self.level == level)
         in_chassis = self.chassis[here] >= 0
         total = np.bincount(self.chassis[here[in_chassis]], weights=mean[here[in_chassis]])
@@ -122,29 +122,29 @@ class LevelTree:
         of_chassis = mean[here].copy()
         of_chassis[in_chassis] = (total / np.maximum(count, 1))[self.chassis[here[in_chassis]]]
         blocks = [lead[above][here] for above in range(level, len(lead))]
-        # Means that are equal but for rounding are equal.
+        # Means that differ only by rounding are equal.
         keys = [self.rank[here], mean[here].round(9), self.chassis[here], of_chassis.round(9), *blocks]
-        place[here[np.lexsort(keys)]] = np.arange(len(here))
+        position[here[np.lexsort(keys)]] = np.arange(len(here))
 
-    def _stand(self, place: Places, hosts_x: Places | None) -> Places:
-        """Turn places in levels into x: hosts under their leaves, each block over the stretch of its hosts."""
-        x = self._put_hosts_under_leaves(place) if hosts_x is None else hosts_x.copy()
+    def _stand(self, position: Positions, hosts_x: Positions | None) -> Positions:
+        """Return x from the order in each level: hosts under their leaves, each block over its hosts."""
+        x = self._put_hosts_under_leaves(position) if hosts_x is None else hosts_x.copy()
         right = float(x[self.level == 0].max(initial=-1.0)) + 1
         for level in range(1, len(self.part)):
             here = np.flatnonzero(self.level == level)
-            here = here[np.argsort(place[here])]
+            here = here[np.argsort(position[here])]
             standing = self._stand_over_blocks(self.part[level], here, x, right)
             if (np.diff(standing) <= 0).any():  # blocks that reach into one another
                 standing = _spread_evenly(len(here), right)
             x[here] = standing
         return x
 
-    def _put_hosts_under_leaves(self, place: Places) -> Places:
-        """Give all leaves slots of equal width, and put their nodes of level 0 into them; others follow right."""
+    def _put_hosts_under_leaves(self, position: Positions) -> Positions:
+        """Return x of the nodes of level 0, in columns of equal width per leaf; others follow to the right."""
         pairs = np.concatenate([self.fabric.link_node, self.fabric.link_node[:, ::-1]])
         pairs = pairs[(self.level[pairs[:, 0]] == 0) & (self.level[pairs[:, 1]] == 1)]
         leaf_of = np.full(self.fabric.nodes, np.inf)  # of several leaves the first
-        np.minimum.at(leaf_of, pairs[:, 0], place[pairs[:, 1]])
+        np.minimum.at(leaf_of, pairs[:, 0], position[pairs[:, 1]])
         bottom = np.flatnonzero(self.level == 0)
         bottom = bottom[np.lexsort((self.rank[bottom], leaf_of[bottom]))]
         under = bottom[np.isfinite(leaf_of[bottom])]
@@ -159,12 +159,12 @@ class LevelTree:
         return x
 
     def _stand_over_blocks(
-        self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Places, right: float
-    ) -> Places:
+        self, part: npt.NDArray[np.int64], here: npt.NDArray[np.intp], x: Positions, right: float
+    ) -> Positions:
         """Spread the nodes of a level, in their order, over the stretches of their blocks."""
         nodes = self.fabric.nodes
         low, high = np.full(nodes, np.inf), np.full(nodes, -np.inf)
-        # A node of level 0 that hangs on this level's switches, as aggregation nodes do, is no part of the stretch.
+        # A node of level 0 that is cabled to this level, as aggregation nodes are, does not extend the stretch.
         bottom = np.flatnonzero((self.level == 0) & np.isin(self.part[1], self.part[1][self.level == 1]))
         np.minimum.at(low, part[bottom], x[bottom])
         np.maximum.at(high, part[bottom], x[bottom])
@@ -179,5 +179,5 @@ class LevelTree:
         return np.asarray(np.repeat(left, count) + (index + 0.5) * np.repeat(width / np.maximum(count, 1), count))
 
 
-def _spread_evenly(count: int, width: float) -> Places:
+def _spread_evenly(count: int, width: float) -> Positions:
     return (np.arange(count) + 0.5) * max(width, 1.0) / max(count, 1) - 0.5

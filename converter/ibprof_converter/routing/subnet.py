@@ -162,7 +162,7 @@ def infer_lmc(fabric: Fabric, tables: ForwardingTables) -> Fabric:
     """
     is_end = fabric.node_kind[fabric.port_node] != NodeKind.SWITCH
     base = fabric.port_lid[is_end]
-    if fabric.lmc_told or fabric.port_lmc.any() or not len(base):
+    if fabric.lmc_known or fabric.port_lmc.any() or not len(base):
         return fabric
     free = find_unlisted(fabric, tables)
     lmc = 0

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_packing
+from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_compression
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
@@ -87,6 +87,6 @@ def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
 
     OpenSM's `opensm-subnet.lst` has its tables in `opensm.fdbs`.
     """
-    stem = strip_packing(lst_path)
+    stem = strip_compression(lst_path)
     stem = stem.removesuffix(".lst").removesuffix(".db_csv")
     return find_sibling(lst_path, f"{'opensm' if stem == 'opensm-subnet' else stem}.fdbs")

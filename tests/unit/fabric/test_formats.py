@@ -107,8 +107,8 @@ def test_a_link_that_is_down_in_db_csv_is_left_out(tmp_path: Path) -> None:
             DB.replace("0x10,5,0x20,1", "0x10,x,0x20,1"),
             r"a:14: expected PortNum1",
         ),
-        (read_fabric, DB.replace("END_LINKS", ""), r"a:12: expected END_LINKS further on, found none"),
-        (read_fabric, DB.replace("1,4,N/A", "1,4"), r"a:10: expected 9 fields, as the header of PORTS has"),
+        (read_fabric, DB.replace("END_LINKS", ""), r"a:12: expected END_LINKS after it, found none"),
+        (read_fabric, DB.replace("1,4,N/A", "1,4"), r"a:10: expected 9 fields, as in the header of PORTS"),
     ],
 )
 def test_bad_lines_are_named(tmp_path: Path, read: Callable[[Path], object], text: str, message: str) -> None:

@@ -140,7 +140,7 @@ def test_lmc_is_inferred_as_opensm_told_it() -> None:
     is_switch = subnet.fabric.node_kind[subnet.fabric.port_node] == NodeKind.SWITCH
     assert set(told[is_switch]) == {0}
     assert set(told[~is_switch]) == {1}
-    forgotten = replace(subnet.fabric, port_lmc=np.zeros_like(told), lmc_told=False)
+    forgotten = replace(subnet.fabric, port_lmc=np.zeros_like(told), lmc_known=False)
     assert (infer_lmc(forgotten, subnet.tables).port_lmc == told).all()
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.crossings import count_crossings, fewest_crossings
 from ibprof_converter.layout.node_levels import find_levels
-from ibprof_converter.layout.plane_positions import place_by_distance, place_in_groups, place_on_grid
+from ibprof_converter.layout.plane_positions import position_by_distance, position_in_groups, position_on_grid
 from ibprof_converter.layout.positions import lay_out
 from ibprof_converter.layout.traversal import rank_names, visit
 from ibprof_converter.routing.subnet import read_subnet
@@ -174,7 +174,7 @@ def test_every_node_has_a_place_of_its_own(sample: str) -> None:
 
 
 def cells(graph: Graph) -> list[tuple[int, int]]:
-    points = place_on_grid(graph)
+    points = position_on_grid(graph)
     assert points is not None
     return [(round(x - 0.15), round(y - 0.15)) for x, y in points.tolist()]
 
@@ -200,9 +200,9 @@ def test_a_torus_that_lacks_a_cable_is_still_laid_out() -> None:
     graph = torus([6, 5], True)
     graph[0].discard(1)
     graph[1].discard(0)
-    points = place_on_grid(graph)
+    points = position_on_grid(graph)
     if points is None:
-        points = place_by_distance(graph)
+        points = position_by_distance(graph)
     assert len(np.unique(points.round(6), axis=0)) == 30
 
 
@@ -210,7 +210,7 @@ def test_groups_of_a_dragonfly_stand_together() -> None:
     groups, size = 5, 4
     pairs = [(g * size + a, g * size + b) for g in range(groups) for a, b in combinations(range(size), 2)]
     pairs += [(a * size + b - 1, b * size + a) for a, b in combinations(range(groups), 2)]
-    points = place_in_groups(graph_of(groups * size, pairs))
+    points = position_in_groups(graph_of(groups * size, pairs))
     assert points is not None
     centre = points.reshape(groups, size, 2).mean(axis=1)
     within = np.linalg.norm(points.reshape(groups, size, 2) - centre[:, None], axis=2).max()
@@ -222,13 +222,13 @@ def test_other_graphs_are_no_grids_and_no_groups() -> None:
     graph = graph_of(
         10, [(i, (i + 1) % 5) for i in range(5)] + [(i, i + 5) for i in range(5)] + [(5, 7), (7, 9), (9, 6)]
     )
-    assert place_on_grid(graph) is None
-    assert place_in_groups(graph) is None
+    assert position_on_grid(graph) is None
+    assert position_in_groups(graph) is None
 
 
 def test_a_ring_without_structure_otherwise_is_drawn_as_a_ring() -> None:
     ring = graph_of(12, [(i, (i + 1) % 12) for i in range(12)])
-    assert place_on_grid(ring) is None
-    points = place_by_distance(ring)
+    assert position_on_grid(ring) is None
+    points = position_by_distance(ring)
     radius = np.linalg.norm(points - points.mean(axis=0), axis=1)
     assert radius.min() > 0.9 * radius.max()

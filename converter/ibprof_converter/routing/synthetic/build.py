@@ -100,7 +100,7 @@ def build(plan: SyntheticPlan, gbps: float | npt.NDArray[np.float64], rail: int)
         port_guid=np.where(is_switch, guid, guid + np.uint64(1))[addressed],
         port_lid=lid[addressed].astype(np.int32),
         port_lmc=np.zeros(len(addressed), np.int32),
-        lmc_told=True,
+        lmc_known=True,
     )
     table = np.full((switches, min(hosts + switches, LAST_UNICAST_LID) + 1), UNREACHABLE, np.uint8)
     table[:, 1 : hosts + 1] = plan.egress

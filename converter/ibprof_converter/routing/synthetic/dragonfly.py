@@ -49,7 +49,7 @@ def generate_dragonfly(
         )
     rounds = a * h // (g - 1)
     switches = a * g
-    group, place = np.divmod(np.arange(switches), a)
+    group, position = np.divmod(np.arange(switches), a)
     # A switch's cables within its group: the ports after those of its hosts, in the order of the other switches.
     local_port = np.full((a, a), 0)
     for one in range(a):
@@ -69,22 +69,24 @@ def generate_dragonfly(
     near, far = np.tile(k, g), np.tile(back, g)
     joined = np.stack([i * a + near // h, p + a + near % h, to * a + far // h, p + a + far % h], axis=1)
     joined = joined[i < to]
-    egress_to = _route(a, p, h, g, rounds, group, place, local_port)
+    egress_to = _route(a, p, h, g, rounds, group, position, local_port)
     host = np.arange(switches * p)
     home, own = host // p, 1 + host % p
     egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], own, egress_to[:, home])
-    names = [f"g{i + 1}-s{s + 1}" for i, s in zip(group.tolist(), place.tolist(), strict=True)]
+    names = [f"g{i + 1}-s{s + 1}" for i, s in zip(group.tolist(), position.tolist(), strict=True)]
     return build(
         SyntheticPlan(name, names, home, own, np.concatenate([*local, joined]), egress.astype(np.uint8)), gbps, rail
     )
 
 
-def _route(a: int, p: int, h: int, g: int, rounds: int, group: Indices, place: Indices, local_port: Indices) -> Indices:
+def _route(
+    a: int, p: int, h: int, g: int, rounds: int, group: Indices, position: Indices, local_port: Indices
+) -> Indices:
     """Return the port that leads from each switch to each: int [switch, switch]."""
     offset = (group[np.newaxis] - group[:, np.newaxis]) % g
-    cable = (place[np.newaxis] % rounds) * (g - 1) + offset - 1
+    cable = (position[np.newaxis] % rounds) * (g - 1) + offset - 1
     exit_switch = np.where(offset > 0, cable // h, 0)
-    at_exit = exit_switch == place[:, np.newaxis]
-    to_exit = local_port[place[:, np.newaxis], exit_switch]
-    within = local_port[place[:, np.newaxis], place[np.newaxis]]
+    at_exit = exit_switch == position[:, np.newaxis]
+    to_exit = local_port[position[:, np.newaxis], exit_switch]
+    within = local_port[position[:, np.newaxis], position[np.newaxis]]
     return np.asarray(np.where(offset == 0, within, np.where(at_exit, p + a + cable % h, to_exit)))

@@ -36,26 +36,26 @@ def generate_torus(
     if not sizes or min(sizes) < 2 or hosts_each < 1:
         raise UsageError(f"{name}: expected dimensions of 2 or more, and hosts on each switch from 1")
     switches = prod(sizes)
-    place = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
+    position = np.stack(np.unravel_index(np.arange(switches), sizes), axis=1)
     egress_to = np.zeros((switches, switches), np.int64)
     cables = []
     # The first dimension that differs decides. So the last one is handled first, and overwritten.
     for dimension in reversed(range(len(sizes))):
         size = sizes[dimension]
         onward, back = hosts_each + 1 + 2 * dimension, hosts_each + 2 + 2 * dimension
-        ahead = (place[np.newaxis, :, dimension] - place[:, np.newaxis, dimension]) % size
+        ahead = (position[np.newaxis, :, dimension] - position[:, np.newaxis, dimension]) % size
         egress_to = np.where(ahead == 0, egress_to, np.where((2 * ahead <= size), onward, back))
-        neighbour = place.copy()
-        neighbour[:, dimension] = (place[:, dimension] + 1) % size
+        neighbour = position.copy()
+        neighbour[:, dimension] = (position[:, dimension] + 1) % size
         other = np.ravel_multi_index(tuple(neighbour.T), sizes)
         own = np.arange(switches)
         if size == 2:
-            own, other = own[place[:, dimension] == 0], other[place[:, dimension] == 0]
+            own, other = own[position[:, dimension] == 0], other[position[:, dimension] == 0]
         ports = np.full(len(own), onward), np.full(len(own), onward if size == 2 else back)
         cables.append(np.stack([own, ports[0], other, ports[1]], axis=1))
     host = np.arange(switches * hosts_each)
     home = host // hosts_each
     local = 1 + host % hosts_each
     egress = np.where(np.arange(switches)[:, np.newaxis] == home[np.newaxis], local, egress_to[:, home])
-    names = ["sw" + "-".join(map(str, coordinates)) for coordinates in place.tolist()]
+    names = ["sw" + "-".join(map(str, coordinates)) for coordinates in position.tolist()]
     return build(SyntheticPlan(name, names, home, local, np.concatenate(cables), egress.astype(np.uint8)), gbps, rail)

@@ -104,9 +104,9 @@ def _cable_up(
 ) -> Indices:
     """Return the cables of all switches of a level to their parents: int [cable, 4]."""
     width, spread = prod(w[:level]), w[level] * p[level]
-    place, up = np.repeat(switch, spread), np.tile(np.arange(spread), len(switch))
-    x, y = place // width, place % width
+    position, up = np.repeat(switch, spread), np.tile(np.arange(spread), len(switch))
+    x, y = position // width, position % width
     parent, cable = up % w[level], up // w[level]
     above = x // m[level] * (width * w[level]) + parent * width + y
     own_port = 1 + m[level - 1] * p[level - 1] + up
-    return np.stack([first + place, own_port, first_above + above, 1 + x % m[level] + m[level] * cable], axis=1)
+    return np.stack([first + position, own_port, first_above + above, 1 + x % m[level] + m[level] * cable], axis=1)
