@@ -46,6 +46,8 @@ lint: .venv-dev/ready viewer/node_modules/ready
 	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format --dry-run --Werror
 	.venv-dev/bin/python scripts/check-licences.py
 	.venv-dev/bin/python scripts/check-names.py
+	.venv-dev/bin/python scripts/check-imports.py
+	.venv-dev/bin/python scripts/check-namespaces.py
 	.venv-dev/bin/python scripts/check-includes.py
 	cd viewer && npm run --silent check
 

@@ -60,7 +60,7 @@ def _collect(argv: Sequence[str] | None) -> None:
 
 
 def _bring(recording: Path) -> None:
-    from ibprof.recording.node_storage import bring_from_node  # noqa: PLC0415
+    from ibprof.recording.node_storage import bring_from_node  # noqa: PLC0415  (needed seldom)
 
     brought = bring_from_node(recording)
     for place in brought.in_use:

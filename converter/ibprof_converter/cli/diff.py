@@ -18,8 +18,9 @@ from ibprof_converter.cli.input_arguments import add_fabric_arguments, parse_cou
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
 from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs
-from ibprof_converter.reports.comparison_sections import describe_comparison
+from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
 from ibprof_converter.reports.fail_conditions import HELP, FailCondition, parse_condition
+from ibprof_converter.reports.report_page import write_report_page
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.reports.terminal_text import print_sections
 
@@ -86,9 +87,6 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
 
 def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
     if outputs.html:
-        from ibprof_converter.reports.comparison_sections import page_of_comparison  # noqa: PLC0415
-        from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
-
         with naming_file(outputs.html):
             write_report_page(outputs.html, page_of_comparison(comparison, outputs.top))
     if outputs.as_json:

@@ -69,7 +69,7 @@ def to_networkx(nodes: Iterable[Row], links: Iterable[Row]) -> nx.MultiDiGraph:
 
 def write_graphml(path: Path, nodes: Iterable[Row], links: Iterable[Row]) -> None:
     """Write the graph as GraphML, for Gephi, Cytoscape, yEd and networkx."""
-    import networkx as nx  # noqa: PLC0415
+    import networkx as nx  # noqa: PLC0415  (slow to import)
 
     graph = to_networkx(nodes, links)
     for _, attributes in graph.nodes(data=True):
