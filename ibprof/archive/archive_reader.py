@@ -31,7 +31,8 @@ from ibprof.profile.profile_data import (
     RegionTimes,
     Transfers,
 )
-from ibprof.profile.profile_rows import COLUMN_TYPES, Columns, join_rows, order_rows
+from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
+from ibprof.profile.row_arrays import Columns
 
 _BATCH_EVENTS = 1 << 20
 

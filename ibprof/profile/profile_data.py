@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
+from ibprof.profile.row_arrays import RowArrays
 from ibprof.text.notebook_html import NotebookView
 
 _HEADER = recording_header()
@@ -203,7 +204,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(RowArrays):
     """Bytes and messages, a row for each counter; arrays of one length.
 
     Rows are in the order of rank, region, operation, direction, kind, source, peer.
@@ -228,7 +229,7 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfers:
+class Transfers(RowArrays):
     """What was posted to queue pairs, a row each; arrays of one length. Source: the verbs library.
 
     These bytes are those of `Counters` seen further down, with headers of the layers between: never added to them. Rows
@@ -251,7 +252,7 @@ class Transfers:
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(RowArrays):
     """What each rank sent and fetched over time, by group of peers; arrays of one length. IBPROF_INTERVAL makes them.
 
     The bytes and messages of a rank's rows add up to those of its `Counters` that are of user data and not received.
@@ -274,28 +275,8 @@ class Intervals:
     messages: npt.NDArray[np.uint64]
 
 
-def no_intervals() -> Intervals:
-    """Give the intervals of a run that was recorded without any."""
-    peers, times = np.zeros(0, np.uint32), np.zeros(0, np.uint64)
-    return Intervals(
-        rank=np.zeros(0, np.int32),
-        begin_ns=times,
-        end_ns=times,
-        first_peer=peers,
-        last_peer=peers,
-        bytes=times,
-        messages=times,
-    )
-
-
-def no_transfers() -> Transfers:
-    """Give the transfers of a run in which nothing posted to a queue pair was seen."""
-    small, large = np.zeros(0, np.int32), np.zeros(0, np.uint64)
-    return Transfers(rank=small, region=small, opcode=np.zeros(0, np.uint8), pair=small, bytes=large, messages=large)
-
-
 @dataclass(frozen=True, slots=True)
-class RegionTimes:
+class RegionTimes(RowArrays):
     """How often and how long each rank was in each region; arrays of one length, a row a (rank, region), in that order.
 
     Attributes:
@@ -312,7 +293,7 @@ class RegionTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSizes:
+class MessageSizes(RowArrays):
     """Messages by size; arrays of one length, a row a (rank, region, operation, direction, kind), in that order.
 
     Attributes:
@@ -381,5 +362,5 @@ class Profile(NotebookView):
     marks: tuple[Mark, ...]
     job_hosts: tuple[str, ...] = ()
     pairs: tuple[PortPair, ...] = ()
-    transfers: Transfers = field(default_factory=no_transfers)
-    intervals: Intervals = field(default_factory=no_intervals)
+    transfers: Transfers = field(default_factory=Transfers.empty)
+    intervals: Intervals = field(default_factory=Intervals.empty)

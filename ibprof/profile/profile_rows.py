@@ -4,43 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.profile.profile_data import UNKNOWN_PEER, Counters, Intervals, MessageSizes, RegionTimes, Transfers
+from ibprof.profile.row_arrays import Columns, Rows
 
-Rows = TypeVar("Rows", Counters, RegionTimes, MessageSizes, Transfers, Intervals)
-
-Columns = dict[str, npt.NDArray[Any]]
-"""Arrays of one length by the names of the attributes that they become."""
-
-COLUMN_TYPES: dict[str, type[np.generic]] = {
-    "rank": np.int32,
-    "region": np.int32,
-    "operation": np.int32,
-    "peer": np.uint32,
-    "kind": np.uint8,
-    "direction": np.uint8,
-    "source": np.uint8,
-    "opcode": np.uint8,
-    "pair": np.int32,
-    "begin_ns": np.uint64,
-    "end_ns": np.uint64,
-    "first_peer": np.uint32,
-    "last_peer": np.uint32,
-    "bytes": np.uint64,
-    "messages": np.uint64,
-    "visits": np.uint64,
-    "wall_ns": np.uint64,
-    "first_ns": np.uint64,
-    "last_ns": np.uint64,
+COLUMN_TYPES = {
+    name: column
+    for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals)
+    for name, column in rows.column_types().items()
 }
-"""The type of each column of counters, region times and sizes."""
+"""The numpy type of each column; of one name, it is the same in all rows."""
 
 _BLOCK_ROWS = 1 << 14
 
@@ -61,7 +40,7 @@ _ROW_ORDER = (
 
 def order_rows(rows: Rows) -> Rows:
     """Bring rows into the order that their type promises; rows that are equal in it stay as they are."""
-    columns = {column.name: getattr(rows, column.name) for column in fields(rows)}
+    columns = rows.columns()
     order = _find_order(columns)
     return rows if order is None else type(rows)(**{name: column[order] for name, column in columns.items()})
 
@@ -75,7 +54,7 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
         made: type of the rows.
         parts: arrays by the names of its attributes.
     """
-    names = [column.name for column in fields(made)]
+    names = list(made.column_types())
     # Blocks are ordered one by one, as long as they stay in the processor's cache.
     blocks = [_join_block(names, block) for block in _split_parts(parts)]
     in_order = all(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ibprof.errors import InputError
 from ibprof.native.recording_layout import recording_layout
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind
-from ibprof.profile.profile_rows import Columns
+from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records
 from ibprof.recording.peer_addresses import resolve_peers
 

@@ -34,7 +34,8 @@ from ibprof.profile.profile_data import (
     Source,
     Transfers,
 )
-from ibprof.profile.profile_rows import COLUMN_TYPES, Columns, join_rows
+from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows
+from ibprof.profile.row_arrays import Columns
 from ibprof.recording.cartesian_grids import read_grids
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text

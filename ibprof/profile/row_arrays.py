@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as arrays of one length, a column each: what the tables of a profile have in common."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = TypeVar("Rows", bound="RowArrays")
+
+Columns = dict[str, npt.NDArray[Any]]
+"""Arrays of one length, by the names of the attributes that they become."""
+
+
+class RowArrays:
+    """Base of frozen dataclasses whose attributes are arrays of one length.
+
+    An attribute's annotation, `npt.NDArray[np.uint64]`, is the only place of its type.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def column_types(cls) -> dict[str, type[np.generic]]:
+        """Return the numpy type of each column, in the order of the attributes."""
+        return {name: _scalar_type(hint) for name, hint in get_type_hints(cls).items()}
+
+    def columns(self) -> Columns:
+        """Return the arrays by the names of their attributes."""
+        return {name: getattr(self, name) for name in self.column_types()}
+
+    @classmethod
+    def empty(cls: type[Rows]) -> Rows:
+        """Return no rows."""
+        return cls(**{name: np.zeros(0, column) for name, column in cls.column_types().items()})
+
+
+def _scalar_type(array: Any) -> type[np.generic]:
+    _, dtype = get_args(array)
+    scalar: type[np.generic] = get_args(dtype)[0]
+    return scalar

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of columns stand in the annotations of the rows alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ibprof.profile.profile_data import Counters, Intervals, MessageSizes, RegionTimes, Transfers
+from ibprof.profile.profile_rows import COLUMN_TYPES
+from ibprof.profile.row_arrays import RowArrays
+
+ROWS = (Counters, RegionTimes, MessageSizes, Transfers, Intervals)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_empty_rows_have_the_columns_that_are_annotated(rows: type[RowArrays]) -> None:
+    columns = rows.empty().columns()
+    assert {name: column.dtype for name, column in columns.items()} == {
+        name: np.dtype(column) for name, column in rows.column_types().items()
+    }
+    assert all(column.shape == (0,) for column in columns.values())
+
+
+def test_types_are_those_of_the_annotations() -> None:
+    assert Transfers.column_types() == {
+        "rank": np.int32,
+        "region": np.int32,
+        "opcode": np.uint8,
+        "pair": np.int32,
+        "bytes": np.uint64,
+        "messages": np.uint64,
+    }
+
+
+def test_columns_of_one_name_have_one_type() -> None:
+    for rows in ROWS:
+        assert rows.column_types().items() <= COLUMN_TYPES.items()
