@@ -4,7 +4,7 @@
 # in-turn.ibprof, which know by region what each rail carried. Wants a host with two rails of RoCE or InfiniBand, each with
 # both its ends; the guest of the tests has them:
 #
-#     python tests/support/ibprof_testing/guest.py --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast
+#     .venv-dev/bin/python -m ibprof_testing.guest --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast
 #     ibprof matrix out/split.ibprof --by port --region 'bcast 1'
 set -eu
 library=$1 bcast=$2 bytes=${3:-5000000}

@@ -10,26 +10,16 @@ import pytest
 from ibprof_testing.mpi import mpis
 
 
-def find_or_fail(name: str) -> mpis.Mpi:
-    try:
-        found = mpis.find_mpi(name)
-    except mpis.MissingMpiError as error:
-        pytest.fail(str(error), pytrace=False)
-    if not mpis.library().exists():
-        pytest.fail(f"no library under test in {mpis.library()}: run `make test`, or set IBPROF_LIBRARY", pytrace=False)
-    return found
-
-
 @pytest.fixture(scope="session", params=mpis.NAMES, ids=lambda name: f"openmpi-{name}")
 def mpi(request: pytest.FixtureRequest) -> mpis.Mpi:
     """Each MPI in turn."""
-    return find_or_fail(request.param)
+    return mpis.find_mpi(request.param)
 
 
 @pytest.fixture(scope="session")
 def system_mpi() -> mpis.Mpi:
     """The system's Open MPI, for what does not depend on the version."""
-    return find_or_fail(mpis.SYSTEM)
+    return mpis.find_mpi(mpis.SYSTEM)
 
 
 @pytest.fixture(scope="session")

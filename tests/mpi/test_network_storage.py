@@ -19,9 +19,10 @@ import pytest
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
 from ibprof_testing.lab import hosts as lab
+from ibprof_testing.machine import find_program
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
-from ibprof_testing.mpi.no_harm import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, need, said_by_us
+from ibprof_testing.mpi.no_harm import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, said_by_us
 
 RANKS = 2
 PAIRS = ((0, 1), (1, 0))
@@ -39,7 +40,7 @@ def network(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def mount(folder: Path, behind: Path) -> Iterator[Path]:
-    bindfs = need("bindfs", "bindfs")
+    bindfs = find_program("bindfs", package="bindfs")
     mounted = folder / "network"
     for path in (mounted, behind):
         path.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.recording.folder_runs import list_runs
+from ibprof_testing.machine import MissingError
 from ibprof_testing.mpi.matrices import recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
 from ibprof_testing.mpi.no_harm import (
@@ -33,7 +34,7 @@ def find_jemalloc() -> Path:
     for folder in JEMALLOC:
         if (found := Path(folder) / "libjemalloc.so.2").exists():
             return found
-    pytest.fail("no libjemalloc.so.2: apt-get install libjemalloc2", pytrace=False)
+    raise MissingError("no libjemalloc.so.2: apt-get install libjemalloc2")
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))

@@ -6,7 +6,6 @@ A disk quota needs a kernel that has them: tests/vm/test_quota.py.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.mpis import Build, Mpi, library
 from ibprof_testing.mpi.no_harm import (
     FAMILIES,
@@ -63,8 +63,7 @@ def over_tcp(mpi: Mpi) -> dict[str, str]:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_folder: Path) -> None:
     """As a user whom modes bind, which root is not."""
-    if os.geteuid() != 0:
-        pytest.fail("needs root, to become a user who may not", pytrace=False)
+    require_root("to become a user who may not")
     mpi = find_any(name)
     program = shutil.copy(unruly(mpi), open_folder / "unruly")
     ours = shutil.copy(library(), open_folder / "libibprof.so")

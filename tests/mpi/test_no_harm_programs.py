@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing.machine import find_program
 from ibprof_testing.mpi.matrices import recorded
 from ibprof_testing.mpi.mpis import PROGRAMS, Build, Mpi, library
 from ibprof_testing.mpi.no_harm import (
@@ -20,7 +21,6 @@ from ibprof_testing.mpi.no_harm import (
     check_unharmed,
     every_mpi_but_quick,
     find_any,
-    need,
 )
 
 RANKS = 2
@@ -92,7 +92,7 @@ def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Pat
 @pytest.mark.parametrize("links", [[], ["-static"]], ids=["dynamic", "static"])
 def test_children_of_another_c_library(links: list[str], name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    compiler = need("musl-gcc", "musl-tools")
+    compiler = find_program("musl-gcc", package="musl-tools")
     program = tmp_path / "child"
     subprocess.run([compiler, *links, "-o", program, PROGRAMS / "child.c"], check=True)
     command: list[str | Path] = [unruly(mpi), "shells"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.matrices import received, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_unharmed, every_mpi_but_quick, find_any, said_by_us
@@ -25,8 +26,7 @@ SENT_BYTES = 11316  # by a rank of `regions nested`
 @pytest.fixture
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A file system of its own: read-only, or with room for very little."""
-    if os.geteuid() != 0:
-        pytest.fail("needs root, to mount a small file system", pytrace=False)
+    require_root("to mount a small file system")
     folder = tmp_path / "mounted"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", request.param, "tmpfs", folder], check=True)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from ibprof_converter.cli import layout, view
+from ibprof_testing.machine import find_program
 from ibprof_testing.views import Open, Opened
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
@@ -20,8 +20,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert found, "no chromium here: scripts/system-packages.sh tests"
+    found = find_program("chromium", "chromium-browser", "google-chrome", package="chromium")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
         yield opened

@@ -26,7 +26,6 @@ import pytest
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Opcode, Profile
-from ibprof_testing import guest as guest_program
 from ibprof_testing.guest import run_in_guest
 
 Found = TypeVar("Found")
@@ -234,8 +233,18 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Signals) -> None:
-    script = guest_program.__file__
-    command = [sys.executable, script, "--folder", str(tmp_path), "--seconds", "300", "--", "sleep", "300"]
+    command = [
+        sys.executable,
+        "-m",
+        "ibprof_testing.guest",
+        "--folder",
+        str(tmp_path),
+        "--seconds",
+        "300",
+        "--",
+        "sleep",
+        "300",
+    ]
     temporary = tmp_path / "temporary"  # a killed process leaves what it has there
     temporary.mkdir()
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as started:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A machine with real verbs: a guest that has two rails of soft-RoCE, sees this machine's files, and runs one command.
 
-    python tests/support/ibprof_testing/guest.py [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
+    python -m ibprof_testing.guest [--folder DIR] [--seconds N] -- COMMAND [ARGUMENT...]
 
 The command finds this machine's files as they are, and can write to DIR alone (all else is forgotten). It has four
 devices: rail0a and rail0b are the ends of one wire, rail1a and rail1b those of another, as if a and b were two hosts
@@ -29,7 +29,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+from ibprof_testing.machine import MissingError, find_program
+from ibprof_testing.paths import ROOT
 
 MODULES = (
     *("virtio_pci", "9pnet_virtio", "9p", "overlay"),
@@ -175,12 +176,12 @@ def _find_kernel() -> tuple[Path, Path]:
 
 
 def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> None:
-    program = _need("qemu-system-x86_64", "qemu-system-x86")
+    program = find_program("qemu-system-x86_64", package="qemu-system-x86")
     share = "local,security_model=none,multidevs=remap,path={},mount_tag={}{}"
     machine = subprocess.Popen(
         [
             # The machine does not outlive this process, however that ends.
-            *(_need("setpriv", "util-linux"), "--pdeathsig", "KILL"),
+            *(find_program("setpriv", package="util-linux"), "--pdeathsig", "KILL"),
             program,
             *("-accel", "tcg,thread=multi", "-cpu", "max", "-machine", "pc"),
             *("-smp", str(_PROCESSORS), "-m", str(_MEGABYTES)),
@@ -217,20 +218,13 @@ def _last_words(folder: Path) -> str:
     return "\n".join(said)
 
 
-def _need(program: str, package: str) -> str:
-    path = shutil.which(program)
-    if path is None:
-        raise GuestError(f"{program} is missing: apt-get install {package}")
-    return path
-
-
 # -- the first files of the guest: busybox, modules, and process 1 -----------------------------------------------------
 
 
 def _make_initramfs(folder: Path, module_folder: Path, wanted: Sequence[str]) -> bytes:
     order = []
     files: list[tuple[str, int, bytes]] = [(name, 0o40755, b"") for name in _FOLDERS]
-    busybox = Path(_need("busybox", "busybox-static")).read_bytes()
+    busybox = Path(find_program("busybox", package="busybox-static")).read_bytes()
     files += [
         ("bin/busybox", 0o100755, busybox),
         ("init", 0o100755, _INIT.encode()),
@@ -269,7 +263,9 @@ def _unpack(path: Path) -> bytes:
     if path.suffix == ".xz":
         return lzma.decompress(path.read_bytes())
     if path.suffix == ".zst":
-        return subprocess.run([_need("zstd", "zstd"), "-dcq", path], capture_output=True, check=True).stdout
+        return subprocess.run(
+            [find_program("zstd", package="zstd"), "-dcq", path], capture_output=True, check=True
+        ).stdout
     return path.read_bytes()
 
 
@@ -295,12 +291,12 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what is temporary is removed
     try:
         done = run_in_guest(wanted.command, wanted.folder, wanted.seconds)
-    except GuestError as error:
-        print(f"guest.py: {error}", file=sys.stderr)
+    except (GuestError, MissingError) as error:
+        print(f"ibprof_testing.guest: {error}", file=sys.stderr)
         return 125
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
-    print(f"guest.py: {done.seconds:.1f} s", file=sys.stderr)
+    print(f"ibprof_testing.guest: {done.seconds:.1f} s", file=sys.stderr)
     return done.status
 
 

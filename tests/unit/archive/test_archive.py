@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import resource
-import shutil
 import subprocess
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -44,6 +43,7 @@ from ibprof.profile.profile_data import (
 from ibprof.profile.profile_rows import COLUMN_TYPES, order_rows
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.lab.synthetic_recording import write_recording
+from ibprof_testing.machine import find_program
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 
 # What the C library under OTF2 takes: any text without NUL.
@@ -176,8 +176,7 @@ SAMPLE = make_profile(
 
 
 def print_archive(path: Path, *options: str) -> str:
-    program = shutil.which("otf2-print")
-    assert program, "otf2-print is missing: apt-get install otf2-tools"
+    program = find_program("otf2-print", package="otf2-tools")
     return subprocess.run([program, *options, path], capture_output=True, text=True, check=True).stdout
 
 

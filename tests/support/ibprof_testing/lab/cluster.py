@@ -31,6 +31,7 @@ import networkx as nx
 
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.plans import PLANS, Plan
+from ibprof_testing.machine import MissingError
 
 PROGRAM = "ibprof_testing.lab.cluster"
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -230,9 +231,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         status: int = arguments.run(arguments)
-    except (lab.LabError, RuntimeError) as error:
+    except (lab.LabError, MissingError, RuntimeError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return 4 if isinstance(error, lab.LabError) else 1
+        return 1 if isinstance(error, RuntimeError) else 4
     return status
 
 

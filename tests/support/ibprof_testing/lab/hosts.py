@@ -23,12 +23,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ibprof_testing.lab.plans import Cable, Plan, one_switch
+from ibprof_testing.machine import find_program, require_root
 
 REMOTE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SUBNET = "10.77.0.0/24"
 
 _OURS = re.compile(r"ibprof-(\d+)-\S+")
 _NETNS = Path("/etc/netns")
+PACKAGES = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "hostname": "hostname", "cc": "gcc"}
+
 _BURST_BYTES = 16_000
 _QUEUE_MS = 100
 
@@ -38,15 +41,14 @@ class LabError(Exception):
 
 
 def check_machine() -> None:
-    """See whether a cluster can be built here.
+    """Check that a cluster can be built here.
 
     Raises:
-        LabError: it cannot.
+        MissingError: it cannot.
     """
-    if os.geteuid() != 0:
-        raise LabError("needs root, to make network namespaces: try again with sudo")
-    if missing := [tool for tool in ("ip", "tc", "unshare", "hostname", "cc") if not shutil.which(tool)]:
-        raise LabError(f"needs {', '.join(missing)}; on Debian: apt-get install iproute2 util-linux hostname gcc")
+    require_root("to make network namespaces")
+    for tool, package in PACKAGES.items():
+        find_program(tool, package=package)
 
 
 def _ip(*words: str | Path) -> str:

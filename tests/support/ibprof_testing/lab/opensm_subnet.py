@@ -7,7 +7,6 @@ Needs ibsim, opensm and ibtracert (Debian: ibsim-utils, opensm, infiniband-diags
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import numpy as np
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.lab.cabling import Cabling, drawn_tree
+from ibprof_testing.machine import find_program
 
 PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "ibtracert": "infiniband-diags"}
 TIMEOUT_S = 60.0
@@ -85,8 +85,8 @@ def simulate(net: str, first_host: str, folder: Path, how: str) -> Iterator[dict
     Yields:
         The environment of programs that are to see the subnet.
     """
-    missing = [package for program, package in PACKAGES.items() if shutil.which(program, path=search_path()) is None]
-    assert not missing, f"this needs: apt-get install {' '.join(missing)}"
+    for program, package in PACKAGES.items():
+        find_program(program, package=package, path=search_path())
     (folder / "fabric.net").write_text(net)
     environment = os.environ | {
         "PATH": search_path(),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from ibprof_testing.machine import MissingError
 from ibprof_testing.paths import ROOT
 
 PROGRAMS = ROOT / "tests" / "mpi" / "programs"
@@ -49,10 +50,6 @@ LAUNCH_ANYHOW = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
-
-
-class MissingMpiError(Exception):
-    """An MPI that the tests need is not there; says what to do."""
 
 
 Build = Callable[..., Path]
@@ -112,17 +109,17 @@ def find_mpi(name: str) -> Mpi:
     """Finds an installation: the system's, or one from PyPI that `make test` put into a virtual environment.
 
     Raises:
-        MissingMpiError: it is not there.
+        MissingError: it is not there.
     """
     if name == SYSTEM:
         found = shutil.which("mpirun", path="/usr/bin:/usr/local/bin")
         if not found or not Path(found).with_name("mpifort").exists():
-            raise MissingMpiError("no Open MPI: apt-get install openmpi-bin libopenmpi-dev gfortran")
+            raise MissingError("no Open MPI: apt-get install openmpi-bin libopenmpi-dev gfortran")
         return Mpi(name, Path(found).parent)
     variable = "IBPROF_TEST_OPENMPI_" + name.replace(".", "_")
     venv = Path(os.environ.get(variable, ROOT / f".venv-openmpi-{name}"))
     if not (venv / "bin" / "mpirun").exists():
-        raise MissingMpiError(f"no Open MPI {name} in {venv}: run `make test`, or set {variable} to its venv")
+        raise MissingError(f"no Open MPI {name} in {venv}: run `make test`, or set {variable} to its venv")
     return Mpi(name, venv / "bin")
 
 
@@ -130,19 +127,19 @@ def find_of_mpich_kin(name: str) -> Mpi:
     """Finds an MPICH, of the system or from PyPI, or Intel MPI.
 
     Raises:
-        MissingMpiError: it is not there.
+        MissingError: it is not there.
     """
     if name == MPICH_SYSTEM:
         found = shutil.which("mpicc.mpich", path="/usr/bin:/usr/local/bin")
         if not found:
-            raise MissingMpiError("no MPICH: apt-get install mpich libmpich-dev")
+            raise MissingError("no MPICH: apt-get install mpich libmpich-dev")
         return Mpi(name, Path(found).parent, ".mpich")
     version = name.rpartition("-")[2]
     variable = "IBPROF_TEST_INTEL" if name == INTEL else "IBPROF_TEST_MPICH_" + version.replace(".", "_")
     venv = ROOT / (f".venv-impi-{INTEL_VERSION}" if name == INTEL else f".venv-mpich-{version}")
     venv = Path(os.environ.get(variable, venv))
     if not (venv / "bin" / "mpiexec.hydra").exists():
-        raise MissingMpiError(f"no {name} in {venv}: run `make test`, or set {variable} to its venv")
+        raise MissingError(f"no {name} in {venv}: run `make test`, or set {variable} to its venv")
     return Mpi(name, venv / "bin")
 
 
@@ -150,17 +147,24 @@ def find_mpich() -> Mpi:
     """Finds an MPI of another family, from PyPI likewise.
 
     Raises:
-        MissingMpiError: it is not there.
+        MissingError: it is not there.
     """
     venv = Path(os.environ.get("IBPROF_TEST_MPICH", ROOT / f".venv-mpich-{MPICH}"))
     if not (venv / "bin" / "mpirun").exists():
-        raise MissingMpiError(f"no MPICH in {venv}: run `make test`, or set IBPROF_TEST_MPICH to its venv")
+        raise MissingError(f"no MPICH in {venv}: run `make test`, or set IBPROF_TEST_MPICH to its venv")
     return Mpi("mpich", venv / "bin")
 
 
 def library() -> Path:
-    """The library under test: the installed one, or that of a build that is named."""
-    return Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
+    """Return the library under test: the installed one, or that of a build that IBPROF_LIBRARY names.
+
+    Raises:
+        MissingError: it is not there.
+    """
+    path = Path(os.environ.get("IBPROF_LIBRARY") or str(files("ibprof") / "lib" / "libibprof.so"))
+    if not path.exists():
+        raise MissingError(f"no library under test in {path}: run `make test`, or set IBPROF_LIBRARY")
+    return path
 
 
 def header_folder() -> Path:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -117,11 +116,3 @@ def check_complete(profile: Profile, ranks: int) -> None:
     """All ranks are there and reached their end."""
     assert [rank.rank for rank in profile.ranks] == list(range(ranks))
     assert all(rank.finalized and not rank.lost_bytes for rank in profile.ranks)
-
-
-def need(program: str, package: str) -> str:
-    """The path of a program that a test needs."""
-    found = shutil.which(program)
-    if not found:
-        pytest.fail(f"no {program}: apt-get install {package}", pytrace=False)
-    return found
