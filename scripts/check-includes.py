@@ -15,7 +15,13 @@ FOLDERS = (CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
 RECORDER = """include < preload/mpi.def < preload/platform < preload/recording < preload/libmpi < preload/counting
     < preload/sources/source < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
     < preload/calls < tests"""
-KERNELS = "include < kernels < tests"
+KERNELS = """include < kernels/support
+    < kernels/sums | kernels/text | kernels/routes | kernels/placement | kernels/archive | kernels/topology
+    < kernels/spread
+    < kernels/simulation/state < kernels/simulation/agenda < kernels/simulation/routing | kernels/simulation/deadlock
+    < kernels/simulation/queues < kernels/simulation/injection < kernels/simulation/clients < kernels/simulation/events
+    < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation
+    < tests"""
 ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
 
 Include = tuple[Path, int, Path]

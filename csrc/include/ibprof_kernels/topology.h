@@ -45,10 +45,13 @@ struct ibp_binary_tree {
 int ibp_prune_tree(const struct ibp_binary_tree *tree, double variance, double penalty, int32_t *into, double *weight,
                    double *height, double *lost);
 
-/* The stress of a graph's layout, by ordered pairs. stress[0]: of edges, the squares of d^2 - length^2. stress[1]: of
- * pairs without an edge that are nearer than 1, gamma / d^2, or gamma at one position. stress[2]: the number of the
- * latter. gradient[vertex]: of (stress[0] + stress[1]) / 2. An edge joins two different vertices, and occurs once.
- * -EDOM: a position is not a number, or too far out. */
+/* The stress of a graph's layout, over ordered pairs of vertices at distance d. An edge joins two different vertices,
+ * and occurs once.
+ *
+ * stress[0]: the sum of (d^2 - length^2)^2 over edges. The other two are over pairs without an edge that are nearer
+ * than 1. stress[1]: the sum of gamma / d^2, or of gamma at one position. stress[2]: their number.
+ *
+ * gradient[vertex] is that of (stress[0] + stress[1]) / 2. -EDOM: a position is not a number, or too far out. */
 int ibp_stress(const double (*position)[3], uint32_t vertices, const uint32_t (*edge)[2], const double *length,
                size_t edges, double gamma, double (*gradient)[3], double stress[3]);
 

@@ -17,7 +17,7 @@ static inline uint32_t ibp_arrive(const struct ibp_routes *routes, const struct 
     return routes->switches + (hop->to == port + (int32_t)routes->switches ? IBP_DELIVERED : IBP_WRONG_END);
 }
 
-/* Take one step from a switch towards a LID, which is that of `port`: the next place, and the link end passed. */
+/* Take one step from a switch towards a LID, which is that of `port`: the next place, and the link direction passed. */
 static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, int32_t port, uint32_t at, int32_t *end)
 {
     *end = IBP_NONE;
@@ -33,7 +33,7 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     return ibp_arrive(routes, hop, port);
 }
 
-/* Send a packet from its source: the place it comes to, and the link end passed (IBP_NONE when a switch sends). */
+/* Send a packet from its source: the next place, and the link direction passed, IBP_NONE when a switch sends. */
 static inline uint32_t ibp_start(const struct ibp_routes *routes, int32_t source_lid, int32_t destination_lid,
                                  int32_t *end)
 {
