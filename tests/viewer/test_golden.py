@@ -110,7 +110,7 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
 
 DONE: dict[str, tuple[Callable[[Opened], object], str]] = {
     "search": (lambda opened: opened.page.locator("#search").fill("host0"), "#found"),
-    "tip": (lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.hottest())), "#tip"),
+    "tip": (lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.hottest())), "#tooltip"),
     "help": (lambda opened: opened.page.keyboard.press("?"), "#help"),
 }
 """What is done to the state `first`, and what of the page is then looked at."""

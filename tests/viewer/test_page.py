@@ -67,9 +67,9 @@ def test_the_first_screen_names_the_hottest_links_as_the_report_does(
     open_view: Open, profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = open_view([TESTBED, profile])
-    first = opened.page.locator("#hot li").first
-    assert opened.page.locator("#hot li").count() == 3
-    for said in ("rank 0 to rank 1 100.0 %", "region main", "BCAST", "9 EB", "at least"):
+    first = opened.page.locator("#top-links li").first
+    assert opened.page.locator("#top-links li").count() == 3
+    for said in ("rank 0 to rank 1 100.0%", "region main", "BCAST", "9 EB", "at line rate"):
         assert said in first.inner_text()
     assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
     assert report.main([TESTBED, profile]) == 0
@@ -168,13 +168,13 @@ def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str)
     opened = open_view([TESTBED, profile])
     end = opened.hottest()
     opened.page.mouse.move(*opened.point_of_end(end))
-    tip = opened.page.locator("#tip").inner_text()
+    tip = opened.page.locator("#tooltip").inner_text()
     row = opened.rows[end >> 1]
     assert row["a_name"] in tip
     assert f"{int(row[('a_bytes', 'b_bytes')[end & 1]]):,}" in tip
     opened.page.mouse.down()
     opened.page.mouse.up()
-    assert "rank 0 to rank 1" in opened.page.locator("#chosen").inner_text()
+    assert "rank 0 to rank 1" in opened.page.locator("#selection").inner_text()
     assert opened.loads()[end >> 1][end & 1] == row[("a_bytes", "b_bytes")[end & 1]]
 
 
@@ -213,7 +213,7 @@ def test_an_empty_traffic_is_shown_as_such(open_view: Open, tmp_path: Path) -> N
     matrix = tmp_path / "matrix.csv"
     matrix.write_text("src,dst,bytes,messages\n0,1,0,0\n")
     opened = open_view([TESTBED, str(matrix), "--placement", "spread"])
-    assert "no link carries anything" in opened.page.locator("#hot").inner_text()
+    assert "no traffic on any link" in opened.page.locator("#top-links").inner_text()
     assert opened.loads() == opened.expected()
     assert opened.complaints == []
 
@@ -221,7 +221,7 @@ def test_an_empty_traffic_is_shown_as_such(open_view: Open, tmp_path: Path) -> N
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(open_view: Open, profile: str, scheme: str) -> None:
     opened = open_view([TESTBED, profile], scheme)
-    opened.page.locator("#hot button").first.click()
+    opened.page.locator("#top-links button").first.click()
     opened.page.evaluate(AXE.read_text())
     found = opened.page.evaluate("axe.run()")["violations"]
     assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []

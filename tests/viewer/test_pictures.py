@@ -25,7 +25,7 @@ def matrix(tmp_path: Path) -> str:
 
 
 _FOUND = """() => ibprof.lit().map(end => {
-    const [fromX, fromY, toX, toY] = ibprof.placeOfEnd(end);
+    const [fromX, fromY, toX, toY] = ibprof.extentOfEnd(end);
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
@@ -49,13 +49,13 @@ def test_parallel_links_are_apart(open_view: Open) -> None:
     for link, row in enumerate(opened.rows):
         bundles.setdefault((row["a_guid"], row["b_guid"]), []).append(link)
     bundle = next(links for links in bundles.values() if len(links) == 3)
-    middles = [opened.page.evaluate(f"ibprof.placeOfEnd({2 * link}).slice(2)") for link in bundle]
+    middles = [opened.page.evaluate(f"ibprof.extentOfEnd({2 * link}).slice(2)") for link in bundle]
     assert len({round(x) for x, _ in middles}) == 3
 
 
 def test_what_is_pointed_at_is_never_covered(open_view: Open, matrix: str) -> None:
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
-    tip = opened.page.locator("#tip")
+    tip = opened.page.locator("#tooltip")
     for end in sorted(opened.lit())[::5]:
         opened.page.mouse.move(*opened.point_of_end(end))
         if tip.is_hidden():
@@ -77,7 +77,7 @@ def test_keys_alone_lead_to_the_hottest_link(open_view: Open, matrix: str) -> No
     hottest = opened.hottest()
     opened.page.locator("#picture").focus()
     opened.page.keyboard.press("n")
-    assert opened.rows[hottest >> 1]["a_name"] in opened.page.locator("#tip").inner_text()
+    assert opened.rows[hottest >> 1]["a_name"] in opened.page.locator("#tooltip").inner_text()
     opened.page.keyboard.press("Enter")
     assert f"end={hottest}" in opened.address()
     opened.page.keyboard.press("?")
@@ -173,7 +173,7 @@ def test_one_link_and_one_rank(open_view: Open, tmp_path: Path, ranks: int) -> N
         opened.page.keyboard.press(key)
     assert opened.complaints == []
     if ranks == 2:
-        assert "9.22 EB" in opened.page.locator("#hot").inner_text()
+        assert "9.22 EB" in opened.page.locator("#top-links").inner_text()
 
 
 def test_names_of_odd_bytes_are_spelt_out(open_view: Open, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class Opened:
 
     def hottest(self) -> int:
         """The link end at the head of the list."""
-        return int(self.page.locator("#hot button").first.get_attribute("data-end") or "")
+        return int(self.page.locator("#top-links button").first.get_attribute("data-end") or "")
 
 
 Open = Callable[..., Opened]
