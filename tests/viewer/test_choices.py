@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices and filters by real gestures: what is then shown is what links.csv of that traffic alone says."""
+"""Selections and filters by real gestures: the loads equal links.csv of that traffic alone."""
 
 from __future__ import annotations
 

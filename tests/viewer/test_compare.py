@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs in one view: both are as links.csv of each says, their difference is exact, and choices are of both."""
+"""Two runs in one view: the loads of both equal links.csv, their difference is exact, and selections apply to both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def matrix(tmp_path: Path) -> str:
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, str]:
-    """Two placements on half of the hosts, so that some links are of one run alone."""
+    """Write two placements on half of the hosts, so that some links have traffic in one run only."""
     names = []
     for name, step in (("near", 1), ("far", 3)):
         rows = [f"{rank},host{1 + (step * rank) % 9:02d}" for rank in range(RANKS)]
@@ -76,7 +76,7 @@ def test_both_are_as_links_csv_says_and_so_is_the_difference(
     assert drawn(opened) == less(far, opened.expected())
     changed = [int(each) for ends in drawn(opened) for each in ends]
     greatest = max(changed, key=abs)
-    assert int(opened.page.locator("#top-links button").first.get_attribute("data-end") or "") == changed.index(greatest)
+    assert opened.most_loaded() == changed.index(greatest)
     opened.page.keyboard.press("x")
     assert opened.loads() == far
     assert drawn(opened) == less(opened.expected(), far)
@@ -102,7 +102,7 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     assert opened.page.locator("#most").inner_text().split()[0] == f"{most / 1e6:.3g}"
     box = opened.page.locator("#picture-beside").bounding_box()
     assert box
-    end = opened.hottest()
+    end = opened.most_loaded()
     before = opened.page.evaluate(f"ibprof.locateEnd({end}, 0)")
     opened.page.mouse.move(box["x"] + 200, box["y"] + 200)
     opened.page.mouse.wheel(0, -500)
@@ -112,7 +112,7 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     assert places[0] != pytest.approx(before, abs=5)
     opened.page.keyboard.press("0")
     opened.page.wait_for_function("() => !location.hash.includes('at=')")
-    # What is pointed at in one is told of with the other.
+    # The tooltip of one picture also describes the other run.
     x, y = opened.page.evaluate(f"ibprof.locateEnd({end}, 1)")
     opened.page.mouse.move(box["x"] + x, box["y"] + y)
     assert opened.page.locator("#tooltip").is_visible()
@@ -202,7 +202,7 @@ def test_runs_of_different_size_are_compared_by_share(open_view: Open, tmp_path:
     changes = [b - a for a, b in zip(before, after, strict=True)]
     assert [int(each) / 1e12 for ends in drawn(opened) for each in ends] == pytest.approx(changes, abs=2e-12)
     greatest = max(range(len(changes)), key=lambda end: abs(changes[end]))
-    assert abs(changes[opened.hottest()]) == pytest.approx(abs(changes[greatest]))
+    assert abs(changes[opened.most_loaded()]) == pytest.approx(abs(changes[greatest]))
     assert f"{abs(changes[greatest]) * 100:.3g} points" in opened.page.locator("#top-links li").first.inner_text()
     opened.page.locator("#by").select_option("bytes")
     assert "by=bytes" in opened.address()
@@ -219,7 +219,7 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     opened = open_view(arguments, beside=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
     assert "no change" in opened.page.locator("#changes").inner_text()
-    # Side by side what is equally much of its run has one colour, and a range is of shares.
+    # Side by side, equal shares have the same colour, and a range is of shares.
     opened.page.keyboard.press("c")
     opened.page.keyboard.press("c")
     opened.page.get_by_role("slider", name="Load of link directions, from").press("PageUp")
@@ -311,14 +311,14 @@ def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: 
     differences = [int(each) for ends in drawn(opened) for each in ends]
     assert differences == [counted[end] - predicted[end] if end in counted else 0 for end in range(len(predicted))]
     assert "measured" in opened.page.locator("#top-links-title").inner_text()
-    # Who sends is not known of counters: lists of them are empty, and nothing breaks.
+    # Senders of counters are unknown: their lists are empty, and nothing breaks.
     opened.page.keyboard.press("x")
     for tab in opened.page.locator("#tabs button").all():
         tab.click()
     opened.page.keyboard.press("n")
     assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
-    # Counters as the traffic itself, beside the job: the same.
+    # Counters as the traffic itself, compared with the job: the same.
     again = open_view(arguments, beside=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
     assert drawn(again) == [[str(differences[2 * link + end]) for end in (0, 1)] for link in range(len(rows))]
     assert again.lit() == {end for end in counted if counted[end] or predicted[end]}

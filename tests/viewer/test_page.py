@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view in a browser: what it shows is what links.csv says, and gestures do what they should."""
+"""The view in a browser: its loads equal links.csv, and gestures work."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_bytes_beyond_what_doubles_hold_are_exact(open_view: Open, profile: str)
     assert any(int(each) > 1 << 62 and int(each) % 2 for ends in opened.loads() for each in ends)
 
 
-def test_the_first_screen_names_the_hottest_links_as_the_report_does(
+def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     open_view: Open, profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = open_view([TESTBED, profile])
@@ -73,7 +73,7 @@ def test_the_first_screen_names_the_hottest_links_as_the_report_does(
         assert said in first.inner_text()
     assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
     assert report.main([TESTBED, profile]) == 0
-    row = opened.rows[opened.hottest() >> 1]
+    row = opened.rows[opened.most_loaded() >> 1]
     assert row["a_name"] in capsys.readouterr().out
     assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()
     assert opened.page.locator("#coverage").is_visible()
@@ -142,7 +142,7 @@ def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tm
     assert {each for ends in loads for each in ends} == {"0", amount}
     assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
     pressed = opened.page.locator("#pairs button[aria-pressed=true]")
-    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the greatest alone
+    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the largest only
     assert opened.page.evaluate("location.hash") == "#panel=pairs&source=3&destination=7"
 
 
@@ -166,7 +166,7 @@ def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None
 
 def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
-    end = opened.hottest()
+    end = opened.most_loaded()
     opened.page.mouse.move(*opened.point_of_end(end))
     tip = opened.page.locator("#tooltip").inner_text()
     row = opened.rows[end >> 1]
@@ -180,7 +180,7 @@ def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str)
 
 def test_wheel_zooms_to_the_pointer_and_a_drag_pans(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
-    end = opened.hottest()
+    end = opened.most_loaded()
     point = opened.point_of_end(end)
     opened.page.mouse.move(*point)
     spread = "ibprof.locateNode(0)[0] - ibprof.locateNode(1)[0]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures: lines and cells, what is said of what is pointed at, keys, files that are saved, odd fabrics."""
+"""The pictures: lines and cells, tooltips, keys, exported files, unusual fabrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FOUND = """() => ibprof.lit().map(end => {
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""Whether each link end that carries something is what is found at one of three places on it."""
+"""Returns for each link direction with traffic whether it is found at one of three points on it."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])
@@ -72,18 +72,18 @@ def test_what_is_pointed_at_is_never_covered(open_view: Open, matrix: str) -> No
         assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
 
 
-def test_keys_alone_lead_to_the_hottest_link(open_view: Open, matrix: str) -> None:
+def test_keys_alone_lead_to_the_most_loaded_link(open_view: Open, matrix: str) -> None:
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
-    hottest = opened.hottest()
+    most_loaded = opened.most_loaded()
     opened.page.locator("#picture").focus()
     opened.page.keyboard.press("n")
-    assert opened.rows[hottest >> 1]["a_name"] in opened.page.locator("#tooltip").inner_text()
+    assert opened.rows[most_loaded >> 1]["a_name"] in opened.page.locator("#tooltip").inner_text()
     opened.page.keyboard.press("Enter")
-    assert f"end={hottest}" in opened.address()
+    assert f"end={most_loaded}" in opened.address()
     opened.page.keyboard.press("?")
     assert opened.page.locator("#help").is_visible()
     opened.page.keyboard.press("Escape")
-    assert f"end={hottest}" in opened.address()  # it closed the help alone
+    assert f"end={most_loaded}" in opened.address()  # it closed the help alone
     opened.page.keyboard.press("v")
     assert "picture=cells" in opened.address()
     assert opened.page.locator("#pictures").input_value() == "cells"
@@ -144,7 +144,7 @@ def test_cells_take_the_place_of_lines_where_there_are_many_links(open_view: Ope
     assert len(opened.rows) > 10_000
     assert opened.page.locator("#pictures").input_value() == "cells"
     assert opened.loads() == opened.expected()
-    end = opened.hottest()
+    end = opened.most_loaded()
     point = opened.point_of_end(end)
     opened.page.mouse.move(*point)
     opened.page.mouse.wheel(0, -2000)

@@ -84,7 +84,7 @@ def frame(page: Page) -> Page:
     return view  # type: ignore[return-value]
 
 
-def test_the_hottest_links_and_who_loads_them_are_on_the_first_screen(show: Show) -> None:
+def test_the_most_loaded_links_and_who_loads_them_are_on_the_first_screen(show: Show) -> None:
     shown = show()
     listed = shown.page.locator("#answer li")
     assert listed.count() == 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in space: turned by the hand, coloured by a value, arrows of links that lead one way, table, files."""
+"""The picture in space: rotation by a drag, colours by a property, arrows of one-way links, table, exported files."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
 
 def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path) -> None:
     page = show(arcs)
-    # Probabilities that differ come first; a link that leads one way stands once, from its beginning.
+    # Probabilities that differ come first; a one-way link is listed once, from its start.
     assert page.locator("#values").input_value() == "0"
     rows = [row.inner_text().split("\t") for row in page.locator("#links tbody tr").all()]
     assert rows == [
@@ -238,7 +238,7 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     assert page.locator("#pictures").input_value() == "lines"
     page.locator("#pictures").select_option("space")
     assert opened.loads() == opened.expected()
-    end = opened.hottest()
+    end = opened.most_loaded()
     page.mouse.click(*opened.point_of_end(end))
     assert f"end={end}" in opened.address()
     drag(page, (120, 60))

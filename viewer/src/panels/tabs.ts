@@ -4,20 +4,20 @@
 import type { Page, Panel } from "../page";
 import type { Encoding } from "../pictures/encoding";
 import { button, byId } from "../widgets/dom";
-import { BreakdownPanel } from "./breakdown";
 import { ChangesPanel } from "./changes";
 import { DomainPanel } from "./domain";
 import { makeHostsPanel, makeRanksPanel } from "./endpoints";
 import { LinksPanel } from "./links";
 import { PairsPanel } from "./pairs";
 import { TimePanel } from "./time";
+import { TotalsPanel } from "./totals";
 
 /** Return the panels that the file has data for, in the order of their tabs. */
 function makePanels(page: Page): Panel[] {
   const { model, table } = page;
   return [
     ...(page.runs.length > 1 ? [new ChangesPanel(page)] : []),
-    ...(model.header.about === undefined ? [new BreakdownPanel(page)] : []),
+    ...(model.header.about === undefined ? [new TotalsPanel(page)] : []),
     ...(model.header.rank_names.length ? [makeRanksPanel(page)] : []),
     ...(table.hasFlows ? [makeHostsPanel(page), new PairsPanel(page)] : []),
     new LinksPanel(page),

@@ -46,7 +46,7 @@ function describeEnd(page: ShownRuns, { run, amounts, isChange, state }: Encodin
   const amount = own.exact(end);
   const share = formatShare(amount, BigInt(run.model.header.bytes_routed));
   const size = `${formatCount(amount)} bytes (${formatBytes(Number(amount))})`;
-  const load = `${size}, ${share} of the bytes on links; ${run.names.lineRateTime(end, Number(amount))}`;
+  const load = `${size}, ${share} of bytes on links; ${run.names.lineRateTime(end, Number(amount))}`;
   return [
     name,
     run.table.isKnown(end) ? load : "not counted",

@@ -48,7 +48,7 @@ export class TopLinks {
     }
     const amount = amounts.exact(end);
     const share = formatShare(amount, BigInt(model.header.bytes_routed));
-    const load = `${formatBytes(Number(amount))}, ${share} of the bytes on links; ${names.lineRateTime(end, Number(amount))}`;
+    const load = `${formatBytes(Number(amount))}, ${share} of bytes on links; ${names.lineRateTime(end, Number(amount))}`;
     return [
       load,
       names.describeSenders(state, end),

@@ -10,9 +10,9 @@ const MOST = 500;
 
 type Category = "region" | "operation" | "job";
 
-export class BreakdownPanel implements Panel {
+export class TotalsPanel implements Panel {
   readonly name = "what";
-  readonly title = "Breakdown";
+  readonly title = "Totals";
   readonly element = element("section");
   private readonly places: Record<Category, HTMLElement>;
 
