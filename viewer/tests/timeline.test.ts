@@ -58,3 +58,10 @@ test("a time range loads links with rounded parts of the flows", () => {
   assert.equal(loadsOf(table, { time: [3, 4] })[0], 500);
   assert.equal(loadsOf(table, { time: [0, 4] })[6], 2 ** 33 + 1);
 });
+
+test("the last bin and range include an interval of no length at the end", () => {
+  const atEnd = { ...INTERVALS, begin: Float64Array.of(0, 2, 4), end: Float64Array.of(2, 4, 4) };
+  const timeline = new Timeline(atEnd, JOBS);
+  assert.deepEqual([...timeline.bins(2, () => true)], [60, 40]);
+  assert.deepEqual([...timeline.parts(makeFlows(), 3, 4)], [0, 0.5, 1]);
+});
