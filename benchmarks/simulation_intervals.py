@@ -17,10 +17,22 @@ from typing import Any
 from scipy.stats import t
 
 from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
-from ibprof_converter.simulation.study.job_patterns import KIB, MIB, SURVEY, US, io, mpi
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.efforts import SURVEY
 from ibprof_converter.simulation.study.result_tables import describe_latency
-from ibprof_converter.simulation.workload.roles import Workload
+from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+
+KIB, MIB, US = 1 << 10, 1 << 20, 1e3
+
+
+def mpi(size: int, interval: float, share: float = 0.5) -> Workload:
+    return Workload(MPI, Role.PAIRS, size, interval_ns=interval, share=share)
+
+
+def io(size: int, interval: float = 0.0) -> Workload:
+    return Workload(IO, Role.IO, size, interval_ns=interval)
+
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
 SETTINGS = {

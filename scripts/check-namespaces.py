@@ -20,8 +20,6 @@ TAKES_NAMESPACE = re.compile(r"_?(build\w*|\w+_options|parse_\w+)")
 NAMESPACE = {"Namespace", "argparse.Namespace"}
 
 NOT_YET = {
-    "converter/ibprof_converter/cli/sim.py",
-    "converter/ibprof_converter/cli/sim_questions.py",
     "ibprof/cli/run.py",
 }
 """Files of commands that still pass a Namespace on. This list only shrinks."""

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs all tests: the C ones under the sanitizers, those of the view's TypeScript, then pytest on the installed wheel, on
-# all processors up to four. Which tests run at the same time is said in tests/support/ibprof_testing/scheduling.py.
-# Arguments go to pytest.
+# Runs all tests: the C ones under the sanitizers, then pytest on the installed wheel, on all processors up to four.
+# Which tests run at the same time is said in tests/support/ibprof_testing/scheduling.py. Arguments go to pytest.
 set -eu
 
 root=$PWD
@@ -25,10 +24,8 @@ c_tests ON build/tests all .
 # Those that run threads, once more: two sanitizers cannot be in one program.
 c_tests thread build/tests-threads test_verbs '^verbs$'
 
-npm --prefix viewer --silent test
-
 # Tests, and the programs that they start, import what is installed: not from here, where the sources lie.
 unset PYTHONPATH
 cd build
-exec pytest -c "$root/pyproject.toml" --rootdir "$root" "$root/tests" \
+exec pytest -c "$root/pyproject.toml" --rootdir "$root" "$root/tests" "$root/studies" \
     -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder "$@"

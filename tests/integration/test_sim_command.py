@@ -19,13 +19,14 @@ import yaml
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
-from ibprof_converter.cli.sim_options import format_size, parse_size
+from ibprof_converter.cli.sim_options import parse_size
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study import result_tables
-from ibprof_converter.simulation.study.job_patterns import TABLE_5_1
-from ibprof_converter.simulation.study.presets import STUDIES
-from ibprof_converter.simulation.study.study_file import EXAMPLE, JOB_KEYS, KEYS, read_study
+from ibprof_converter.simulation.study.sizes_and_times import format_size
+from ibprof_converter.simulation.study.study_file import KEYS, read_study
+from ibprof_converter.simulation.study.study_help import EXAMPLE
+from ibprof_converter.simulation.study.study_jobs import JOB_KEYS
 from ibprof_converter.simulation.study.sweep import STORE
 from ibprof_converter.simulation.workload.roles import Role
 from ibprof_testing.samples.fabrics import find_sample
@@ -161,7 +162,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
     jobs = [{"name": "mpi", "role": "pairs", "bytes": "1 TB"}]
     study = write_study(tmp_path, jobs=jobs, seeds=1, measured="mpi", effort={"messages": 4, "hops": 1e5})
     assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
-    assert "no mean that is settled" in capsys.readouterr().err
+    assert "no settled mean" in capsys.readouterr().err
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
     assert (cell["mean_us"], cell["note"]) == (None, "given up after 100000 packet hops")
 
@@ -235,6 +236,24 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
             "too small for its role: 0 of 2",
         ),
         ({"extra": 1}, 3, "extra"),
+        ({"vary": {"routing": "static"}, "by": ["routing"]}, 3, "vary to be a list of axes, found a mapping"),
+        (
+            {"vary": [{"routing": ["static", "adaptive"]}]},
+            3,
+            "vary to be with by, the columns of means.csv that vary",
+        ),
+        ({"vary": [{"colour": "red"}], "by": ["routing"]}, 3, "vary to be made of routing, servers"),
+        ({"vary": [{"jobs": {"gpu": {}}}], "by": ["routing"]}, 3, "vary.jobs to be made of io, mpi, found 'gpu'"),
+        ({"vary": [{"jobs": {"io": {"size": 1}}}], "by": ["io_bytes"]}, 3, "made of name, role"),
+        ({"vary": [[]], "by": ["routing"]}, 3, "vary to be 1 to 10000 changes, found '0'"),
+        (
+            {"vary": 5 * [{"hardware": {"switch_ns": list(range(10))}}], "by": ["routing"]},
+            3,
+            "of at most 10000 variants",
+        ),
+        ({"cases": [{"measured": ["io", "nobody"]}], "by": ["routing"]}, 3, "one of io, mpi"),
+        ({"by": ["colour"]}, 3, "by to be one of fabric, routing"),
+        ({"effort": "great"}, 3, "effort to be one of quick, survey, full"),
     ],
 )
 def test_bad_studies(
@@ -245,6 +264,28 @@ def test_bad_studies(
     told = capsys.readouterr().err
     assert said in told
     assert status != 3 or re.match(r"ibprof-sim: [^:]+/study\.yaml:[0-9]+: expected ", told)
+
+
+def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two placements by two intervals, and both jobs measured: 8 pairs, with 3 baselines of each placement."""
+    study = write_study(
+        tmp_path,
+        vary=[
+            {"job_placement": ["random-node", "random-switch"]},
+            {"jobs": {"mpi": {"interval": ["50 us", "500 us"]}}},
+        ],
+        cases=[{"measured": ["io", "mpi"]}],
+        by=["job_placement", "mpi_interval_us"],
+        effort="quick",
+    )
+    cells = read_study(study).cells
+    assert len({cell.key for cell in cells if not cell.is_alone}) == 8
+    assert len({cell.key for cell in cells if cell.is_alone}) == 6
+    assert main(["run", str(study), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = {f"{placement} mpi_interval_us={us}" for placement in ("random-node", "random-switch") for us in (50, 500)}
+    assert found.keys() == {"io_slowdown", "mpi_slowdown"}
+    assert found["mpi_slowdown"].keys() == found["io_slowdown"].keys() == names
 
 
 @pytest.mark.parametrize(
@@ -324,7 +365,7 @@ def test_tables_of_another_study_go(tmp_path: Path) -> None:
 def test_numbers_as_people_write_them(tmp_path: Path) -> None:
     study = write_study(tmp_path, hardware={"gbps": "HERE", "tick_ns": "THERE"})
     study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))
-    (cell, *_) = read_study(study)
+    (cell, *_) = read_study(study).cells
     assert cell.setting.hardware == Hardware(gbps=100.0, tick_ns=0.64)
 
 
@@ -343,7 +384,7 @@ def test_whole_bytes(written: str, size: int | None, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="whole bytes"):
             read_study(study)
     else:
-        assert read_study(study)[0].workloads[0].bytes == size
+        assert read_study(study).cells[0].workloads[0].bytes == size
 
 
 @pytest.mark.parametrize(
@@ -405,16 +446,6 @@ def test_sizes_of_1_byte_and_1_tb(tmp_path: Path) -> None:
     assert [cell["is_settled"] for cell in cells] == [True, False]
     assert cells[1]["mean_us"] is None
     assert "given up" in cells[1]["note"]
-
-
-def test_the_survey_is_that_of_the_thesis() -> None:
-    from ibprof_converter.simulation.study.cell import Setting  # noqa: PLC0415
-
-    assert sum(map(len, TABLE_5_1.values())) == 18
-    cells = STUDIES["interference"].make(Setting("xgft:1:4:1"), [1], False)
-    alone = {cell.key for cell in cells if len(cell.running) == 1}
-    together = {cell.key for cell in cells if len(cell.running) == 2}
-    assert (len(alone), len(together)) == (36, 648)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that commands of `ibprof-sim` share, and how sizes, times and traffic are written in them."""
+"""Options of `ibprof-sim`: how each is written, and the dataclasses that commands get."""
 
 from __future__ import annotations
 
@@ -10,69 +10,135 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from ibprof.errors import UsageError, quote_found
-from ibprof_converter.simulation.engine.simulated_network import RANGES
-from ibprof_converter.simulation.study.job_patterns import THESIS_FABRIC
-from ibprof_converter.simulation.study.named_hosts import DRAWN, Refuse
+from ibprof.errors import UsageError
+from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
+from ibprof_converter.simulation.questions.advice import AdviceOptions
+from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions
+from ibprof_converter.simulation.study.efforts import FULL, QUICK
+from ibprof_converter.simulation.study.named_hosts import DRAWN
+from ibprof_converter.simulation.study.simulated_machine import HOSTS_PER_SERVER, MachineOptions
+from ibprof_converter.simulation.study.sizes_and_times import (
+    LARGEST,
+    UNITS_OF_SIZE,
+    UNITS_OF_TIME,
+    is_whole,
+    parse_quantity,
+)
 from ibprof_converter.simulation.study.study_file import MOST_SEEDS
-from ibprof_converter.simulation.study.study_reader import UNITS_OF_SIZE, UNITS_OF_TIME, is_whole
+from ibprof_converter.simulation.study.study_results import StudyOutput
 from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement
 from ibprof_converter.traffic.hostlists import expand_hosts
 
-HOSTS_A_SERVER = 18
-"""The thesis has 1,296 hosts and 72 servers."""
+
+def build_machine(arguments: argparse.Namespace) -> MachineOptions:
+    """Return the machine that the options describe."""
+    servers, placement = arguments.servers, arguments.server_placement
+    return MachineOptions(
+        fabric=arguments.fabric,
+        servers=tuple(servers) if isinstance(servers, list) else servers,
+        server_placement=ServerPlacement(placement) if placement else None,
+        job_placement=JobPlacement(arguments.job_placement),
+        adaptive=arguments.adaptive,
+        hardware=Hardware(
+            packet_bytes=arguments.packet, lane_bytes=arguments.lane, switch_ns=arguments.switch_ns, gbps=arguments.gbps
+        ),
+        effort=QUICK if arguments.quick else FULL if arguments.full else None,
+    )
+
+
+def build_output(arguments: argparse.Namespace) -> StudyOutput:
+    """Return where and how a study's results are written."""
+    return StudyOutput(arguments.output, arguments.stored, arguments.parquet)
+
+
+def build_threshold(arguments: argparse.Namespace) -> ThresholdOptions:
+    """Return the options of `threshold`."""
+    return ThresholdOptions(build_machine(arguments), arguments.size, arguments.share, arguments.seeds)
+
+
+def build_advice(arguments: argparse.Namespace) -> AdviceOptions:
+    """Return the options of `advise`."""
+    (mpi, mpi_interval), (io, io_interval) = arguments.mpi, arguments.io
+    return AdviceOptions(
+        machine=build_machine(arguments),
+        mpi=mpi,
+        mpi_interval_ns=mpi_interval,
+        io_bytes=io,
+        io_interval_ns=io_interval,
+        share=arguments.share,
+        mpi_hosts=arguments.mpi_hosts,
+        io_hosts=arguments.io_hosts,
+        seeds=arguments.seeds,
+    )
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add what a study writes."""
+    parser.add_argument("--stored", action="store_true", help="write tables of stored results; simulate nothing")
+    parser.add_argument("--parquet", action="store_true", help="write tables as Parquet too")
 
 
 def add_job_hosts(parser: argparse.ArgumentParser) -> None:
-    """Add where the jobs of `advise` are."""
+    """Add the hosts of the jobs of `advise`."""
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=parse_hosts,
-        help="the MPI job's hosts, as node[01-04,7],login1, instead of a share; of a profile as many as its run had, "
-        f"in the order of their first ranks, or {DRAWN} (default: those of the recording, where the fabric has them)",
+        help="hosts of the MPI job, as node[01-04,7],login1, in place of a share; for a profile as many as its run "
+        f"had, in the order of their first ranks, or {DRAWN} (default: those of the recording, if the fabric has them)",
     )  # fmt: skip
-    parser.add_argument("--io-hosts", metavar="HOSTS", type=parse_hosts, help="the I/O job's hosts, instead of a share")
+    parser.add_argument(
+        "--io-hosts", metavar="HOSTS", type=parse_hosts, help="hosts of the I/O job in place of a share"
+    )
 
 
 def add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
-    """Add where results go, and how many processes simulate."""
-    says = f"default: {output}" if output else "default: they are not kept"
+    """Add the folder of results and the number of processes."""
+    default = f"default: {output}" if output else "default: not kept"
     parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, default=output, help=f"results ({says}); gone on with if begun"
+        "-o", "--output", metavar="DIR", type=Path, default=output,
+        help=f"folder of results; a study begun in it is continued ({default})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=count,
+        default=os.cpu_count() or 1,
+        help="number of processes (default: all cores)",
     )
-    parser.add_argument("--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes at once")
 
 
-def add_machine(parser: argparse.ArgumentParser, seeds: int = 1) -> None:
-    """Add what is simulated, and how thoroughly."""
+def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: bool = True) -> None:
+    """Add the machine to simulate, and the effort."""
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
     parser.add_argument(
-        "--seeds", metavar="N", type=_seeds, default=seeds, help=f"runs of each, drawn anew (default: {seeds})"
+        "--seeds", metavar="N", type=_seeds, default=seeds, help=f"random seeds of each simulation (default: {seeds})"
     )
-    parser.add_argument("--fabric", metavar="LST", help=f"default: {THESIS_FABRIC}")
+    says = "required" if needs_fabric else "default: the study's"
     parser.add_argument(
-        "--servers",
-        metavar="N|HOSTS",
-        type=parse_servers,
-        help="I/O servers: how many, or their hosts as node[01-04,7],login1 "
-        f"(default: one for {HOSTS_A_SERVER} hosts, as 72 of 1,296)",
-    )
+        "--fabric", metavar="LST", required=needs_fabric,
+        help=f"dump of a fabric, or the name of a synthetic one ({says})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--servers", metavar="N|HOSTS", type=parse_servers,
+        help="I/O servers: their number, or their hosts as node[01-04,7],login1 "
+        f"(default: one for every {HOSTS_PER_SERVER} hosts)",
+    )  # fmt: skip
     parser.add_argument(
         "--server-placement", choices=[each.value for each in ServerPlacement],
-        help="of servers that are not named: on whole leaves, one a leaf, anywhere (default: isolated)",
+        help="of servers that are not named: on whole leaf switches, one per leaf switch, random (default: isolated)",
     )  # fmt: skip
     parser.add_argument(
         "--job-placement", choices=[each.value for each in JobPlacement], default="random-node",
-        help="of jobs without hosts of their own: drawn one by one, or by whole leaves (default: random-node)",
+        help="of jobs without named hosts: hosts sampled one by one, or whole leaf switches (default: random-node)",
     )  # fmt: skip
-    parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest ways")
+    parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
     parser.add_argument("--packet", metavar="B", type=_packet, default=4096, help="bytes of a packet (default: 4096)")
     parser.add_argument(
-        "--lane", metavar="B", type=_lane, default=65536, help="room of a virtual lane (default: 65536)"
+        "--lane", metavar="B", type=_lane, default=65536, help="buffer of a virtual lane in bytes (default: 65536)"
     )
     parser.add_argument("--switch-ns", metavar="NS", type=_delay, default=90.0, help="delay of a switch (default: 90)")
-    parser.add_argument("--gbps", metavar="G", type=_speed, help="speed of all links (default: as the fabric says)")
+    parser.add_argument("--gbps", metavar="G", type=_speed, help="speed of all links (default: as in the fabric)")
 
 
 def count(text: str) -> int:
@@ -90,13 +156,8 @@ def parse_hosts(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def refuse_option(name: str) -> Refuse:
-    """Give what makes the errors of an option's value."""
-    return lambda expected, found: UsageError(f"{name}: expected {expected}, found {quote_found(found)}")
-
-
 def parse_servers(text: str) -> int | list[str]:
-    """Read how many servers there are, or their hosts' names, for argparse."""
+    """Read the number of servers, or the names of their hosts, for argparse."""
     return parse_hosts(text) if re.search("[A-Za-z]", text) else count(text)
 
 
@@ -149,26 +210,10 @@ def parse_interval(text: str) -> float:
 
 
 def _parse(text: str, units: Mapping[str, float], what: str, least: float) -> float:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text)
-    if not match or match[2] not in units or not least <= (amount := float(match[1]) * units[match[2]]) <= 2**50:
+    amount = parse_quantity(text, units)
+    if amount is None or not least <= amount <= LARGEST:
         raise argparse.ArgumentTypeError(f"expected {what} ({', '.join(units)}), found {text!r}")
-    return float(amount)
-
-
-def format_size(size: int) -> str:
-    """Say a size as it may be written: in the largest unit that it has a whole number or a few hundredths of."""
-    for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
-        if size >= factor and 100 * size % factor == 0:
-            return f"{size / factor:.15g} {unit}"
-    return f"{size} B"
-
-
-def format_time(nanoseconds: float) -> str:
-    """Say a time as it may be written, to four digits."""
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if nanoseconds >= unit:
-            return f"{nanoseconds / unit:.4g} {name}"
-    return f"{nanoseconds:.4g} ns"
+    return amount
 
 
 def parse_pattern(text: str) -> tuple[int, float]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters of bars, one for each row of a table of means.
 
-A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean (figure 5.2), whose
-whisker is its interval over seeds. What is of fewer seeds is hollow, what has no mean is a mark at the foot.
+A bar reaches from the 25th to the 75th percentile, with a line at the median and a dot at the mean. The dot's whisker
+is the interval over seeds. A bar of fewer seeds is hollow; a row without a mean is a mark at the axis.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Bar:
     """One bar of a cluster.
 
     Attributes:
-        row: of the table of means; of None, or one without a mean, there is a mark.
-        colour: of it.
+        row: of the table of means; None, or one without a mean, is drawn as a mark.
+        colour: of the bar.
     """
 
     row: Row | None
@@ -35,34 +35,43 @@ class Bar:
 
 
 def format_time(microseconds: float) -> str:
-    """Give a time in the unit that suits it."""
+    """Return a time in microseconds or milliseconds."""
     return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
 
 
 def format_interval(microseconds: float) -> str:
-    """Give an interval as people say it; 0 is a checkpoint."""
+    """Return an interval as text; 0 is a checkpoint."""
     if not microseconds:
         return "checkpoint"
     return format_time(microseconds)
 
 
-def format_size(size: float) -> str:
-    """Give a size in the thesis's units: KB and MB are powers of two."""
-    return f"{size / 2**20:g} MB" if size >= 2**20 else f"{size / 2**10:g} KB"
-
-
 def choose_shades(count: int) -> list[str]:
-    """Give so many colours, from dark to light."""
+    """Return a number of colours, from dark to light."""
     scale = colormaps["plasma"]
     return [to_hex(scale(0.88 * (number + 0.5) / max(count, 1))) for number in range(count)]
 
 
+def mark_fewer_seeds(rows: Rows) -> list[Row]:
+    """Return rows with a column that says whether they are of fewer seeds than others."""
+    seeds = max((row["seeds"] or 0 for row in rows), default=0)
+    return [{**row, "has_fewer_seeds": 0 < (row["seeds"] or 0) < seeds} for row in rows]
+
+
 WHISKER, FEWER, ABSENT, UNSTEADY = "_whisker", "_fewer seeds", "_not simulated", "_no steady state"
-"""Labels of what has been drawn; those that begin so are in no legend."""
+"""Labels of marks; labels that begin with _ are in no legend."""
+
+MARKS: Mapping[str, str] = {
+    WHISKER: "whisker: 95% interval of the mean over seeds",
+    FEWER: "hollow: fewer seeds than others",
+    ABSENT: "x: not simulated",
+    UNSTEADY: "~: no steady state",
+}
+"""What each mark means."""
 
 
 def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666") -> None:
-    """Say at the foot of a chart that there is no mean."""
+    """Mark at the axis that there is no mean."""
     unsteady = row is not None and "no steady state" in row["note"]
     text = axes.text(x, 0.015, "~" if unsteady else "x", color=colour, fontsize=7, ha="center", va="bottom",
                      transform=axes.get_xaxis_transform())  # fmt: skip
@@ -70,7 +79,7 @@ def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666")
 
 
 def draw_interval(axes: Axes, x: float, value: float, half: float | None) -> None:
-    """Draw half an interval to either side of a value, seen on dark bars too."""
+    """Draw half an interval to either side of a value, visible on dark bars too."""
     if half:
         lines = axes.vlines(x, value - half, value + half, color="#111111", linewidth=0.8, label=WHISKER, zorder=3)
         lines.set_path_effects([withStroke(linewidth=2, foreground="white")])
@@ -82,8 +91,8 @@ def draw_clusters(axes: Axes, clusters: Mapping[str, Sequence[Bar]], by: str, sc
     Args:
         axes: to draw on.
         clusters: bars by the cluster's name.
-        by: what the names are of.
-        scale: of the times.
+        by: label of the clusters' axis.
+        scale: of the times' axis.
     """
     axes.set_xlabel(by, fontsize=8)
     axes.set_yscale(scale)

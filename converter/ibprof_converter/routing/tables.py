@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.native.headers import kernels_headers
-
-UNREACHABLE = kernels_headers().constants["IBP_NO_PORT"]
+UNREACHABLE = 255
 
 
 @dataclass(frozen=True, slots=True)

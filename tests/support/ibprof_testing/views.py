@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view that is open in a browser, and the links.csv of the same command line."""
+"""A view that is open in a browser, beside the links.csv of the same command line."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Opened:
     """A view in a browser.
 
     Attributes:
-        page: the page of the browser.
-        rows: the rows of links.csv for the same command line.
-        requests: addresses that the page requested, without its own.
-        complaints: messages of the page's console.
+        page: of the browser.
+        rows: of links.csv for the same command line.
+        requests: addresses that the page asked for, itself left out.
+        complaints: of the page's console.
     """
 
     page: Page
@@ -26,36 +26,36 @@ class Opened:
     complaints: list[str]
 
     def loads(self) -> list[list[str]]:
-        """Return the loads that the page shows: [link][end], in the order of links.csv."""
+        """What is shown: [link][end], in the order of links.csv."""
         loads: list[list[str]] = self.page.evaluate("ibprof.loads()")
         return loads
 
     def expected(self) -> list[list[str]]:
-        """Return the loads of links.csv."""
+        """What links.csv has."""
         return [[row["a_bytes"], row["b_bytes"]] for row in self.rows]
 
     def point_of_end(self, end: int) -> tuple[float, float]:
-        """Return the position of a link direction in the window."""
+        """Where half of a link is in the window."""
         x, y = self.page.evaluate(f"ibprof.locateEnd({end})")
         box = self.page.locator("#picture").bounding_box()
         assert box
         return box["x"] + x, box["y"] + y
 
     def address(self) -> str:
-        """Return the fragment of the page's address."""
+        """The fragment of the page's address."""
         return str(self.page.evaluate("location.hash"))
 
     def lit(self) -> set[int]:
-        """Return the link directions that are drawn in a colour."""
+        """Link ends that are drawn with a colour."""
         return set(self.page.evaluate("ibprof.lit()"))
 
     def bytes_of_ends(self) -> list[int]:
-        """Return the loads of links.csv by link direction."""
+        """What links.csv has, by link end."""
         return [int(each) for ends in self.expected() for each in ends]
 
-    def most_loaded(self) -> int:
-        """Return the link direction at the top of the list."""
-        return int(self.page.locator("#top-links button").first.get_attribute("data-end") or "")
+    def hottest(self) -> int:
+        """The link end at the head of the list."""
+        return int(self.page.locator("#hot button").first.get_attribute("data-end") or "")
 
 
 Open = Callable[..., Opened]

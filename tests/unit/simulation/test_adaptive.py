@@ -22,7 +22,8 @@ from ibprof_converter.simulation.engine.simulated_network import (
 )
 from ibprof_converter.simulation.measure.latency_measurement import measure
 from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell, set_up
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.study.cell_run import run_cell, set_up
 from ibprof_converter.simulation.workload.roles import Role, Workload
 
 TREE = "xgft:2:4,2:1,4@100"

@@ -20,16 +20,18 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.engine.simulated_network import Hardware
-from ibprof_converter.simulation.questions.mitigation import list_ways
-from ibprof_converter.simulation.study.cell import Cell, Setting, load_network, set_up
+from ibprof_converter.simulation.questions.mitigation import list_scenarios
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns
-from ibprof_converter.simulation.study.job_patterns import IO, KIB, MPI, io, mpi
+from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.study.named_hosts import NamedHosts, give_hosts
 from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.sweep import STORE
-from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, order_leaves, seat
+from ibprof_converter.simulation.workload.roles import IO, MPI, JobPlacement, ServerPlacement, order_leaves, seat
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
+from ibprof_testing.samples.simulated_jobs import KIB, io, mpi
 
 # host01 to host32, four on each of eight leaves.
 FABRIC = "xgft:2:4,8:1,4@100"
@@ -114,7 +116,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
     """At most what they have where nobody's hosts are named."""
     few, many = (
-        read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2))[0].workloads
+        read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=2)).cells[0].workloads
         for hosts in ("host[01-04]", "host[01-20]")
     )
     assert [each.share for each in few] == [0.5, 4 / 30]
@@ -124,7 +126,9 @@ def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None
 def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each of which sends what its ranks sent, as its link end says."""
     job = replayed(tmp_path, limit=10)
-    (cell, *_) = read_study(write_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort={"messages": 10}))
+    (cell, *_) = read_study(
+        write_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort={"messages": 10})
+    ).cells
     simulation = set_up(cell).simulation
     simulation.run()
     network = simulation.network
@@ -148,10 +152,10 @@ def test_a_recorded_host_is_known_by_its_port(tmp_path: Path) -> None:
         make_profile([Count(0, 1, 100)], [make_rank(0, 0), make_rank(1, 1)], hosts), tmp_path / "profile.otf2"
     )
     job = {"name": "mpi", "role": "profile", "profile": "profile.otf2", "interval": "20 us"}
-    told: list[str] = []
-    (cell,) = read_study(write_study(tmp_path, job), told.append)[:1]
+    plan = read_study(write_study(tmp_path, job))
+    cell = plan.cells[0]
     assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == ["host21", "host01"]
-    assert any("1 port(s) have a different LID in the fabric" in each for each in told)
+    assert any("1 port(s) have a different LID in the fabric" in each for each in plan.notes)
 
 
 @pytest.mark.parametrize(
@@ -187,12 +191,12 @@ def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.
 def test_a_study_says_where_a_recorded_run_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Named hosts are those of its first ranks in turn; `drawn` draws them, and nothing is said of the recording's."""
     chosen = ["host10", "host20", "host31"]
-    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen)))[:1]
+    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts=chosen))).cells[:1]
     steps = {client.host: client.steps for client in set_up(cell).clients}
     _, network, _ = load_network(FABRIC, Hardware())
     assert [network.host_names[host].split()[0] for host in cell.workloads[0].hosts] == chosen
     assert [network.host_names[host].split()[0] for host in steps] == ["host10", "host20", "host31"]
-    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts="drawn")))[:1]
+    (cell,) = read_study(write_study(tmp_path, replayed(tmp_path, hosts="drawn"))).cells[:1]
     assert cell.workloads[0].hosts == ()
     assert cell.workloads[0].share == 1
     assert capsys.readouterr().err == ""
@@ -209,7 +213,7 @@ def test_hosts_are_in_the_order_of_first_ranks(tmp_path: Path) -> None:
         ({"hosts": "host[11-13]"}, ["host11", "host12", "host13"]),
         ({}, ["host23", "host21", "host22"]),
     ):
-        clients = set_up(read_study(write_study(tmp_path, {**job, **changes}))[0]).clients
+        clients = set_up(read_study(write_study(tmp_path, {**job, **changes})).cells[0]).clients
         assert [network.host_names[each.host].split()[0] for each in clients] == hosts
 
 
@@ -296,17 +300,15 @@ def test_shares_beside_hosts_that_leave_less(tmp_path: Path) -> None:
 
 
 def test_a_key_is_of_the_hosts(tmp_path: Path) -> None:
-    """Of those of jobs that do not run too, as the others are drawn beside them; and what names none keeps its own."""
+    """Also of jobs that do not run, as the others are sampled among the rest."""
     study = write_study(tmp_path, WRITES, PAIRS, servers=8)
-    plain = read_study(study)[0]
-    # As it was when hosts had no names yet: what was stored then is found.
-    assert plain.key == "4a15c49d774670de761e8321"
+    plain = read_study(study).cells[0]
     keys = {plain.key}
     for change in ({"servers": "host[01-08]"}, {"servers": "host[02-09]"}):
-        keys.add(read_study(write_study(tmp_path, WRITES, PAIRS, **change))[0].key)
+        keys.add(read_study(write_study(tmp_path, WRITES, PAIRS, **change)).cells[0].key)
     for hosts in ("host[09-12]", "host[09-11],host13", "host[09-11],host01"):
-        keys.add(read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=8))[0].key)
-        keys.add(read_study(write_study(tmp_path, {**WRITES, "hosts": hosts}, PAIRS, servers=8))[0].key)
+        keys.add(read_study(write_study(tmp_path, WRITES, {**PAIRS, "hosts": hosts}, servers=8)).cells[0].key)
+        keys.add(read_study(write_study(tmp_path, {**WRITES, "hosts": hosts}, PAIRS, servers=8)).cells[0].key)
     assert len(keys) == 9
 
 
@@ -345,9 +347,9 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:
     setting = Setting(FABRIC, servers=2, server_hosts=(0, 1))
     jobs = (io(64 * KIB), give_hosts(setting, mpi(), (4, 9, 30, 31)))
-    ways = {name: (changed, jobs) for name, changed, jobs in list_ways(setting, *jobs)}
+    ways = {name: (changed, jobs) for name, changed, jobs in list_scenarios(setting, *jobs)}
     assert ways["as it is"] == (setting, jobs)
-    for name, placement in (("jobs on hosts drawn one by one", JobPlacement.RANDOM_NODE),
+    for name, placement in (("jobs on hosts sampled one by one", JobPlacement.RANDOM_NODE),
                             ("jobs on whole leaf switches", JobPlacement.RANDOM_SWITCH)):  # fmt: skip
         changed, (writes, pairs) = ways[name]
         assert (changed.server_hosts, changed.job_placement) == ((0, 1), placement)
@@ -377,7 +379,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*question, "--mpi-hosts", "drawn", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["ways"][0]["mpi_hosts"] == "drawn"
-    assert "hosts are drawn where no option names them: --mpi-hosts, --io-hosts" in told.err
+    assert "hosts are sampled where no option names them: --mpi-hosts, --io-hosts" in told.err
 
 
 @pytest.mark.parametrize(
@@ -386,7 +388,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--servers", "n1"], 2, "--servers: expected hosts of the fabric (host01, host02, host03, ...), found 'n1'"),
         (["--servers", "host[1"], 2, "expected hosts as node[01-04,7],login1"),
         (["--servers", "1:2"], 2, "expected a number above 0, found '1:2'"),
-        (["--servers", "host01", "--server-placement", "spread"], 2, "is of servers that are not named"),
+        (["--servers", "host01", "--server-placement", "spread"], 2, "applies to servers that --servers does not name"),
         (
             ["--servers", "host01", "--mpi-hosts", "host[01-02]"],
             2,

@@ -16,7 +16,8 @@ from ibprof.profile.profile_data import Direction, Intervals, Profile
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
-from ibprof_converter.simulation.study.cell import Cell, Setting, run_cell
+from ibprof_converter.simulation.study.cell import Cell, Setting
+from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.result_tables import list_results, list_whole_times
 from ibprof_converter.simulation.workload import recorded_messages
 from ibprof_converter.simulation.workload.recorded_messages import lay_out_messages

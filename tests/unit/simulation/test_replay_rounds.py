@@ -17,8 +17,9 @@ from ibprof_converter.simulation.engine.simulated_network import Hardware, Simul
 from ibprof_converter.simulation.measure.latency_measurement import measure
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
 from ibprof_converter.simulation.measure.run_observer import Watch, bin_values
-from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting, run_cell
-from ibprof_converter.simulation.study.job_patterns import QUICK
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.efforts import QUICK
 from ibprof_converter.simulation.workload.roles import Role, Workload
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The panels of ranks and hosts.
+// Those who send and receive: ranks, and the hosts that they are on.
 
 import type { Page } from "../page";
-import { EndpointListPanel } from "./endpoint_list";
+import { SendersPanel } from "./senders";
 
 const LISTED_RANKS = 6;
 
-export function makeRanksPanel(page: Page): EndpointListPanel {
+export function makeRanksPanel(page: Page): SendersPanel {
   const { names, table } = page;
-  return new EndpointListPanel(page, {
+  return new SendersPanel(page, {
     part: "ranks",
     title: "Ranks",
-    noun: "rank",
-    sent: () => table.by.sourceRank(),
-    received: () => table.by.destinationRank(),
+    what: "rank",
+    sent: table.by.sourceRank,
+    received: table.by.destinationRank,
     name: (rank) => `${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`,
   });
 }
 
-export function makeHostsPanel(page: Page): EndpointListPanel {
+export function makeHostsPanel(page: Page): SendersPanel {
   const { names, table } = page;
   const ranks = ranksByHost(page);
-  return new EndpointListPanel(page, {
+  return new SendersPanel(page, {
     part: "hosts",
     title: "Hosts",
-    noun: "host",
-    sent: () => table.by.sourceHost(),
-    received: () => table.by.destinationHost(),
+    what: "host",
+    sent: table.by.sourceHost,
+    received: table.by.destinationHost,
     name: (host) => {
       const here = ranks.get(host) ?? [];
       const listed = here.slice(0, LISTED_RANKS).map((rank) => names.rank(rank));

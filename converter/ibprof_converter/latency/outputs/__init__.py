@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on delays; documents, tables and pictures."""
+"""Delays as documents and pictures."""

@@ -37,7 +37,7 @@ _QUARTILES = ("lower_quartile", "upper_quartile")
 
 @dataclass(frozen=True, slots=True)
 class ShowDelaysOptions:
-    """The measurement to show, and how.
+    """What to show of a measurement.
 
     Attributes:
         delays: the file.

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The I/O-congestion threshold: the interval between requests below which a job's own requests hold each other up.
+"""The I/O-congestion threshold: the interval between requests below which a job's own requests delay each other.
 
 A client waits for its request, then for its interval: its cycle is I + T(I). With long intervals T is the time of a
-request alone, T0; without any it is C, what the servers' links and the ways to them need for a request of every client.
-Where I + T(I) has come near C the job gets nearly all the throughput that there is: a shorter interval only lengthens T
-by as much. Throughput is of all clients together, so T is a mean over messages; whether requests hold each other up is
-seen by the clients' own means, which count alike however many requests each has. The asymptotes T0 and C - I cross at
-C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
+request alone, T0. Without any it is C, the time that the servers' links and the routes to them need for a request of
+every client. Once I + T(I) is close to C, the job has nearly its largest throughput: a shorter interval only makes T
+longer by as much. Throughput is of all clients together, so T is a mean over messages. Whether requests delay each
+other shows in the clients' own means, which count equally however many requests each has. The asymptotes T0 and C - I
+cross at C - T0; with C from the servers' links alone that is N S/(n B) - S/B.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
-10(3), 1978; the name is that of section 5.4.1 of the thesis on whose method ibprof stands.
+10(3), 1978; the term is that of K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral
+thesis, Tokyo Institute of Technology, 2018, section 5.4.1.
 """
 
 from __future__ import annotations
@@ -23,28 +24,81 @@ from ibprof.errors import InconsistentError
 from ibprof_converter.simulation.measure.message_latency import Latency
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average, compare
 from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns, find_bound_ns, find_transfer_ns
-from ibprof_converter.simulation.workload.roles import Workload
+from ibprof_converter.simulation.study.loaded_fabric import list_fabric_notes
+from ibprof_converter.simulation.study.simulated_machine import MachineOptions, make_setting
+from ibprof_converter.simulation.workload.roles import IO, Role, Workload
 
 CONGESTED = 2.0
-"""Requests without a pause must take so many times as long as one alone, or there is no congestion to speak of."""
+"""Ratio of the time of requests without a pause to that of a request alone from which on there is congestion."""
 
 NEAR = 0.9
-"""Part of the throughput without a pause from which on the job counts as congested."""
+"""Part of the throughput without a pause from which on a job counts as congested."""
 
 _LONG = 100
-"""Bottlenecks, or times of a request, that requests are apart to be alone: the servers' links are busy for 1 % then."""
+"""Interval of requests that are alone, in bottleneck or request times: the servers' links are then 1 % busy."""
 
 _POINTS = 4
-"""Intervals that are tried at once."""
+"""Intervals that are tried at a time."""
 _ROUNDS = 2
 
 Simulate = Callable[[Sequence[Cell]], dict[str, Outcome]]
+"""Returns the results of cells by their keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdOptions:
+    """Options of `ibprof-sim threshold`.
+
+    Attributes:
+        machine: to simulate.
+        request_bytes: of an I/O request.
+        share: of the compute hosts that send requests.
+        seeds: number of random seeds.
+    """
+
+    machine: MachineOptions
+    request_bytes: int
+    share: float
+    seeds: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdQuestion:
+    """A job whose threshold is wanted.
+
+    Attributes:
+        setting: of the machine.
+        job: the I/O job.
+        clients: number of its clients.
+        seeds: of the simulations.
+        notes: on the fabric, for the user.
+    """
+
+    setting: Setting
+    job: Workload
+    clients: int
+    seeds: Sequence[int]
+    notes: tuple[str, ...]
+
+
+def ask_threshold(options: ThresholdOptions) -> ThresholdQuestion:
+    """Return the job whose threshold the options ask for.
+
+    Raises:
+        IbprofError: an option is invalid on the fabric.
+    """
+    setting = make_setting(options.machine)
+    job = Workload(IO, Role.IO, options.request_bytes, share=options.share)
+    clients = int(set_up(_cell(setting, job, 0.0, 1)).measured.sum())
+    seeds = range(1, options.seeds + 1)
+    return ThresholdQuestion(setting, job, clients, seeds, tuple(list_fabric_notes(setting.fabric)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """An interval's requests by seed: their time over messages, and the mean of the clients' means."""
+    """The requests at an interval, by seed: their mean time over messages, and the mean of the clients' means."""
 
     requests: BySeed
     of_clients: BySeed
@@ -58,17 +112,16 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What was found. Times in ns.
+    """A threshold and its measurements. Times in ns.
 
     Attributes:
-        alone_ns: time of a request with nothing in its way (T0), measured at long intervals.
-        without_pause_ns: time of a request at no interval (C).
-        below_ns, above_ns: the threshold lies between these intervals, by 95 % intervals of throughput; None where
-            there is none.
-        about_ns: where the mean throughput says that it lies; None where there is none.
-        bound_ns: where it would lie by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
-        tried: intervals and the times of requests at them, by interval; None where no seed has one.
-        seeds: that it is found by.
+        alone_ns: time of a request without contention (T0), measured at long intervals.
+        without_pause_ns: time of a request without any interval (C).
+        below_ns, above_ns: bounds of the threshold, by 95 % intervals of throughput; None where there is none.
+        about_ns: the threshold by the mean throughput; None where there is none.
+        bound_ns: the threshold by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
+        tried: intervals with the mean time of requests, in order; None where no seed has a mean.
+        seeds: number of seeds with a mean without a pause.
     """
 
     alone_ns: float
@@ -82,21 +135,21 @@ class Threshold:
 
     @property
     def crossing_ns(self) -> float:
-        """The interval at which the asymptotes cross, C - T0: a threshold that is no bend but a corner."""
+        """Return the interval at which the asymptotes cross, C - T0: the threshold as a corner instead of a bend."""
         return self.without_pause_ns - self.alone_ns
 
 
 def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simulate: Simulate) -> Threshold:
-    """Find the threshold of a job that has its share of the machine for itself.
+    """Return the threshold of a job that runs alone.
 
     Args:
-        setting: the machine.
-        job: its interval is not looked at.
+        setting: of the machine.
+        job: whose interval is ignored.
         seeds: of the simulations; each is compared with itself.
         simulate: runs cells.
 
     Raises:
-        InconsistentError: no seed has a mean without a pause, or at long intervals.
+        InconsistentError: no seed has a mean without a pause, or none at long intervals.
     """
     tried: dict[float, _Tried] = {}
 
@@ -105,7 +158,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
         new = {each: of_seeds for each, of_seeds in cells.items() if each not in tried}
         outcomes = simulate([cell for of_seeds in new.values() for cell in of_seeds.values()])
         for interval, of_seeds in new.items():
-            tried[interval] = _look_at({seed: outcomes[cell.key].latency for seed, cell in of_seeds.items()})
+            tried[interval] = _collect({seed: outcomes[cell.key].latency for seed, cell in of_seeds.items()})
 
     sample = _cell(setting, job, 0.0, seeds[0])
     transfer, bottleneck = find_transfer_ns(sample, job), find_bottleneck_ns(sample, job)
@@ -132,8 +185,8 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
                      len(without_pause.requests))  # fmt: skip
 
 
-def _look_at(latencies: Mapping[int, Latency]) -> _Tried:
-    """Give what is known, by seed; a mean that still changes is as unsure as it changes."""
+def _collect(latencies: Mapping[int, Latency]) -> _Tried:
+    """Return the means by seed; one that still changes is as uncertain as its change."""
     known = {seed: each for seed, each in latencies.items() if each.is_settled or each.change}
     halves = {seed: max(np.nan_to_num(each.half), abs(each.change) * each.mean) for seed, each in known.items()}
     return _Tried(
@@ -144,7 +197,7 @@ def _look_at(latencies: Mapping[int, Latency]) -> _Tried:
 
 
 def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tuple[float, Figure]]:
-    """Give what part of the throughput without a pause is left at intervals, in their order."""
+    """Return the part of the throughput without a pause that is left at each interval, in order."""
     parts = [(0.0, Figure(1.0, 0.0))]
     for interval in sorted(tried)[1:]:
         cycles = {seed: Figure(interval + each.mean, each.half) for seed, each in tried[interval].requests.items()}
@@ -154,7 +207,7 @@ def _find_parts(without_pause: _Tried, tried: Mapping[float, _Tried]) -> list[tu
 
 
 def _interpolate(parts: Sequence[tuple[float, Figure]]) -> float:
-    """Give the interval at which the throughput falls below what is near, by a straight line."""
+    """Return the interval at which the throughput falls below `NEAR`, by linear interpolation."""
     last = max(number for number, (_, part) in enumerate(parts) if part.mean >= NEAR)
     if last + 1 == len(parts):
         return parts[last][0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an MPI job and an I/O job do to each other on a fabric, and what of it a change would take away."""
+"""Interference of an MPI job and an I/O job on a fabric, and what a change would take away of it."""
 
 from __future__ import annotations
 
@@ -11,37 +11,40 @@ import numpy as np
 
 from ibprof_converter.simulation.measure.message_latency import Latency
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average, compare
-from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting, can_route_adaptively, set_up
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import find_cycle_ns
+from ibprof_converter.simulation.study.loaded_fabric import can_route_adaptively
+from ibprof_converter.simulation.study.sizes_and_times import format_time
 from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
-"""Throttle windows that are tried, in cycles of the I/O job as it is."""
+"""Throttle windows to try, in cycles of the I/O job as it is."""
 
 _PARTS = 20
-"""In which a window's jitter is looked at."""
+"""Parts into which the jitter of a window is divided."""
 
 COSTS_LITTLE = 0.95
-"""Part of its rate that the I/O job must keep for a change to be recommended."""
+"""Part of its rate that the I/O job must keep under a recommended change."""
 
 WORTH = 0.95
-"""Part of their time now that MPI messages must take less than."""
+"""Part of their present time below which MPI messages must be under a recommended change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Scenario:
     """A way to run both jobs. Times in ns, of the seeds whose means settled.
 
-    Attributes:
-        name: for people.
-        setting: of it.
-        jobs: the I/O job, the MPI job.
-        alone: mean latency of each job by itself.
-        beside: mean latency of each job beside the other.
-        io_bytes_per_s: what all clients of the I/O job write in a second beside the other.
-        notes: why means did not settle, each reason once.
+    Methods return the mean over seeds, None where no seed has both figures.
 
-    The properties and methods give what seeds say together; None where none has what it takes.
+    Attributes:
+        name: for users.
+        setting: of the machine.
+        jobs: the I/O job, the MPI job.
+        alone: mean latency of each job when it runs alone.
+        beside: mean latency of each job when both run.
+        io_bytes_per_s: written by all clients of the I/O job when both run.
+        notes: why means did not settle, each reason once.
     """
 
     name: str
@@ -53,28 +56,28 @@ class Way:
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
-        """Give how many times as long the job's messages take beside the other."""
+        """Return the slow-down of a job's messages by the other job."""
         return average(compare(self.beside[job], self.alone[job]))
 
-    def change(self, job: str, now: Way) -> Figure | None:
-        """Give how many times as long as now the job's messages take beside the other."""
+    def change(self, job: str, now: Scenario) -> Figure | None:
+        """Return the latency of a job's messages relative to now, when both run."""
         return average(compare(self.beside[job], now.beside[job]))
 
-    def change_of_rate(self, now: Way) -> Figure | None:
-        """Give what part of its rate now the I/O job has."""
+    def change_of_rate(self, now: Scenario) -> Figure | None:
+        """Return the rate of the I/O job relative to now."""
         return average(compare(self.io_bytes_per_s, now.io_bytes_per_s))
 
 
-def list_ways(
+def list_scenarios(
     setting: Setting, io: Workload, mpi: Workload
 ) -> Iterator[tuple[str, Setting, tuple[Workload, Workload]]]:
-    """Give the ways that are compared, the present one first; none that could deadlock."""
+    """Yield the scenarios to compare, the present one first; none that could deadlock."""
     yield "as it is", setting, (io, mpi)
-    drawn, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
+    sampled, are_named = (replace(io, hosts=()), replace(mpi, hosts=())), bool(io.hosts or mpi.hosts)
     if are_named:
-        yield "jobs on hosts drawn one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), drawn
+        yield "jobs on hosts sampled one by one", replace(setting, job_placement=JobPlacement.RANDOM_NODE), sampled
     if are_named or setting.job_placement is not JobPlacement.RANDOM_SWITCH:
-        yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), drawn
+        yield "jobs on whole leaf switches", replace(setting, job_placement=JobPlacement.RANDOM_SWITCH), sampled
     for placement, name in ((ServerPlacement.SPREAD, "servers spread, one a leaf"),
                             (ServerPlacement.ISOLATED, "servers on leaves of their own")):  # fmt: skip
         if setting.server_hosts or setting.server_placement is not placement:
@@ -84,26 +87,26 @@ def list_ways(
     cycle = find_cycle_ns(Cell(setting, (io, mpi), (io.name,), io.name, 1), io)
     for factor in _WINDOWS:
         window = float(f"{factor * cycle:.2g}")
-        yield f"I/O requests {_format_time(window)} apart", setting, (replace(io, window_ns=window), mpi)
+        yield f"I/O requests {format_time(window)} apart", setting, (replace(io, window_ns=window), mpi)
 
 
 def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int]) -> list[Cell]:
-    """Give the simulations that `compare_ways` takes."""
+    """Return the simulations that `compare_scenarios` needs."""
     return [
         _cell(changed, jobs, job, beside, seed)
         for seed in seeds
-        for _, changed, jobs in list_ways(setting, io, mpi)
+        for _, changed, jobs in list_scenarios(setting, io, mpi)
         for job in (io.name, mpi.name)
         for beside in (False, True)
     ]
 
 
-def compare_ways(
+def compare_scenarios(
     setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int], outcomes: Mapping[str, Outcome]
-) -> list[Way]:
-    """Give each way with what was measured, the present one first."""
-    ways = []
-    for name, changed, jobs in list_ways(setting, io, mpi):
+) -> list[Scenario]:
+    """Return each scenario with its measurements, the present one first."""
+    scenarios = []
+    for name, changed, jobs in list_scenarios(setting, io, mpi):
         means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}
         settled: dict[int, Latency] = {}
         notes = []
@@ -114,8 +117,8 @@ def compare_ways(
             means[beside][job.name] = {seed: Figure(each.mean, each.half) for seed, each in settled.items()}
             if beside and job.name == io.name:
                 rates = _find_rates(changed, jobs, settled)
-        ways.append(Way(name, changed, jobs, means[False], means[True], rates, tuple(dict.fromkeys(notes))))
-    return ways
+        scenarios.append(Scenario(name, changed, jobs, means[False], means[True], rates, tuple(dict.fromkeys(notes))))
+    return scenarios
 
 
 def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapping[int, Latency]) -> BySeed:
@@ -130,9 +133,9 @@ def _find_rates(setting: Setting, jobs: tuple[Workload, Workload], settled: Mapp
 
 
 def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
-    """Give the mean time from one request of a client to its next.
+    """Return the mean time from one request of a client to its next.
 
-    Not the mean request or the window, whichever is more: only requests that are slower than it outlast a window.
+    This is more than the larger of mean request and window: only requests slower than a window outlast it.
     """
     lower, upper, messages = np.array(latency.histogram).T
     taken = (lower + upper) / 2 + job.interval_ns
@@ -140,14 +143,14 @@ def _find_mean_cycle_ns(job: Workload, latency: Latency) -> float:
     return float(np.average(np.maximum(taken[:, None], windows).mean(axis=1), weights=messages))
 
 
-def recommend(ways: Sequence[Way], mpi: str) -> tuple[Way | None, bool]:
-    """Give the change that makes MPI messages quickest and leaves the I/O job its rate; None where none is worth it.
+def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None, bool]:
+    """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
 
     Returns:
-        The way, and whether another would be one if its 95 % interval did not reach as far as what is now.
+        The scenario, and whether another would be better but for its 95 % interval.
     """
-    now, *changes = ways
-    good: list[tuple[float, Way]] = []
+    now, *changes = scenarios
+    good: list[tuple[float, Scenario]] = []
     is_open = False
     for each in changes:
         times, rate = each.change(mpi, now), each.change_of_rate(now)
@@ -163,7 +166,3 @@ def recommend(ways: Sequence[Way], mpi: str) -> tuple[Way | None, bool]:
 def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, beside: bool, seed: int) -> Cell:
     running = tuple(each.name for each in jobs) if beside else (measured,)
     return Cell(setting, jobs, running, measured, seed)
-
-
-def _format_time(nanoseconds: float) -> str:
-    return f"{nanoseconds / 1e6:g} ms" if nanoseconds >= 1e6 else f"{nanoseconds / 1e3:g} us"

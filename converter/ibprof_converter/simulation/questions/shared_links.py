@@ -12,7 +12,8 @@ import numpy.typing as npt
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.measure.run_tables import find_busy
-from ibprof_converter.simulation.study.cell import Cell, Prepared, set_up
+from ibprof_converter.simulation.study.cell import Cell
+from ibprof_converter.simulation.study.cell_run import Prepared, set_up
 
 _HOPS = 3e7
 """Packet hops after which loads of links are looked at in any case."""

@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
-from ibprof_converter.simulation.study.cell import Cell, load_network
+from ibprof_converter.simulation.study.cell import Cell
+from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.workload.roles import Role, ServerPlacement, Workload, seat_servers
 
 _MESSAGES = 8

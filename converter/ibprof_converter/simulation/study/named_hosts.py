@@ -12,7 +12,8 @@ import numpy as np
 from ibprof.errors import IbprofError, quote_found
 from ibprof.load import load_profile
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.simulation.study.cell import Setting, load_network
+from ibprof_converter.simulation.study.cell import Setting
+from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.workload.recorded_messages import Recorded
 from ibprof_converter.simulation.workload.roles import Role, Workload, load_recorded
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts

@@ -25,9 +25,9 @@ Mean = Mapping[str, Any]
 
 RESULTS, MEANS, WHOLE = "results.csv", "means.csv", "whole.csv"
 
-_SETTING = ("fabric", "routing", "servers", "server_placement", "job_placement", "packet_bytes", "lane_bytes",
-            "switch_ns", "wire_ns", "gbps")  # fmt: skip
-_PATTERN = ("role", "bytes", "interval_us", "window_us", "limit")
+SETTING_COLUMNS = ("fabric", "routing", "servers", "server_placement", "job_placement", "packet_bytes", "lane_bytes",
+                   "switch_ns", "wire_ns", "gbps")  # fmt: skip
+PATTERN_COLUMNS = ("role", "bytes", "interval_us", "window_us", "limit")
 _QUANTILES = tuple(f"p{100 * quantile:g}_us" for quantile in QUANTILES)
 _VALUES = ("mean_us", "node_mean_us", "deviation_us", "least_us", *_QUANTILES, "most_us", "operation_us")
 
@@ -73,9 +73,9 @@ def _describe_cell(cell: Cell, jobs: Sequence[str]) -> Row:
                 workload.limit,
             )
             if workload and runs
-            else (None,) * len(_PATTERN)
+            else (None,) * len(PATTERN_COLUMNS)
         )
-        row |= {f"{job}_{name}": value for name, value in zip(_PATTERN, pattern, strict=True)}
+        row |= {f"{job}_{name}": value for name, value in zip(PATTERN_COLUMNS, pattern, strict=True)}
     return row | {"seed": cell.seed}
 
 
@@ -143,7 +143,7 @@ def _baseline_of(row: Row) -> Row:
     others = {
         column
         for column in row
-        for name in _PATTERN
+        for name in PATTERN_COLUMNS
         if column.endswith(f"_{name}")
         and column != f"{row['measured']}_{name}"
         and f"{column[: -len(name)]}share" in row
@@ -244,7 +244,7 @@ def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 _TEXTS = frozenset({"measured", "run", "fabric", "routing", "server_placement", "job_placement", "note"})
 
 
-_OF_MEANS = frozenset({"measured", "run", *_SETTING, "seeds", *_VALUES, "slowdown"})
+_OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "slowdown"})
 
 
 def is_means(path: Path) -> bool:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of one's own, as a YAML file."""
+"""Studies as YAML files: a user's own, and the presets."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,140 +14,192 @@ import numpy as np
 from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.study.cell import Cell, Setting, load_network, refuse_long_times
-from ibprof_converter.simulation.study.job_patterns import cells_of
+from ibprof_converter.simulation.study.cell import Cell, Setting, make_cells
+from ibprof_converter.simulation.study.cell_run import refuse_long_times
+from ibprof_converter.simulation.study.efforts import EFFORTS
+from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
-from ibprof_converter.simulation.study.study_reader import (
-    UNITS_OF_SIZE,
-    UNITS_OF_TIME,
-    StudyReader,
-    YamlMapping,
-    load_yaml,
-)
+from ibprof_converter.simulation.study.result_tables import PATTERN_COLUMNS, SETTING_COLUMNS
+from ibprof_converter.simulation.study.study_jobs import JOB_KEYS, read_jobs
+from ibprof_converter.simulation.study.study_reader import StudyReader, YamlMapping, load_yaml
+from ibprof_converter.simulation.study.study_variations import expand_variations, varies
 from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, seat
 
-EXAMPLE = """\
-fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
-routing: static                        # or adaptive
-servers: 16                            # or node[01-16]
-server_placement: isolated             # spread, random
-job_placement: random-node             # random-switch
-hardware: {packet_bytes: 4096, lane_bytes: 65536, switch_ns: 90}
-effort: {messages: 20, background: 5}
-seeds: 2
-measured: mpi
-jobs:
-  - {name: io, role: io, bytes: 4 MiB, share: 0.5}
-  - {name: mpi, role: pairs, bytes: 4 KiB, interval: 500 us, share: 0.5}
-"""
-
-WORDS = """\
-roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
-
-what a job may say besides:
-  hosts: [n1, "n[3-9]"]  instead of share; of a profile as many as its run had, in the order of their first ranks, or
-                         "drawn"; else it stays on the hosts that it was recorded on, where the fabric has them
-  interval: 500 us       from a message's arrival, or a collective's end, to the next one's start (default: none)
-  window: 2 ms           of io and pairs: from start to start at least, a throttle
-  jitter: 0.05           both vary by up to this part of them (default: 0.05)
-  limit: 1000            messages of each client, after which it ends
-  reads: 256 B           of io, pairs and profile: the other host is asked in so many bytes, and answers with the others
-  profile: profile.otf2  of the role profile: a recorded run, by its time line, or with an interval
-
-hardware besides: wire_ns, gbps (of all links; default: as the fabric says), tick_ns
-effort besides: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10); messages (200), background (50)
-sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
-files: beside this one, or else where the command is given
-"""
-
 MOST_SEEDS = 1000
-_MOST_READS = (1 << 32) - 1
-"""Bytes of a request, which the engine counts in 32 bits."""
 
-KEYS = ("fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds", "measured",
-         "jobs")  # fmt: skip
-JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
-             "hosts")  # fmt: skip
-
-_TAKEN = ("packet", "lane", "half")
-"""Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
-
-_NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
-"""What a job of a role must have, where it is not bytes."""
-
-_ROLES_WITH: dict[str, tuple[Role, ...]] = {
-    "window": (Role.PAIRS, Role.IO),
-    "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
-    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE}),
-    "profile": (Role.PROFILE,),
-    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.BARRIER}),
-}
-"""Whose jobs may have what; ranks of the two that have no limit send unequal numbers of messages."""
+KEYS = ("summary", "fabric", "routing", "servers", "server_placement", "job_placement", "hardware", "effort", "seeds",
+        "measured", "jobs", "by", "vary", "cases", "quick")  # fmt: skip
 
 
-def read_study(path: Path, tell: Callable[[str], None] = lambda _: None) -> list[Cell]:
-    """Read a study: the baseline of the measured job, and the run with all jobs, for each seed.
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The simulations of a study.
 
-    Args:
-        path: of the file.
-        tell: is told where recorded runs are put, a sentence each.
+    Attributes:
+        name: of the study.
+        setting: of its first simulation.
+        cells: all simulations, those of a seed before those of the next; shared baselines once.
+        by: columns of the table of means that distinguish its slow-downs; empty where nothing varies.
+        notes: for the user, before anything is simulated: the fabric of a preset, hosts of recorded runs.
+    """
+
+    name: str
+    setting: Setting
+    cells: tuple[Cell, ...]
+    by: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def open_study(reader: StudyReader) -> YamlMapping:
+    """Read the YAML of a study, and check that it has what all studies need.
 
     Raises:
-        InputError: it is no YAML, or says what cannot be.
+        InputError: it is not YAML, or has unknown keys, or lacks some.
     """
-    reader = StudyReader(path)
-    study = reader.mapping("the study", load_yaml(path), KEYS)
+    study = reader.mapping("the study", load_yaml(reader.path), KEYS)
     for key in ("fabric", "jobs"):
         if key not in study:
             raise reader.fail("the study", "with fabric and jobs", f"no {key}")
-    workloads = _read_jobs(reader, study["jobs"])
-    setting = _read_setting(reader, study)
-    names = tuple(each.name for each in workloads)
-    measured = reader.choice("measured", study.get("measured", names[-1]), names)
+    return study
+
+
+def read_study(path: Path) -> StudyPlan:
+    """Read a user's study: baselines of the measured jobs, and runs with all jobs, for each seed.
+
+    Raises:
+        InputError: it is not YAML, or has an invalid value.
+    """
+    reader = StudyReader(path)
+    study = open_study(reader)
+    read_jobs(reader, study["jobs"])
     seeds = range(1, reader.whole("seeds", study.get("seeds", 1), 1, MOST_SEEDS) + 1)
+    base = Setting(fabric=reader.file("fabric", study["fabric"]), effort=read_effort(reader, study, Effort()))
+    return plan_study(reader, path.stem, study, base, seeds)
+
+
+def plan_study(reader: StudyReader, name: str, study: YamlMapping, base: Setting, seeds: Sequence[int]) -> StudyPlan:
+    """Return the simulations of a study.
+
+    Args:
+        reader: of the study.
+        name: of the study.
+        study: the study.
+        base: setting for all that the study does not state.
+        seeds: of the simulations.
+
+    Raises:
+        InputError: a value is invalid.
+    """
+    by = read_columns(reader, study)
+    parts: list[tuple[Setting, list[Workload], str]] = []
+    notes: dict[str, None] = {}
+    checked: set[object] = set()
+    for variant in list_variants(reader, study):
+        setting, workloads = _read_variant(reader, variant, base, notes, checked)
+        names = tuple(each.name for each in workloads)
+        measured = variant.get("measured", names[-1])
+        for each in measured if isinstance(measured, list) else [measured]:
+            parts.append((setting, workloads, reader.choice("measured", each, names)))
+    if not parts:
+        raise reader.fail("measured", "the name of a job", study["measured"])
+    cells = dict.fromkeys(cell for seed in seeds for part in parts for cell in make_cells(*part, [seed]))
+    return StudyPlan(name, parts[0][0], tuple(cells), by, tuple(notes))
+
+
+def list_variants(reader: StudyReader, study: YamlMapping) -> list[YamlMapping]:
+    """Return the studies without variations that a study stands for.
+
+    Raises:
+        InputError: its variations are invalid.
+    """
+    return expand_variations(reader, study, JOB_KEYS) if varies(study) else [study]
+
+
+def read_columns(reader: StudyReader, study: YamlMapping) -> tuple[str, ...]:
+    """Read the columns of `by`."""
+    by = study.get("by", [])
+    if not isinstance(by, list) or any(not isinstance(each, str) for each in by):
+        raise reader.fail("by", "a list of columns of means.csv", by)
+    if varies(study) and not by:
+        where = "vary" if "vary" in study else "cases"
+        raise reader.fail(where, "with by, the columns of means.csv that vary", "no by")
+    names = [job["name"] for job in study["jobs"]]
+    known = (*SETTING_COLUMNS, *(f"{name}_{column}" for name in names for column in ("share", *PATTERN_COLUMNS)))
+    return tuple(reader.choice("by", each, known) for each in by)
+
+
+def read_effort(reader: StudyReader, study: YamlMapping, usual: Effort) -> Effort:
+    """Read an effort: a name, or numbers.
+
+    Raises:
+        InputError: it is neither.
+    """
+    effort = study.get("effort", YamlMapping())
+    if isinstance(effort, str):
+        return EFFORTS[reader.choice("effort", effort, tuple(EFFORTS))]
+    return reader.numbers("effort", effort, usual)
+
+
+def _read_variant(
+    reader: StudyReader, study: YamlMapping, base: Setting, notes: dict[str, None], checked: set[object]
+) -> tuple[Setting, list[Workload]]:
+    """Read a study without variations; what has been checked once is not checked again."""
+    workloads = read_jobs(reader, study["jobs"])
+    setting = _read_setting(reader, study, base)
     _check_machine(reader, setting, workloads)
     try:
-        setting, workloads = _place_named(reader, study, setting, workloads, tell)
-        _check_seats(reader, setting, workloads)
+        setting, workloads, told = _place_named(reader, study, setting, workloads)
+        notes.update(dict.fromkeys(told))
+        shape = (
+            replace(setting, hardware=Hardware(), adaptive=False),
+            tuple((each.role, each.share, each.hosts, each.profile) for each in workloads),
+        )
+        if shape not in checked:
+            _check_seats(reader, setting, workloads)
+        checked.add(shape)
     except InconsistentError as error:
         raise reader.fail("jobs", "such that they fit on the fabric", error) from None
-    return cells_of(setting, workloads, measured, seeds)
+    return setting, workloads
 
 
-def _read_setting(reader: StudyReader, study: Mapping[str, Any]) -> Setting:
-    """Read all but the jobs; of servers that are named only how many there are."""
-    fabric, servers = reader.file("fabric", study["fabric"]), study.get("servers", 0)
-    are_named = _are_named(servers)
-    count = len(reader.hosts("servers", servers)) if are_named else reader.whole("servers", servers, 0, 1 << 16)
-    setting = Setting(
-        fabric=fabric,
-        hardware=reader.numbers("hardware", study.get("hardware", YamlMapping()), Hardware),
-        adaptive=reader.choice("routing", study.get("routing", "static"), ("static", "adaptive")) == "adaptive",
-        servers=count,
-        server_placement=ServerPlacement(
-            reader.choice(
-                "server_placement", study.get("server_placement", "isolated"), tuple(e.value for e in ServerPlacement)
-            )
-        ),
-        job_placement=JobPlacement(
-            reader.choice(
-                "job_placement", study.get("job_placement", "random-node"), tuple(e.value for e in JobPlacement)
-            )
-        ),
-        effort=reader.numbers("effort", study.get("effort", YamlMapping()), Effort),
+def _read_setting(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
+    """Read all but the jobs; of named servers only their number."""
+    setting = _read_servers(reader, study, base)
+    routing = reader.choice("routing", study.get("routing", _name_routing(base)), ("static", "adaptive"))
+    placement = study.get("job_placement", base.job_placement.value)
+    setting = replace(
+        setting,
+        hardware=reader.numbers("hardware", study.get("hardware", YamlMapping()), base.hardware),
+        adaptive=routing == "adaptive",
+        job_placement=JobPlacement(reader.choice("job_placement", placement, tuple(e.value for e in JobPlacement))),
     )
     if setting.hardware.lane_bytes < setting.hardware.packet_bytes:
         raise reader.fail("hardware.lane_bytes", "at least packet_bytes", setting.hardware.lane_bytes)
-    if "server_placement" in study and are_named:
-        raise reader.fail("server_placement", "of servers that are not named", study["server_placement"])
-    jobs = study["jobs"]
-    if "job_placement" in study and all(job.get("hosts", DRAWN) != DRAWN for job in jobs):
+    if "job_placement" in study and all(job.get("hosts", DRAWN) != DRAWN for job in study["jobs"]):
         raise reader.fail("job_placement", "of jobs without hosts of their own", study["job_placement"])
     return setting
 
 
+def _read_servers(reader: StudyReader, study: Mapping[str, Any], base: Setting) -> Setting:
+    setting = base
+    if "servers" in study:
+        servers = study["servers"]
+        are_named = _are_named(servers)
+        count = len(reader.hosts("servers", servers)) if are_named else reader.whole("servers", servers, 0, 1 << 16)
+        if are_named and "server_placement" in study:
+            raise reader.fail("server_placement", "of servers that are not named", study["server_placement"])
+        setting = replace(base, servers=count, server_hosts=())
+    placement = study.get("server_placement", base.server_placement.value)
+    choices = tuple(each.value for each in ServerPlacement)
+    return replace(setting, server_placement=ServerPlacement(reader.choice("server_placement", placement, choices)))
+
+
+def _name_routing(setting: Setting) -> str:
+    return "adaptive" if setting.adaptive else "static"
+
+
 def _are_named(servers: object) -> bool:
-    """Whether a study names its servers' hosts, and does not only say how many there are."""
+    """Return whether a study names its servers' hosts instead of their number."""
     return isinstance(servers, list) or (isinstance(servers, str) and bool(re.search("[A-Za-z]", servers)))
 
 
@@ -177,9 +229,8 @@ def _place_named(
     study: Mapping[str, Any],
     setting: Setting,
     workloads: Sequence[Workload],
-    tell: Callable[[str], None],
-) -> tuple[Setting, list[Workload]]:
-    """Give servers and jobs the hosts that are named, and recorded runs those that they were on.
+) -> tuple[Setting, list[Workload], list[str]]:
+    """Assign named hosts to servers and jobs, and their recorded hosts to recorded runs; with notes for the user.
 
     Raises:
         InputError: a name is no host's, or a host is named twice.
@@ -189,7 +240,7 @@ def _place_named(
     if not _are_named(study.get("servers", 0)) and not any(
         "hosts" in job or each.role is Role.PROFILE for job, each in zip(jobs, workloads, strict=True)
     ):
-        return setting, list(workloads)
+        return setting, list(workloads), []
     named, taken, placed = NamedHosts(setting), {}, []
     if _are_named(study.get("servers", 0)):
         hosts = named.number(reader.hosts("servers", study["servers"]), reader.refusal("servers"))
@@ -203,9 +254,7 @@ def _place_named(
         )
     drawn = [str(job["name"]) for job in jobs if job.get("hosts") == DRAWN]
     placed, notes = stay_as_recorded(setting, placed, named, drawn)
-    for note in notes:
-        tell(note)
-    return setting, share_rest(placed, [str(job["name"]) for job in jobs if "share" not in job])
+    return setting, share_rest(placed, [str(job["name"]) for job in jobs if "share" not in job]), notes
 
 
 def _check_seats(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
@@ -223,56 +272,3 @@ def _check_seats(reader: StudyReader, setting: Setting, workloads: Sequence[Work
     random = np.random.default_rng(1)
     seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
          setting.server_hosts)  # fmt: skip
-
-
-def _read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
-    if not isinstance(jobs, list) or not jobs:
-        raise reader.fail("jobs", "a list of jobs", jobs)
-    made: list[Workload] = []
-    for number, value in enumerate(jobs, start=1):
-        where = f"job {number}"
-        job = reader.mapping(where, value, JOB_KEYS, f"{where}'s {{}}")
-        role = job.get("role")
-        needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
-        for key in ("name", "role", needed):
-            if key not in job:
-                raise reader.fail(where, f"with name, role and {needed}", f"no {key}")
-        name = reader.text(f"{where}'s name", job["name"])
-        if not name.isprintable() or not name.strip():
-            raise reader.fail(f"{where}'s name", "printable", name)
-        if name in {*(each.name for each in made), *_TAKEN}:
-            raise reader.fail(f"{where}'s name", "of its own", name)
-        made.append(
-            Workload(
-                name=name,
-                role=Role(reader.choice(f"{where}'s role", role, tuple(each.value for each in Role))),
-                bytes=round(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
-                interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
-                window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
-                jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
-                share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
-                limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
-                profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
-                reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
-            )
-        )
-        _check_role(reader, where, job, made[-1])
-    return made
-
-
-def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
-    """Refuse what would have no effect.
-
-    Raises:
-        InputError: the job has what its role has not.
-    """
-    for key, roles in _ROLES_WITH.items():
-        if job.get(key) and workload.role not in roles:
-            allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
-            raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
-    if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
-        raise reader.fail(f"{where}'s hosts", "names, as those of other jobs than a profile are drawn anyway", DRAWN)
-    if "share" in job and job.get("hosts", DRAWN) != DRAWN:
-        raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
-    if job.get("jitter") and workload.follows_time_line:
-        raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])

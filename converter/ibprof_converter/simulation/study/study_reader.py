@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,21 +16,10 @@ from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.named_hosts import Refuse
+from ibprof_converter.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, is_whole, parse_quantity
 from ibprof_converter.traffic.hostlists import expand_hosts
 
-_LARGEST = 1 << 50
-"""Bytes and nanoseconds, which are read as floats."""
-
-UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-                  "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
-
 Made = TypeVar("Made", Hardware, Effort)
-
-
-def is_whole(amount: float) -> bool:
-    """Whether a number of bytes is whole but for what units such as 1.1 kB are rounded by."""
-    return abs(amount - round(amount)) <= 1e-9 * amount
 
 
 class YamlMapping(dict[Any, Any]):
@@ -125,7 +114,7 @@ class StudyReader:
         )
         return InputError(self.path, line, f"{where} to be {expected}", said)
 
-    def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> Mapping[str, Any]:
+    def mapping(self, where: str, value: object, keys: tuple[str, ...], inside: str = "{}") -> YamlMapping:
         """Read a mapping that has no other keys."""
         if not isinstance(value, YamlMapping):
             raise self.fail(where, "a mapping", value)
@@ -151,11 +140,11 @@ class StudyReader:
         return int(number)
 
     def quantity(
-        self, where: str, value: object, units: Mapping[str, float], least: float, most: int = _LARGEST
+        self, where: str, value: object, units: Mapping[str, float], least: float, most: int = LARGEST
     ) -> float:
         """Read a size in bytes or a time in ns, with its unit."""
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
-        if match and match[2] in units and least <= (amount := float(match[1]) * units[match[2]]) <= most:
+        amount = parse_quantity(value, units) if isinstance(value, str) else None
+        if amount is not None and least <= amount <= most:
             if units is UNITS_OF_SIZE and not is_whole(amount):
                 raise self.fail(where, "whole bytes", value)
             return amount
@@ -164,7 +153,7 @@ class StudyReader:
         if units is UNITS_OF_SIZE and isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
             return float(value)  # of bytes, as the keys say
         unit = next(iter(units))
-        at_most = "" if most == _LARGEST else f", {most} {unit} at most"
+        at_most = "" if most == LARGEST else f", {most} {unit} at most"
         raise self.fail(where, f"a quantity such as 4 {unit} ({', '.join(units)}){at_most}", value)
 
     def text(self, where: str, value: object) -> str:
@@ -208,16 +197,17 @@ class StudyReader:
             raise self.fail(where, f"one of {', '.join(values)}", value)
         return str(value)
 
-    def numbers(self, where: str, value: object, of: type[Made]) -> Made:
-        """Read a mapping of numbers."""
-        names = tuple(each.name for each in fields(of))
-        given = self.mapping(where, value, names, f"{where}.{{}}")
+    def numbers(self, where: str, value: object, base: Made) -> Made:
+        """Read a mapping of numbers, in place of some of those of another."""
+        named = {each.name: str(each.type) for each in fields(base)}
+        given = self.mapping(where, value, tuple(named), f"{where}.{{}}")
         made: dict[str, Any] = {}
         for name, each in given.items():
-            kind = next(one.type for one in fields(of) if one.name == name)
             what = f"{where}.{name}"
-            least, most = RANGES.get(name, (1 if name == "messages" else 0, _LARGEST))
+            least, most = RANGES.get(name, (1 if name == "messages" else 0, LARGEST))
             made[name] = (
-                self.whole(what, each, int(least), int(most)) if kind == "int" else self.number(what, each, least, most)
+                self.whole(what, each, int(least), int(most))
+                if named[name] == "int"
+                else self.number(what, each, least, most)
             )
-        return of(**made)
+        return replace(base, **made)

@@ -11,9 +11,10 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from multiprocessing import active_children, connection, get_context, parent_process
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Thread, current_thread, main_thread
 from time import monotonic
 from typing import Any, TextIO, cast
@@ -22,7 +23,8 @@ from zlib import crc32
 from ibprof.errors import InconsistentError, MissingToolError, UsageError
 from ibprof_converter.simulation.engine.packet_engine import interrupted
 from ibprof_converter.simulation.measure.message_latency import Latency
-from ibprof_converter.simulation.study.cell import Cell, Outcome, run_cell
+from ibprof_converter.simulation.study.cell import RESULT_SCHEMA, Cell, Outcome
+from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.cost_estimate import estimate_hops
 
 STORE = "results.jsonl"
@@ -135,6 +137,17 @@ def _end_with_parent() -> None:
         Thread(target=lambda: (connection.wait([parent.sentinel]), os._exit(1)), daemon=True).start()
 
 
+@contextmanager
+def keep_results(folder: Path | None) -> Iterator[Path]:
+    """Yield the folder of results, made if necessary; a temporary one where none is named."""
+    if folder is None:
+        with TemporaryDirectory(prefix="ibprof-sim-") as temporary:
+            yield Path(temporary)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
 def run_cells(
     cells: Sequence[Cell], folder: Path, pool: Executor, tell: Callable[[int, int], None] = lambda _done, _all: None
 ) -> dict[str, Outcome]:
@@ -203,12 +216,12 @@ def _end_line(store: Path, write: Callable[[str], int]) -> None:
 
 
 def _write_line(cell: Cell, outcome: Outcome) -> str:
-    text = json.dumps(_replace_nan({**asdict(outcome), "cell": cell.describe()}))
+    text = json.dumps(_replace_nan({"schema": RESULT_SCHEMA, **asdict(outcome), "cell": cell.describe()}))
     return f'{text[:-1]}, "check": {crc32(text.encode("ascii"))}}}\n'
 
 
 def _replace_nan(value: Any) -> Any:
-    """JSON has no nan: null."""
+    """Return a value with null in place of nan, which JSON lacks."""
     if isinstance(value, Mapping):
         return {name: _replace_nan(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -217,32 +230,19 @@ def _replace_nan(value: Any) -> Any:
 
 
 def _read_store(store: Path) -> Iterator[Outcome]:
+    """Yield the results of a store; lines that are damaged, cut or of another schema are simulated again."""
     if not store.exists():
         return
     for line in store.read_text(encoding="ascii", errors="replace").splitlines():
         try:
             document: dict[str, Any] = json.loads(line)
-            check = document.pop("check", None)  # lines of older versions have none
-            if check is not None and check != crc32(json.dumps(document).encode("ascii")):
+            check = document.pop("check")
+            if check != crc32(json.dumps(document).encode("ascii")) or document.pop("schema") != RESULT_SCHEMA:
                 continue
-            document.pop("cell")
-            latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
-            if _has_types(latency) and isinstance(document["packet_hops"], int) and _are_times(document["whole_ns"]):
-                yield Outcome(**{**document, "latency": latency})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # damaged, cut when its writer was killed, or of another version: simulated anew
-
-
-def _are_times(whole_ns: Any) -> bool:
-    return isinstance(whole_ns, dict) and all(
-        isinstance(times, list) and all(isinstance(each, (int, float)) for each in times) for times in whole_ns.values()
-    )
-
-
-def _has_types(latency: Latency) -> bool:
-    """Whether each property is what `Latency` says: a line may have been damaged and still be JSON."""
-    types: dict[str, Any] = {"int": int, "float": (int, float), "bool": bool, "str": str}
-    return all(isinstance(getattr(latency, each.name), types.get(str(each.type), tuple)) for each in fields(latency))
+            continue
+        latency = Latency(**{name: _restore(value) for name, value in document["latency"].items()})
+        yield Outcome(document["key"], latency, document["packet_hops"], document["cpu_seconds"], document["whole_ns"])
 
 
 def _restore(value: Any) -> Any:

@@ -61,6 +61,9 @@ class Role(str, Enum):
     BARRIER = "barrier"
 
 
+MPI, IO = "mpi", "io"
+"""Names of the two jobs whose interference is asked for."""
+
 SCHEDULES: dict[Role, collective_schedules.Schedule] = {
     Role.RING: collective_schedules.send_to_neighbour,
     Role.ALL_TO_ALL: collective_schedules.all_to_all,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matching of an inferred topology's hosts with those of a reference."""
+"""Hosts of an inferred topology and of a reference, one beside the other."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _OF_PROCESS = re.compile(r"#\d+$")
 
 @dataclass(frozen=True, slots=True)
 class MatchedHosts:
-    """The hosts that an inferred topology and a reference share.
+    """The hosts that an inferred topology and a reference have both.
 
     Attributes:
         names: of the hosts.
         of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
         vertex: int64 [host], of the reference.
-        not_in_reference, not_measured: as in `TopologyDifferences`.
+        not_in_reference, not_measured: as of `Comparison`.
     """
 
     names: Names
@@ -38,7 +38,7 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference by their names; where none is found, processes by their hosts' names.
+    """Find measured hosts in a reference; where no process is there by its own name, by its host's.
 
     Raises:
         InconsistentError: the reference has none of them, or two of them are one vertex.

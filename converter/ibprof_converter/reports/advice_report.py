@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice on two jobs that share a fabric as text and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average
+from ibprof_converter.simulation.questions.advice import Advice
+from ibprof_converter.simulation.questions.mitigation import Scenario
+from ibprof_converter.simulation.study.sizes_and_times import format_time
+from ibprof_converter.simulation.workload.roles import IO, MPI
+
+
+def describe_advice(advice: Advice) -> dict[str, Any]:
+    """Return advice as JSON has it."""
+    return {
+        "ways": [_describe_scenario(each) for each in advice.scenarios],
+        "advice": advice.best.name if advice.best else None,
+        "links_of_both": advice.shared,
+        "busiest_links_of_both": [
+            {key: value for key, value in asdict(link).items() if key != "end"} for link in advice.links
+        ],
+    }
+
+
+def _describe_scenario(scenario: Scenario) -> dict[str, Any]:
+    setting, (io, mpi) = scenario.setting, scenario.jobs
+    described: dict[str, Any] = {
+        "name": scenario.name,
+        "io_hosts": "named" if io.hosts else "drawn",
+        "mpi_hosts": "named" if mpi.hosts else "drawn",
+        "job_placement": setting.job_placement.value,
+        "server_placement": "named" if setting.server_hosts else setting.server_placement.value,
+        "routing": "adaptive" if setting.adaptive else "static",
+        "io_window_us": round(io.window_ns / 1e3, 4),
+    }
+    for job in (MPI, IO):
+        for name, figure, unit, scale in (
+            ("alone", average(scenario.alone[job]), "_us", 1e3),
+            ("beside", average(scenario.beside[job]), "_us", 1e3),
+            ("slowdown", scenario.slowdown(job), "", 1.0),
+        ):
+            described |= _describe_figure(f"{job}_{name}", figure, unit, scale)
+    described |= _describe_figure("io_bytes_per_s", average(scenario.io_bytes_per_s), "", 1.0)
+    return described | {"notes": scenario.notes}
+
+
+def _describe_figure(name: str, figure: Figure | None, unit: str, scale: float) -> dict[str, float | None]:
+    return {
+        f"{name}{unit}": None if figure is None else round(figure.mean / scale, 4),
+        f"{name}_half{unit}": None if figure is None or math.isnan(figure.half) else round(figure.half / scale, 4),
+    }
+
+
+def format_advice(advice: Advice) -> str:
+    """Return advice as text."""
+    now = advice.scenarios[0]
+    lines = [
+        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.beside[MPI])} next to the I/O job: "
+        f"{_times(now.slowdown(MPI))}.",
+        f"I/O requests take {_mean(now.alone[IO])} alone and {_mean(now.beside[IO])} next to the MPI job: "
+        f"{_times(now.slowdown(IO))}.",
+        "",
+        *_format_links(advice),
+        "",
+        "Changes, each simulated, ± half of a 95% interval:",
+        f"  {'':34}{'MPI message':>13}{'slow-down':>21}{'I/O request':>13}{'slow-down':>21}{'I/O rate':>17}",
+        *(_format_row(each, now) for each in advice.scenarios),
+        *(f"  {each.name}, where a mean did not settle: {note}" for each in advice.scenarios for note in each.notes),
+        "",
+        f"Advice: {_conclude(advice, now)}",
+    ]
+    return "\n".join(lines)
+
+
+def _format_links(advice: Advice) -> Iterator[str]:
+    if not advice.shared:
+        yield "No link direction carries both jobs."
+        return
+    yield f"{advice.shared} link directions carry both jobs. Those that both keep busiest:"
+    for link in advice.links:
+        busy = f"{100 * link.busy[IO]:.0f}% of the time with I/O, {100 * link.busy[MPI]:.2g}% with MPI"
+        yield f"  {link.name!r} port {link.port} to {link.to!r}: busy {busy}"
+
+
+def _format_row(scenario: Scenario, now: Scenario) -> str:
+    rate = scenario.change_of_rate(now)
+    change = "?" if rate is None else f"{100 * (rate.mean - 1):+.1f} {_half(rate, 100, 1)}%"
+    return (
+        f"  {scenario.name:34}{_mean(scenario.beside[MPI]):>13}{_times(scenario.slowdown(MPI)):>21}"
+        f"{_mean(scenario.beside[IO]):>13}{_times(scenario.slowdown(IO)):>21}{'' if scenario is now else change:>17}"
+    )
+
+
+def _conclude(advice: Advice, now: Scenario) -> str:
+    if average(now.beside[MPI]) is None or not now.io_bytes_per_s:
+        return "none, as the present state of both jobs is not known well enough."
+    if advice.best is None and advice.is_open:
+        return "none that is certain: some changes lie within the differences between seeds; try --seeds N."
+    if advice.best is None:
+        return "none of these makes MPI messages faster by more than 5% and leaves I/O its rate."
+    times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
+    less = f"{_mean(advice.best.beside[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
+    return f"{advice.best.name}: MPI messages then take {less}, and the I/O job keeps its rate to 5%."
+
+
+def _mean(figures: BySeed) -> str:
+    found = average(figures)
+    return "?" if found is None else format_time(found.mean)
+
+
+def _times(ratio: Figure | None) -> str:
+    return "?" if ratio is None else f"{ratio.mean:.2f} {_half(ratio, 1, 2)}times"
+
+
+def _half(figure: Figure, scale: float, digits: int) -> str:
+    return "" if math.isnan(figure.half) else f"± {scale * figure.half:.{digits}f} "

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes and times as users write them, and as they are printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+                  "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
+
+LARGEST = 1 << 50
+"""Bytes and nanoseconds at most: they are read as floats."""
+
+
+def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
+    """Return a number with its unit in the base unit; None of a text that is no quantity."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text)
+    return float(match[1]) * units[match[2]] if match and match[2] in units else None
+
+
+def is_whole(size: float) -> bool:
+    """Return whether a number of bytes is whole, up to the rounding of units such as 1.1 kB."""
+    return abs(size - round(size)) <= 1e-9 * size
+
+
+def format_size(size: int) -> str:
+    """Return a size as users write it, in the largest unit of which it is a multiple of a hundredth."""
+    for unit, factor in sorted(UNITS_OF_SIZE.items(), key=lambda each: -each[1]):
+        if size >= factor and 100 * size % factor == 0:
+            return f"{size / factor:.15g} {unit}"
+    return f"{size} B"
+
+
+def format_time(nanoseconds: float) -> str:
+    """Return a time as users write it, with four digits."""
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if nanoseconds >= unit:
+            return f"{nanoseconds / unit:.4g} {name}"
+    return f"{nanoseconds:.4g} ns"

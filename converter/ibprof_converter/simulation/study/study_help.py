@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Help on the study file: an example, and all that it may hold."""
+
+EXAMPLE = """\
+fabric: xgft:3:8,8,4:1,8,2:1,1,4@100   # or a LST
+routing: static                        # or adaptive
+servers: 16                            # or node[01-16]
+server_placement: isolated             # spread, random
+job_placement: random-node             # random-switch
+hardware: {packet_bytes: 4096, lane_bytes: 65536, switch_ns: 90}
+effort: {messages: 20, background: 5}
+seeds: 2
+measured: mpi
+jobs:
+  - {name: io, role: io, bytes: 4 MiB, share: 0.5}
+  - {name: mpi, role: pairs, bytes: 4 KiB, interval: 500 us, share: 0.5}
+"""
+
+WORDS = """\
+roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
+
+further keys of a job:
+  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks, or
+                         "drawn"; without it a profile stays on its recorded hosts, if the fabric has them
+  interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
+  window: 2 ms           of io and pairs: least time from start to start, a throttle
+  jitter: 0.05           interval and window vary by up to this part (default: 0.05)
+  limit: 1000            messages of each client, after which it ends
+  reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
+  profile: profile.otf2  of the role profile: a recorded run, by its time line or with an interval
+
+further keys of hardware: wire_ns, gbps (of all links; default: as in the fabric), tick_ns
+further keys of effort: precision (0.05), warm_up (50), least_warm_up (50), hops (1e10); messages (200), background (50)
+effort may also be a name: quick, survey, full
+
+a study that varies something:
+  vary:                                # axes: every combination is simulated
+    - job_placement: [random-node, random-switch]
+    - jobs: {mpi: {interval: [50 us, 500 us]}}
+  cases:                               # with each combination
+    - measured: [io, mpi]
+  by: [job_placement, mpi_interval_us] # columns of means.csv that distinguish the slow-downs
+  summary, quick                       # of presets: a line of text; vary and cases of --quick
+
+sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
+files: next to the study, or else in the current folder
+"""

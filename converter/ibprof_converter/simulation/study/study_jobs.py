@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of a study file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ibprof_converter.simulation.study.named_hosts import DRAWN
+from ibprof_converter.simulation.study.sizes_and_times import UNITS_OF_SIZE, UNITS_OF_TIME
+from ibprof_converter.simulation.study.study_reader import StudyReader
+from ibprof_converter.simulation.workload.roles import Role, Workload
+
+_MOST_READS = (1 << 32) - 1
+"""Bytes of a request, which the engine counts in 32 bits."""
+
+JOB_KEYS = ("name", "role", "bytes", "interval", "window", "jitter", "share", "limit", "reads", "profile",
+             "hosts")  # fmt: skip
+
+_TAKEN = ("packet", "lane", "half")
+"""Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
+
+_NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
+"""What a job of a role must have, where it is not bytes."""
+
+_ROLES_WITH: dict[str, tuple[Role, ...]] = {
+    "window": (Role.PAIRS, Role.IO),
+    "reads": (Role.PAIRS, Role.IO, Role.PROFILE),
+    "limit": tuple(role for role in Role if role not in {Role.BROADCAST, Role.ALL_REDUCE}),
+    "profile": (Role.PROFILE,),
+    "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.BARRIER}),
+}
+"""Whose jobs may have what; ranks of the two that have no limit send unequal numbers of messages."""
+
+
+def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:
+    """Read the jobs of a study, without their hosts.
+
+    Raises:
+        InputError: a job is invalid.
+    """
+    if not isinstance(jobs, list) or not jobs:
+        raise reader.fail("jobs", "a list of jobs", jobs)
+    made: list[Workload] = []
+    for number, value in enumerate(jobs, start=1):
+        where = f"job {number}"
+        job = reader.mapping(where, value, JOB_KEYS, f"{where}'s {{}}")
+        role = job.get("role")
+        needed = _NEEDS.get(role, "bytes") if isinstance(role, str) else "bytes"
+        for key in ("name", "role", needed):
+            if key not in job:
+                raise reader.fail(where, f"with name, role and {needed}", f"no {key}")
+        name = reader.text(f"{where}'s name", job["name"])
+        if not name.isprintable() or not name.strip():
+            raise reader.fail(f"{where}'s name", "printable", name)
+        if name in {*(each.name for each in made), *_TAKEN}:
+            raise reader.fail(f"{where}'s name", "of its own", name)
+        made.append(
+            Workload(
+                name=name,
+                role=Role(reader.choice(f"{where}'s role", role, tuple(each.value for each in Role))),
+                bytes=round(reader.quantity(f"{where}'s bytes", job.get("bytes", "1 B"), UNITS_OF_SIZE, 1)),
+                interval_ns=reader.quantity(f"{where}'s interval", job.get("interval", 0), UNITS_OF_TIME, 0),
+                window_ns=reader.quantity(f"{where}'s window", job.get("window", 0), UNITS_OF_TIME, 0),
+                jitter=reader.number(f"{where}'s jitter", job.get("jitter", 0.05), 0, 1),
+                share=reader.number(f"{where}'s share", job.get("share", 1 / len(jobs)), 0, 1),
+                limit=reader.whole(f"{where}'s limit", job.get("limit", 0), 0, 1 << 40),
+                profile=reader.file(f"{where}'s profile", job["profile"]) if "profile" in job else "",
+                reads=round(reader.quantity(f"{where}'s reads", job.get("reads", 0), UNITS_OF_SIZE, 0, _MOST_READS)),
+            )
+        )
+        _check_role(reader, where, job, made[-1])
+    return made
+
+
+def _check_role(reader: StudyReader, where: str, job: Mapping[str, Any], workload: Workload) -> None:
+    """Refuse what would have no effect.
+
+    Raises:
+        InputError: the job has what its role has not.
+    """
+    for key, roles in _ROLES_WITH.items():
+        if job.get(key) and workload.role not in roles:
+            allowed = f"of a job whose role is {', '.join(role.value for role in roles)}"
+            raise reader.fail(f"{where}'s {key}", allowed, f"{job[key]} of {workload.role.value}")
+    if job.get("hosts") == DRAWN and workload.role is not Role.PROFILE:
+        raise reader.fail(f"{where}'s hosts", "names, as those of other jobs than a profile are drawn anyway", DRAWN)
+    if "share" in job and job.get("hosts", DRAWN) != DRAWN:
+        raise reader.fail(f"{where}'s share", "of a job without hosts of its own", job["share"])
+    if job.get("jitter") and workload.follows_time_line:
+        raise reader.fail(f"{where}'s jitter", "of a profile with an interval; a time line is as it was", job["jitter"])

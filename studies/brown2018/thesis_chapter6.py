@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What chapter 6 of the thesis says, and what the results say to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from thesis_patterns import THESIS_FABRIC
+from thesis_results import (
+    OPEN,
+    STUDIES,
+    Row,
+    Verdict,
+    adds_as,
+    all_there,
+    find,
+    grows,
+    is_apart,
+    is_close,
+    is_none,
+    show,
+    tell_seeds,
+)
+
+from ibprof_converter.routing.subnet import read_subnet
+from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
+from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, seat
+
+# -- section 6.5.1
+
+
+def checkpoint() -> Verdict:
+    row = find("placement", "mpi", "interference")
+    return (show(row), adds_as(row["slowdown"], 7.6)) if row else OPEN
+
+
+def switch_placement() -> Verdict:
+    row = find("placement", "mpi", "interference", job_placement="random-switch")
+    return (show(row), is_none(row["slowdown"])) if row else OPEN
+
+
+def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
+    row = find("placement", "io", "interference", job_placement=placement)
+    return (show(row), passes(row["slowdown"])) if row else OPEN
+
+
+def io_deviation() -> Verdict:
+    """Standard deviation of a request's time as a part of its mean, alone and beside MPI."""
+    rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
+    if rows is None:
+        return OPEN
+    parts = [row["deviation_us"] / row["mean_us"] for row in rows]
+    said = " to ".join(f"{100 * part:.0f} %" for part in parts) + tell_seeds(*rows)
+    return said, is_close(parts[0], 0.08) and is_close(parts[1], 0.19)
+
+
+# -- section 6.5.2
+
+
+def by_servers(measured: str) -> dict[str, Row] | None:
+    names = [each.value for each in ServerPlacement]
+    rows = all_there(*(find("servers", measured, "interference", server_placement=name) for name in names))
+    return dict(zip(names, rows, strict=True)) if rows else None
+
+
+def spread_best(measured: str) -> Verdict:
+    """By times beside the other job."""
+    rows = by_servers(measured)
+    if rows is None:
+        return OPEN
+    column = "slowdown" if measured == "mpi" else "mean_us"
+    said = ", ".join(f"{name} {show(row, column)}" for name, row in rows.items())
+    return said, all(is_apart(rows["spread"], rows[other], "mean_us") for other in ("isolated", "random"))
+
+
+def random_like_isolated(measured: str) -> Verdict:
+    rows = by_servers(measured)
+    if rows is None:
+        return OPEN
+    one, two = (rows[each] for each in ("isolated", "random"))
+    return f"{show(one)} and {show(two)}", adds_as(two["slowdown"], one["slowdown"])
+
+
+def down_switches() -> Verdict:
+    """By the tables: the level-2 switches that send down to the leaves what is for spread servers."""
+    network = index_network(read_subnet(THESIS_FABRIC), Hardware())
+    servers = seat(network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)).servers
+    leaves = set(network.host_leaf.tolist())
+    used = set()
+    for server in servers.tolist():
+        for switch in range(network.switches):
+            end = network.port_end[switch, network.egress[switch, server]]
+            if switch not in leaves and network.end_to[end] - network.hosts == network.host_leaf[server]:
+                reached = {int(network.port_end[leaf, network.egress[leaf, server]]) for leaf in leaves}
+                if _is_reached(network, switch, server, reached):
+                    used.add(switch)
+    return f"{len(used)} of 72", len(used) == 4
+
+
+def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
+    """Whether packets for a server pass a switch on their way from any leaf."""
+    at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
+    for _ in range(4):
+        if switch in at:
+            return True
+        following = {int(network.end_to[network.port_end[each, network.egress[each, server]]]) for each in at}
+        at = {each - network.hosts for each in following if each >= network.hosts}
+    return False
+
+
+# -- section 6.5.3
+
+
+def find_throttled(measured: str, window: float) -> Row | None:
+    """Of I/O jobs of several lengths, the longest that was simulated without a throttle too."""
+    rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
+    rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
+    both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
+        row["io_limit"] for row in rows if row["io_window_us"] == window
+    }
+    return next((row for row in rows if both and row["io_limit"] == max(both) and row["io_window_us"] == window), None)
+
+
+def find_unthrottled(measured: str, like: Row) -> Row | None:
+    rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
+    same = (row for row in rows if row["io_limit"] == like["io_limit"] and row["mean_us"] is not None)
+    return next((row for row in same if row["io_window_us"] == 0), None)
+
+
+def throttled(window: float, least: float) -> Verdict:
+    after = find_throttled("mpi", window)
+    before = find_unthrottled("mpi", after) if after else None
+    if not before or not after:
+        return OPEN
+    said = f"{show(before, 'mean_us')} to {show(after, 'mean_us')} us"
+    return said, before["mean_us"] / after["mean_us"] >= least
+
+
+def throttle_cost(window: float) -> tuple[str, float] | None:
+    """The time of the last client, which is the print's, and the mean over clients; and what the first grows by."""
+    after = find_throttled("io", window)
+    before = find_unthrottled("io", after) if after else None
+    if not before or not after:
+        return None
+    last, mean = (after[column] / before[column] for column in ("io_whole_most_ms", "io_whole_ms"))
+    said = f"{100 * (last - 1):+.1f} % to {after['io_whole_most_ms']:.0f} ms (mean client {100 * (mean - 1):+.1f} % "
+    return f"{said}to {after['io_whole_ms']:.0f})" + tell_seeds(before, after), last
+
+
+def cost_at_2_ms() -> Verdict:
+    cost = throttle_cost(2000.0)
+    return (cost[0], adds_as(cost[1], 1.112)) if cost else OPEN
+
+
+def better_still() -> Verdict:
+    rows = all_there(*(find_throttled("mpi", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
+    if rows is None:
+        return OPEN
+    return ", ".join(f"{show(row, 'mean_us')}" for row in rows[1:]) + " us", grows(rows[::-1], "mean_us")
+
+
+def grows_gradually() -> Verdict:
+    """By the means over seeds alone: they have no intervals."""
+    costs = [throttle_cost(window) for window in (2000.0, 3000.0, 4000.0, 5000.0)]
+    there = [cost for cost in costs if cost]
+    if len(there) < len(costs):
+        return OPEN
+    ratios = [1.0, *(ratio for _, ratio in there)]
+    return "; ".join(said for said, _ in there), ratios == sorted(ratios)
+
+
+def time_between() -> Verdict:
+    """What a window of 2.5 ms leaves from a request's end to the next one's start."""
+    row = find_throttled("io", 2500.0)
+    if row is None:
+        return OPEN
+    left = max(row["io_window_us"] - row["mean_us"], 0.0) / 1e3
+    return f"{left:.1f} ms, a request taking {row['mean_us'] / 1e3:.1f}{tell_seeds(row)}", is_close(left, 1.0)
+
+
+def shorter_than_window() -> Verdict:
+    """A request's mean time, and the window."""
+    rows = all_there(*(find_throttled("io", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
+    if rows is None:
+        return OPEN
+    said = ", ".join(f"{row['mean_us'] / 1e3:.1f} ms at {row['io_window_us'] / 1e3:g}" for row in rows)
+    starts = ", ".join(f"{row['io_whole_ms'] / row['io_limit']:.1f}" for row in rows)
+    said += f"; over all of a client's requests their starts are {starts} ms apart"
+    return said + tell_seeds(*rows), all(row["mean_us"] < row["io_window_us"] for row in rows)
+
+
+CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
+    ("6.2", "4 KB MPI beside a checkpoint, random-node", '7.6 times ("800 %")', checkpoint),
+    ("6.2", "the same, random-switch", "negligible", switch_placement),
+    ("6.2", "4 MB I/O at 128 ms beside 4 MB MPI, random-node", "1.12 (+11.8 %)",
+     lambda: io_placement("random-node", lambda ours: adds_as(ours, 1.118))),
+    ("6.2", "its standard deviation, alone and beside", "8 % to 19 %", io_deviation),
+    ("6.2", "4 MB I/O at 128 ms beside 4 MB MPI, random-switch", "minimal",
+     lambda: io_placement("random-switch", is_none)),
+    ("6.5", "MPI by where the servers are", "spread is best", lambda: spread_best("mpi")),
+    ("6.5", "I/O by where the servers are, us", "spread is best", lambda: spread_best("io")),
+    ("6.5", "MPI, isolated and random servers", "similar", lambda: random_like_isolated("mpi")),
+    ("6.5", "I/O, isolated and random servers", "similar", lambda: random_like_isolated("io")),
+    ("6.5", "level-2 switches that send down to spread servers", "4 of 72", down_switches),
+    ("6.7", "MPI with a throttle window of 2 ms", "over 200 % better", lambda: throttled(2000.0, 2.0)),
+    ("6.7", "time for all clients to write all, with 2 ms", "+11.2 % (or 18 %)", cost_at_2_ms),
+    ("6.7", "MPI with 3, 4 and 5 ms", "better still", better_still),
+    ("6.7", "time for all clients to write all, with 2, 3, 4 and 5 ms", "grows gradually", grows_gradually),
+    ("6.7", "a request's mean time from 2 ms on", "less than the window", shorter_than_window),
+    ("6.7", "time between requests with a window of 2.5 ms", "1 ms", time_between),
+]  # fmt: skip

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the prose of README.md takes from the results, and what they lack."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable
+from statistics import median
+
+from thesis_chapter5 import INTERVALS, routing_row
+from thesis_chapter6 import by_servers, find_throttled, find_unthrottled
+from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_apart, list_rows, show
+
+SURVEY = PAGE.parent / "survey.csv"
+"""The survey's simulations in numbers: how many of them have a value of a quantity, alone and next to the other job."""
+
+
+RUNS = ("baseline", "interference")
+
+
+def name_interval(microseconds: float) -> str:
+    return f"{microseconds / 1e3:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
+
+
+# -- the survey's simulations
+
+
+def read_survey(quantity: str, *runs: str) -> list[tuple[float, int]]:
+    """Return the values of a quantity, each with its number of simulations."""
+    with SURVEY.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["quantity"] == quantity and row["run"] in runs]
+    return [(float(row["value"]), int(row["simulations"])) for row in rows]
+
+
+def list_values(quantity: str, *runs: str) -> list[float]:
+    """Return the value of a quantity in each simulation."""
+    return [value for value, simulations in read_survey(quantity, *runs) for _ in range(simulations)]
+
+
+def count_hops() -> str:
+    return f"{sum(hops for hops, _ in read_survey('packet_hops', *RUNS)) / 1e11:.2f} * 10^11"
+
+
+def count_simulations() -> str:
+    return f"{sum(simulations for _, simulations in read_survey('packet_hops', *RUNS)):,}"
+
+
+def left_out() -> str:
+    counts = list_values("left_out_messages", "baseline")
+    few = sum(count < 4.5 for count in counts)
+    return f"{median(counts):.1f} messages of each client in the median, 4 or fewer in {few} of {len(counts)}"
+
+
+def measured() -> str:
+    return f"{median(list_values('measured_messages', *RUNS)):.1f}"
+
+
+# -- rows of the tables
+
+
+def least_io() -> str:
+    """Slow-downs of I/O of 512 KB at 500 us beside the three longest intervals of 4 MB MPI."""
+    rows = [find_pair("io", (512 * KB, 500.0), (4 * MB, interval)) for interval in INTERVALS[4 << 20][:3]]
+    return ", ".join(show(row) for row in rows if row)
+
+
+def parameter_range(column: str) -> str:
+    """Slow-downs of 4 KB MPI beside a checkpoint with tables, one parameter varied."""
+    usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
+    del usual[column]
+    rows = [row for row in list_parameters("mpi") if row["slowdown"]]
+    return _range(row["slowdown"] for row in rows if all(row[key] == usual[key] for key in usual))
+
+
+def list_parameters(measured: str) -> list[Row]:
+    """Give the rows with tables that slow-downs are taken from: MPI beside a checkpoint, 4 KB I/O beside 4 MB MPI."""
+    rows = [row for row in STUDIES["parameters"] if (row["run"], row["routing"]) == ("interference", "static")]
+    rows = [row for row in rows if row["measured"] == measured and row["job_placement"] == "random-node"]
+    return [row for row in rows if measured == "mpi" or row["io_bytes"] == 4 * KB]
+
+
+def _range(values: Iterable[float]) -> str:
+    low, *_, high = sorted(values)
+    return f"{low:.1f} to {high:.1f}"
+
+
+def adaptive_parameters() -> str:
+    """Times of 4 MB I/O alone."""
+    rows = [row for row in STUDIES["parameters"] if row["routing"] == "adaptive" and row["measured"] == "io"]
+    alone = {row["io_interval_us"]: row for row in rows if row["run"] == "baseline"}
+    return ", ".join(
+        f"{show(alone[interval], 'mean_us', 0, ' us')} at {name_interval(interval)}" for interval in (5000.0, 1000.0)
+    )
+
+
+def random_servers(measured: str) -> str:
+    rows = by_servers(measured)
+    if rows is None:
+        return "not simulated yet"
+    apart = "beyond both intervals" if is_apart(rows["isolated"], rows["random"]) else "the intervals overlap"
+    return f"{show(rows['random'])} against {show(rows['isolated'])}, {apart}"
+
+
+def near_4_ms() -> str:
+    mpi, io = (find_throttled(job, 4000.0) for job in ("mpi", "io"))
+    slow, short = (find_unthrottled(job, row) if row else None for job, row in (("mpi", mpi), ("io", io)))
+    if not mpi or not io or not slow or not short:
+        return "not simulated yet"
+    quicker = slow["mean_us"] / mpi["mean_us"]
+    last, mean = (io[column] / short[column] for column in ("io_whole_most_ms", "io_whole_ms"))
+    return (
+        f"MPI {quicker:.1f} times as quick, {100 * (last - 1):+.1f} % of the last client's time and "
+        f"{100 * (mean - 1):+.1f} % of the mean one's"
+    )
+
+
+def steady_alone() -> str:
+    rows = [routing_row("io", "adaptive", interval) for interval in INTERVALS[512 << 10][2:]]
+    seeds = sorted({int(row["seeds"]) for row in rows if row})
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+
+
+def past_threshold_most() -> str:
+    rows = [
+        find_pair("io", (4 * MB, own), (4 * MB, other))
+        for own in INTERVALS[4 << 20][3:]
+        for other in INTERVALS[4 << 20]
+    ]
+    return f"{max(row['slowdown'] for row in rows if row):.3f}"
+
+
+def random_4_mb() -> str:
+    row = find_pair("io", (4 * MB, 500.0), (4 * MB, 500.0))
+    return show(row) if row else "not simulated yet"
+
+
+# -- what the tables lack
+
+
+def list_lacks() -> str:
+    """Give what has not been simulated, and what of fewer seeds, study by study; adaptive routing has its own table."""
+    lines = []
+    for name, label in _LABELS.items():
+        rows = STUDIES[name]
+        absent = [label(row) for row in rows if "not simulated yet" in row["note"] and not row["seeds"]]
+        few: dict[int, list[str]] = {}
+        for row in rows:
+            if 0 < row["seeds"] < ALL_SEEDS:
+                few.setdefault(int(row["seeds"]), []).append(label(row))
+        said = [f"not simulated: {_list(absent)}"] if absent else []
+        said += [f"of {count} seed{'s' * (count > 1)}: {_list(each)}" for count, each in sorted(few.items())]
+        lines.append(f"* {name}: " + ("; ".join(said) or "all, of five seeds") + ".")
+    return "\n".join(lines)
+
+
+def _list(labels: list[str]) -> str:
+    """Give labels once each; those that begin alike under what they begin with."""
+    groups: dict[str, list[str]] = {}
+    for label in dict.fromkeys(labels):
+        head, _, tail = label.partition(": ")
+        groups.setdefault(head, []).append(tail)
+    return ", ".join(
+        head if tails == [""] else f"{head} ({', '.join(tails) if len(tails) <= _NAMED else len(tails)})"
+        for head, tails in groups.items()
+    )
+
+
+_NAMED = 8
+"""More of a kind are counted."""
+
+
+def _label_survey(row: Row) -> str:
+    own, job = row["measured"], {"io": "I/O", "mpi": "MPI"}
+    other = {"io": "mpi", "mpi": "io"}[own]
+    said = f"{job[own]} {row[f'{own}_bytes'] / KB:g} KB at {name_interval(row[f'{own}_interval_us'])}"
+    if row["run"] == "baseline":
+        return f"{said} alone"
+    return f"{said} beside {row[f'{other}_bytes'] / KB:g} KB at {name_interval(row[f'{other}_interval_us'])}"
+
+
+def _label_scaling(row: Row) -> str:
+    own, beside = row["measured"], "alone" if row["run"] == "baseline" else "beside"
+    if own == "io":
+        return f"I/O of {100 * row['io_share']:g} % {beside}: {name_interval(row['io_interval_us'])}"
+    return f"MPI of {100 * row['mpi_share']:g} % {beside}: {row['mpi_bytes'] / KB:g} KB"
+
+
+def _label_throttle(row: Row) -> str:
+    if row["measured"] == "mpi":
+        what = "MPI alone" if row["run"] == "baseline" else "MPI beside I/O"
+    else:
+        what = "all of a client's I/O" if row["io_limit"] > 100 else "the start of it"
+        what += " alone" if row["run"] == "baseline" else " beside MPI"
+    return f"{what}: {'no window' if not row['io_window_us'] else name_interval(row['io_window_us'])}"
+
+
+def _label_parameters(row: Row) -> str:
+    changed = [
+        text
+        for text, differs in (
+            (f"lane {row['lane_bytes'] / KB:g} KiB", row["lane_bytes"] != 65536),
+            (f"packet {row['packet_bytes']:g} B", row["packet_bytes"] != 4096),
+            (f"switch {row['switch_ns']:g} ns", row["switch_ns"] != 90),
+            ("adaptive", row["routing"] == "adaptive"),
+        )
+        if differs
+    ] or ["usual"]
+    if row["measured"] == "mpi":
+        what = "MPI" + (", random-switch" if row["job_placement"] == "random-switch" else "")
+    else:
+        size = "4 KB" if row["io_bytes"] == 4 * KB else "4 MB"
+        what = f"{size} I/O at {name_interval(row['io_interval_us'])}"
+    return f"{what}{' alone' if row['run'] == 'baseline' else ' beside the other'}: {changed[0]}"
+
+
+_LABELS: dict[str, Callable[[Row], str]] = {
+    "interference": _label_survey,
+    "detail": _label_survey,
+    "scaling": _label_scaling,
+    "throttle": _label_throttle,
+    "parameters": _label_parameters,
+}
+
+
+def write_steady() -> str:
+    """Give the seeds of adaptive routing that have a steady state, I/O's and MPI's, by the intervals of both."""
+    intervals = INTERVALS[512 << 10]
+    lines = [
+        f"| I/O at | alone | {' | '.join(f'MPI at {name_interval(each)}' for each in intervals)} |",
+        "|---" * (2 + len(intervals)) + "|",
+    ]
+    for own in intervals:
+        (alone,) = list_rows("routing", "io", "baseline", routing="adaptive", io_interval_us=own)
+        cells = [f"{alone['seeds']:g}"]
+        for other in intervals:
+            pair = {"routing": "adaptive", "io_interval_us": own, "mpi_interval_us": other}
+            rows = [row for job in ("io", "mpi") for row in list_rows("routing", job, "interference", **pair)]
+            cells.append(", ".join(f"{row['seeds']:g}" for row in rows))
+        lines.append(f"| {name_interval(own)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+FACTS: dict[str, Callable[[], str]] = {
+    "hops": count_hops,
+    "simulations": count_simulations,
+    "left-out": left_out,
+    "measured": measured,
+    "least-io": least_io,
+    "by-room": lambda: parameter_range("lane_bytes"),
+    "by-packet": lambda: parameter_range("packet_bytes"),
+    "by-switch": lambda: parameter_range("switch_ns"),
+    "io-by-all": lambda: _range(row["slowdown"] for row in list_parameters("io") if row["slowdown"]),
+    "adaptive-4-mb": adaptive_parameters,
+    "random-servers-mpi": lambda: random_servers("mpi"),
+    "random-servers-io": lambda: random_servers("io"),
+    "near-4-ms": near_4_ms,
+    "steady-alone": steady_alone,
+    "past-threshold": past_threshold_most,
+    "both-at-500-us": random_4_mb,
+}
+"""By their names in the page: `<!-- fact: NAME -->...<!-- end -->`."""

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine and the traffic patterns of chapters 5 and 6: section 5.3 and table 5.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+
+KIB, MIB = 1 << 10, 1 << 20
+US, MS = 1e3, 1e6
+
+THESIS_FABRIC = "xgft:3:18,18,4:1,18,2:1,1,9@100"
+"""1,296 hosts, 72 leaf switches, 72 and 36 switches above, 12.5 GB/s."""
+
+TABLE_5_1: Mapping[int, tuple[float, ...]] = {
+    4 * KIB: (500 * US, 100 * US, 50 * US, 10 * US, 5 * US, 1 * US),
+    512 * KIB: (5 * MS, 1 * MS, 500 * US, 100 * US, 50 * US, 10 * US),
+    4 * MIB: (50 * MS, 10 * MS, 5 * MS, 1 * MS, 500 * US, 100 * US),
+}
+"""Bytes -> intervals: 18 patterns, so 36 baselines and 648 pairs.
+
+The table marks 6, 8 and 10 intervals. Figures and text have six of each size (section 5.4.1): three clusters before the
+threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms of 4 MB.
+"""
+
+DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))
+DETAIL_BESIDE = tuple(each * MS for each in (5, 1, 0.5, 0.1))
+"""Intervals of 4 MB against 4 MB in figures 5.4 and 5.7, of the measured job and of the other; they are not printed."""
+
+
+def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> Workload:
+    """Return an MPI job of random pairs."""
+    return Workload(MPI, Role.PAIRS, size, interval_ns=interval, share=share)
+
+
+def io(size: int = 4 * MIB, interval: float = 0.0, share: float = 0.5) -> Workload:
+    """Return an I/O job; without an interval it is a checkpoint."""
+    return Workload(IO, Role.IO, size, interval_ns=interval, share=share)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results in `tables`, and the rules by which a claim is compared with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ibprof_converter.simulation.study.result_tables import read_means
+
+PAGE = Path(__file__).resolve().parent / "README.md"
+TABLES = PAGE.parent / "tables"
+KB, MB = 1024.0, 1048576.0
+CLOSE = 0.2  # a figure of ours passes within a fifth of the print's
+NONE = 0.1  # a slow-down within a tenth either way is none to speak of: two means, each known to 5 %
+ALL_SEEDS = 5
+
+Row = Mapping[str, Any]
+Verdict = tuple[str, bool | None]
+OPEN: Verdict = ("not simulated yet", None)
+
+STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv"))}
+
+
+def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
+    """Give the row of a study that is as wanted, and else of the thesis's usual configuration, if it has figures."""
+    compared = run == "interference" and study != "throttle"  # where whole times matter, not slow-downs
+    column = "slowdown" if compared else "mean_us"
+    return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
+
+
+def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
+    """Give all rows that are as wanted, those without a mean among them."""
+    usual = {"server_placement": "isolated", "job_placement": "random-node", "routing": "static", "lane_bytes": 65536.0,
+             "packet_bytes": 4096.0, "switch_ns": 90.0, f"{measured}_share": 0.5}  # fmt: skip
+    each = {"measured": measured, "run": run, **usual, **wanted}
+    return [row for row in STUDIES.get(study, ()) if all(row.get(key) == value for key, value in each.items())]
+
+
+def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
+    """Give the survey's row of a pattern beside another: bytes and us between messages of each."""
+    beside = {"io": "mpi", "mpi": "io"}[measured]
+    wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
+              f"{beside}_bytes": other[0], f"{beside}_interval_us": other[1]}  # fmt: skip
+    return find("interference", measured, "interference", **wanted) or find(
+        "detail", measured, "interference", **wanted
+    )
+
+
+def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
+    """Give the survey's row of a pattern by itself."""
+    wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1]}
+    return find("interference", measured, "baseline", **wanted) or find("detail", measured, "baseline", **wanted)
+
+
+_HALF = {"slowdown": "slowdown_half", "mean_us": "mean_half_us"}
+_SEEDS = {"slowdown": "slowdown_seeds", "mean_us": "seeds"}
+
+
+def show(row: Row, column: str = "slowdown", digits: int = 2, unit: str = "") -> str:
+    half = row[_HALF[column]]
+    said = f"{row[column]:.{digits}f}" + (f" ± {half:.{digits}f}" if half is not None else "")
+    return said + unit + tell_seeds(row, of=_SEEDS[column])
+
+
+def tell_seeds(*rows: Row, of: str = "seeds") -> str:
+    """Say of how many seeds figures are, where it is not the usual number."""
+    least, most = (int(pick(row[of] for row in rows)) for pick in (min, max))
+    if least == ALL_SEEDS:
+        return ""
+    return f" ({least} seed{'s' * (least > 1)})" if least == most else f" ({least} to {most} seeds)"
+
+
+def show_range(rows: list[Row], column: str = "slowdown") -> str:
+    low, high = (pick(row[column] for row in rows) for pick in (min, max))
+    return f"{low:.2f} to {high:.2f}"
+
+
+def is_close(ours: float, printed: float) -> bool:
+    """Whether a figure passes."""
+    return abs(ours / printed - 1) <= CLOSE
+
+
+def adds_as(ours: float, printed: float) -> bool:
+    """Whether a slow-down passes: by what it adds, so that 1.18 is not held to be 1.31."""
+    return is_close(ours - 1, printed - 1)
+
+
+def is_none(slowdown: float) -> bool:
+    return abs(slowdown - 1) <= NONE
+
+
+def is_some(slowdown: float) -> bool:
+    return slowdown > 1 + NONE
+
+
+def is_apart(low: Row, high: Row, column: str = "slowdown") -> bool:
+    """Whether one is above the other beyond both intervals; one seed's has none."""
+    return bool(high[column] - _half(high, column) > low[column] + _half(low, column))
+
+
+def grows(rows: list[Row], column: str = "slowdown") -> bool:
+    """Whether rows are in order: the ends by their means, and no step goes against it beyond both intervals."""
+    goes_back = any(is_apart(two, one, column) for one, two in pairwise(rows))
+    return rows[-1][column] > rows[0][column] and not goes_back
+
+
+def _half(row: Row, column: str) -> float:
+    return row[_HALF[column]] or 0.0
+
+
+def all_there(*rows: Row | None) -> list[Row] | None:
+    """Give the rows if none is missing."""
+    there = [row for row in rows if row is not None]
+    return there if len(there) == len(rows) else None

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the tables and figures of README.md from the results in `tables`; --check only compares them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import thesis_chapter5
+import thesis_chapter6
+from thesis_facts import FACTS, list_lacks, write_steady
+from thesis_results import ALL_SEEDS, KB, PAGE, STUDIES, Row, find, show
+
+CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAIMS}
+
+
+def write_claims(chapter: str) -> str:
+    lines = ["| figure | what | print | ours | |", "|---|---|---|---|---|"]
+    for figure, what, printed, ask in CLAIMS[chapter]:
+        ours, passed = ask()
+        verdict = {True: "pass", False: "**mismatch**", None: ""}[passed]
+        lines.append(f"| {figure} | {what} | {printed} | {ours} | {verdict} |")
+    return "\n".join(lines)
+
+
+def write_parameters() -> str:
+    base = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0, "routing": "static"}
+    rows = STUDIES.get("parameters", ())
+    settings = list(dict.fromkeys(tuple(row[key] for key in base) for row in rows if row["mean_us"] is not None))
+    lines = ["| lane | packet | switch | routing | 4 KB MPI beside a checkpoint | 4 KB I/O beside 4 MB MPI | "
+             "4 MB I/O alone at 5 ms | at 1 ms | random-switch |", "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    found: list[list[tuple[Row | None, str]]] = []
+    for setting in settings:
+        here = dict(zip(base, setting, strict=True))
+        found.append([
+            (find("parameters", "mpi", "interference", **here, job_placement="random-node"), "slowdown"),
+            (find("parameters", "io", "interference", **here, io_bytes=4 * KB), "slowdown"),
+            (find("parameters", "io", "baseline", **here, io_interval_us=5000.0), "mean_us"),
+            (find("parameters", "io", "baseline", **here, io_interval_us=1000.0), "mean_us"),
+            (find("parameters", "mpi", "interference", **here, job_placement="random-switch"), "slowdown"),
+        ])  # fmt: skip
+        said = ["" if row is None else show(row, column, _DIGITS[column], _UNITS[column]) for row, column in found[-1]]
+        lines.append(f"| {here['lane_bytes'] / 1024:g} KiB | {here['packet_bytes']:g} B | {here['switch_ns']:g} ns | "
+                     f"{here['routing']} | {' | '.join(said)} |")  # fmt: skip
+    ranges = []
+    for cells in zip(
+        *(each for each, setting in zip(found, settings, strict=True) if setting[-1] == "static"), strict=True
+    ):
+        values, column = [row[column] for row, column in cells if row], cells[0][1]
+        ranges.append(f"{_say(min(values), column)} to {_say(max(values), column)}" if values else "")
+    lines.append(f"| | | | static, all | {' | '.join(ranges)} |")
+    return "\n".join(lines)
+
+
+_DIGITS, _UNITS = {"slowdown": 2, "mean_us": 0}, {"slowdown": "", "mean_us": " us"}
+
+
+def _say(value: float, column: str) -> str:
+    return f"{value:.{_DIGITS[column]}f}{_UNITS[column]}"
+
+
+def write_progress() -> str:
+    lines = ["| study | rows | with a mean | of five seeds | a seed without a steady state |", "|---|---|---|---|---|"]
+    for name, rows in STUDIES.items():
+        done = [row for row in rows if row["mean_us"] is not None]
+        full = sum(row["seeds"] == ALL_SEEDS for row in done)
+        unsteady = sum("no steady state" in row["note"] for row in rows)
+        lines.append(f"| {name} | {len(rows)} | {len(done)} | {full} | {unsteady} |")
+    return "\n".join(lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    **{name: partial(write_claims, name) for name in CLAIMS},
+    "parameters": write_parameters,
+    "progress": write_progress,
+    "lacks": list_lacks,
+    "steady": write_steady,
+}
+_MARK = re.compile(r"(<!-- (table|fact): ([\w-]+) -->\n?).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill(page: str) -> str:
+    """Put the tables and facts of today's results between their marks."""
+
+    def write(mark: re.Match[str]) -> str:
+        return mark[1] + (TABLES[mark[3]]() + "\n" if mark[2] == "table" else FACTS[mark[3]]()) + mark[4]
+
+    return _MARK.sub(write, page)
+
+
+if __name__ == "__main__":
+    before = PAGE.read_text(encoding="utf-8")
+    after = fill(before)
+    if "--check" in sys.argv:
+        sys.exit(0 if before == after else f"{PAGE}: its tables and figures are not those of the results")
+    PAGE.write_text(after, encoding="utf-8")
