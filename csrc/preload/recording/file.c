@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Nothing here may harm the program. Space is allocated on the file system before it is mapped: writing to a hole in a
+ * full file system raises SIGBUS. Files never grow beyond the limit of file sizes (SIGXFSZ). The file is opened anew
+ * for each growth, since a program may close every descriptor, or reuse ibprof's number for a file of its own.
+ */
+#include "platform/system.h"
+#include "recording/file.h"
+#include "platform/clock.h"
+#include "platform/memory.h"
+#include "platform/text.h"
+#include "recording/operations.h"
+#include "recording/output.h"
+#include "recording/storage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define ATTEMPTS 100
+
+int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t lead = offset % page;
+    struct rlimit limit;
+    unsigned attempts = 0;
+    char *memory;
+    int error;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) || (limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur))
+        return EFBIG;
+    do /* a program's timer may interrupt it each time; then give up */
+        error = posix_fallocate(file, (off_t)offset, (off_t)bytes);
+    while (error == EINTR && attempts++ < ATTEMPTS);
+    if (error) return error;
+    memory = mmap(NULL, bytes + lead, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)(offset - lead));
+    if (memory == MAP_FAILED) return errno;
+    *mapped = memory + lead;
+    return 0;
+}
+
+#define HEADER_BYTES                                                                                                   \
+    ((sizeof(struct ibp_file_header) + IBP_OPERATIONS * IBP_OPERATION_NAME_BYTES + IBP_PAGE_BYTES - 1) /               \
+     IBP_PAGE_BYTES * IBP_PAGE_BYTES)
+
+static void fill_header(struct ibp_file_header *header, const struct ibp_file_header *identity)
+{
+    char *names = (char *)(header + 1);
+
+    *header = *identity;
+    header->version = IBP_FORMAT_VERSION;
+    header->byte_order = IBP_BYTE_ORDER;
+    header->segments_offset = HEADER_BYTES;
+    header->end_bytes = HEADER_BYTES;
+    header->start_ns = ibp_clock_ns();
+    header->operation_count = IBP_OPERATIONS;
+    for (unsigned operation = 0; operation < IBP_OPERATIONS; operation++)
+        ibp_text_copy(names + operation * IBP_OPERATION_NAME_BYTES, IBP_OPERATION_NAME_BYTES,
+                      ibp_operation_name(operation));
+    header->members = 1;
+    header->magic = IBP_FILE_MAGIC;
+}
+
+/* Name a file by folder, stem and number. Two runs of one stem are unlikely; then the number grows. Return false
+ * when the path is too long. */
+static bool name_file(char *path, size_t bytes, const char *folder, const char *stem, unsigned attempt)
+{
+    return snprintf(path, bytes, "%s/%s-%u.ibprof", folder, stem, attempt) < (int)bytes;
+}
+
+/* Return IBPROF_FLUSH, in seconds. */
+static uint32_t flush_seconds(void)
+{
+    const char *given = ibp_environment("IBPROF_FLUSH");
+
+    return *given ? (uint32_t)ibp_text_number(given) : IBP_FLUSH_SECONDS;
+}
+
+/* Make the destination of copies under a free name, with the header alone. Return 0 or an errno. */
+static int make_copy(const struct ibp_recording_file *recording, struct ibp_file_header *header)
+{
+    int file = -1, error;
+
+    ibp_text_copy(header->storage, sizeof header->storage, recording->path);
+    header->flush_seconds = flush_seconds();
+    for (unsigned attempt = 0; attempt < ATTEMPTS && file < 0; attempt++) {
+        if (!name_file(header->output, sizeof header->output, recording->output_folder, recording->stem, attempt))
+            return ENAMETOOLONG;
+        file = ibp_storage_open(header->output, O_WRONLY | O_CREAT | O_EXCL);
+        if (file < 0 && errno != EEXIST) return errno;
+    }
+    if (file < 0) return EEXIST;
+    error = ibp_storage_write(file, header, HEADER_BYTES, 0);
+    close(file);
+    if (error) unlink(header->output);
+    return error;
+}
+
+/* Make the complete file under another name and link it to its own, so that nobody sees a partial file. The first of
+ * the host's processes wins, the others join. Return 0 or an errno; EEXIST when another process was first. */
+static int make_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
+{
+    char unfinished[PATH_MAX + 32];
+    struct ibp_file_header *header = NULL;
+    int file, error;
+
+    snprintf(unfinished, sizeof unfinished, "%s.%ld", recording->path, (long)getpid());
+    file = ibp_storage_open(unfinished, O_RDWR | O_CREAT | O_EXCL);
+    if (file < 0) return errno;
+    error = ibp_file_map(file, 0, HEADER_BYTES, (void **)&header);
+    close(file);
+    if (!error) {
+        fill_header(header, identity);
+        if (*recording->output_folder) error = make_copy(recording, header);
+    }
+    if (!error && link(unfinished, recording->path)) {
+        error = errno;
+        if (*header->output) unlink(header->output);
+    }
+    unlink(unfinished);
+    if (error) {
+        ibp_memory_unmap(header, HEADER_BYTES);
+        return error;
+    }
+    recording->header = header;
+    recording->first = true;
+    return 0;
+}
+
+/* Register this process. Return false when all processes of the file have finished, and it is about to be removed. */
+static bool become_member(struct ibp_file_header *header)
+{
+    uint64_t members = __atomic_load_n(&header->members, __ATOMIC_ACQUIRE);
+
+    do
+        if (*header->storage && members >> 32 == (uint32_t)members) return false;
+    while (!__atomic_compare_exchange_n(&header->members, &members, members + 1, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+    return true;
+}
+
+/* Join a file that another process of this launch made. Return 0 or an errno; EEXIST when the file belongs to
+ * another launch. */
+static int join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
+{
+    const int file = ibp_storage_open(recording->path, O_RDWR);
+    struct ibp_file_header *header = NULL;
+    int error;
+
+    if (file < 0) return errno;
+    error = ibp_file_map(file, 0, HEADER_BYTES, (void **)&header);
+    close(file);
+    if (error) return error;
+    if (header->magic != IBP_FILE_MAGIC || header->version != IBP_FORMAT_VERSION ||
+        header->operation_count != IBP_OPERATIONS || strcmp(header->launch, identity->launch) ||
+        strcmp(header->run, identity->run) || strcmp(header->library_version, identity->library_version) ||
+        !become_member(header)) {
+        ibp_memory_unmap(header, HEADER_BYTES);
+        return EEXIST;
+    }
+    recording->header = header;
+    return 0;
+}
+
+/* Make the file, or join it when another process makes it at the same time. */
+static int make_or_join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
+{
+    const int error = make_file(recording, identity);
+    const int joined = error ? join_file(recording, identity) : 0;
+
+    return joined == ENOENT ? error : joined;
+}
+
+static int open_in(struct ibp_recording_file *recording, const char *folder, const struct ibp_file_header *identity)
+{
+    int error = EEXIST;
+
+    for (unsigned attempt = 0; attempt < ATTEMPTS && error == EEXIST; attempt++) {
+        if (!name_file(recording->path, sizeof recording->path, folder, recording->stem, attempt)) return ENAMETOOLONG;
+        error = join_file(recording, identity);
+        if (error == ENOENT) error = make_or_join_file(recording, identity);
+    }
+    return error;
+}
+
+/* Open the file on the node's own storage, wherever there is enough space. */
+static int open_on_node(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
+{
+    char folder[PATH_MAX];
+    int error = ENOSPC, choice;
+
+    for (unsigned n = 0; error && (choice = ibp_storage_folder(n, folder, sizeof folder)) >= 0; n++)
+        if (!choice) error = open_in(recording, folder, identity);
+    return error;
+}
+
+int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes)
+{
+    struct ibp_file_header identity;
+    int error;
+
+    ibp_output_identify(&identity);
+    ibp_output_stem(&identity, recording->stem, sizeof recording->stem);
+    error = ibp_output_make_folder(output, &identity, folder, bytes);
+    if (error) return error;
+    if (!ibp_storage_is_remote(folder)) return open_in(recording, folder, &identity);
+    ibp_text_copy(recording->output_folder, sizeof recording->output_folder, folder);
+    return open_on_node(recording, &identity);
+}
+
+int ibp_file_reopen(const struct ibp_recording_file *recording, const char *path)
+{
+    const int file = ibp_storage_open(path, O_RDWR);
+    struct ibp_file_header found;
+
+    if (file < 0) return -1;
+    if (pread(file, &found, sizeof found, 0) != (ssize_t)sizeof found || found.magic != recording->header->magic ||
+        found.start_ns != recording->header->start_ns || strcmp(found.launch, recording->header->launch)) {
+        close(file);
+        return -1;
+    }
+    return file;
+}

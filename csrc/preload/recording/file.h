@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * This host's file of a run: the first process makes it, the others of the launch join it.
+ */
+#ifndef IBPROF_RECORDING_FILE_H
+#define IBPROF_RECORDING_FILE_H
+
+#include "ibprof_recording.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibp_recording_file {
+    /* Of the mapped file. */
+    char path[PATH_MAX];
+    /* Destination of copies; empty when the mapped file lies there itself. */
+    char output_folder[PATH_MAX];
+    char stem[128];
+    /* Mapped. */
+    struct ibp_file_header *header;
+    /* This process made the file. */
+    bool first;
+};
+
+/* Make or join the file in the folder that `output` names (%j job, %h host; made if needed), and write the folder's path.
+ * Where that is a network file system, the file is made on the node's own storage. Return 0 or an errno. */
+int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
+
+/* Reopen the file, or its copy, and check that it is still the one whose header is mapped. Return a descriptor or -1. */
+int ibp_file_reopen(const struct ibp_recording_file *recording, const char *path);
+
+/* Allocate and map a part of the file; `offset` need not be a multiple of this system's page. Return 0 or an errno. */
+int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped);
+
+#endif
