@@ -63,12 +63,12 @@ class Bench:
     @property
     def variants(self) -> list[str]:
         """The ways that can be compared: Open MPI's own monitoring is not in every build."""
-        if self.is_of_mpich_kin:
+        if self.is_mpich_like:
             return [WITHOUT, WITH]
         return [WITHOUT, WITH, *([MONITORED] if "MCA pml: monitoring" in self.ask("ompi_info") else [])]
 
     @property
-    def is_of_mpich_kin(self) -> bool:
+    def is_mpich_like(self) -> bool:
         """Whether the launcher is hydra: options are its own, and nothing has to be said about components."""
         return "Open MPI" not in self.version
 
@@ -84,7 +84,7 @@ class Bench:
         preload = {"LD_PRELOAD": str(self.library), "IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
         if variant == WRAPPED:
             preload = {"LD_PRELOAD": str(self.build_library("wrapper"))}
-        if self.is_of_mpich_kin:
+        if self.is_mpich_like:
             line += [word for name, value in preload.items() for word in ("-genv", name, value)]
         else:
             line += ["--mca", "pml", "ob1,monitoring" if variant == MONITORED else "ob1"]

@@ -75,7 +75,8 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
             yield passage.line, f'a docstring opens with "{opening[0]}"'
         for sentence in sentences(passage):
             if (words := count_words(sentence)) > RULES["longest_sentence"]:
-                yield passage.line, f"a sentence of {words} words: {sentence[:60]} ..."
+                before = passage.text[: max(0, passage.text.find(sentence[:20]))]
+                yield passage.line + before.count("\n"), f"a sentence of {words} words: {sentence[:60]} ..."
 
 
 def mean_length(passages: list[Passage]) -> float:
@@ -110,7 +111,7 @@ def test_pending_names_rooms() -> None:
     [
         ("a.py", 'def f():\n    """Give a thing."""\n', 2, "opens with"),
         ("a.py", "# fine\n# but told apart\n", 2, "told apart"),
-        ("a.py", 'f"{1} are told to all of them"\n', 1, "are told"),
+        ("a.py", 'f"{1} are told at once to all"\n', 1, "are told"),
         ("a.py", '"""Fine."""\nX = 1\n"""Whether it is."""\n', 3, "opens with"),
         ("a.c", "/* Fine.\n * These are made up. */\n", 2, "made up"),
         ("a.c", 'void f(void) { puts("what is none is left out"); }\n', 1, "is none"),

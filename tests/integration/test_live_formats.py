@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On subnets that did not exist before, all tools' outputs are one Fabric, and made-up tables lead where we say."""
+"""On random simulated subnets all tools' outputs are one Fabric, and synthetic tables lead where the library says."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_tool_tells_of_the_same_fabric(tmp_path: Path, lmc: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["xgft:3:3,3,2:1,3,2:1,1,2", "torus:3x4:1", "dragonfly:3,2,1"])
-def test_made_up_tables_lead_on_a_subnet_where_they_lead_here(tmp_path: Path, name: str) -> None:
+def test_synthetic_tables_lead_on_a_subnet_where_they_lead_here(tmp_path: Path, name: str) -> None:
     """OpenSM gives the simulated switches our tables as they are, and ibtracert walks them."""
     made = generate(name)
     draw = random.Random(name)

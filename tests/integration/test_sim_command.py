@@ -114,7 +114,7 @@ def test_sizes_are_said_as_they_may_be_written(size: int, said: str) -> None:
 
 
 def test_files_are_looked_for_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or else beside the user; a folder of two rails is no fabric of one."""
+    """Or else below the working folder; a folder of two rails is no fabric of one."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         for place in ("one", "two/1", "two/2"):
             (tmp_path / place).mkdir(parents=True, exist_ok=True)

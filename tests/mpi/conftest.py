@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of real MPI programs share: the MPIs, and programs compiled once with each."""
+"""Fixtures of tests with real MPI programs: the MPIs, and programs compiled once with each."""
 
 from __future__ import annotations
 

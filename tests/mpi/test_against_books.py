@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded under each operation is what the program itself wrote down when it made the calls."""
+"""Each operation is recorded with the traffic that the program itself noted when it made the calls."""
 
 from __future__ import annotations
 

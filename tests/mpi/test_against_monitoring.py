@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded is what Open MPI's own monitoring counts, pair by pair, byte by byte, message by message."""
+"""Recordings equal Open MPI's own monitoring, pair by pair, byte by byte, message by message."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_point_to_point(mpi: Mpi, build: Build, ranks: int, seed: int, tmp_path:
     check_every_pair(mpi, ranks, [build(mpi, "point_to_point.c"), str(seed), "intra"], tmp_path)
 
 
-# The monitoring crashes on inter-communicators whose sides are of unlike sizes. Open MPI 5 tells about processes in
+# The monitoring crashes on inter-communicators whose sides are of unlike sizes. Open MPI 5 writes of processes in
 # messages whose length differs from run to run when it makes one, so both count in one run.
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 @pytest.mark.parametrize("style", ["blocking", "nonblocking"])

@@ -72,7 +72,7 @@ def test_run_around_the_launcher(mpi: mpis.Mpi, program: Path, tmp_path: Path) -
 def test_run_inside_the_launcher(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:
     done = start([mpi.program("mpirun"), "-n", RANKS, *ibprof("run", "--", program)], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"done by {RANKS}\n", "")
-    # Named before it is there: it is made of the recording beside it.
+    # Named before it is there: it is made of the recording next to it.
     assert_whole(tmp_path)
 
 

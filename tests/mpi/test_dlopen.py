@@ -56,7 +56,7 @@ def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
 
 
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
-    """A library beside the one that opens it, and RTLD_NEXT; the same without us, so that the test can fail."""
+    """A library next to the one that opens it, and RTLD_NEXT; the same without ibprof, so that the test can fail."""
     mock_verbs(tmp_path)
     source = mpis.PROGRAMS / "opens_beside.c"
     compile_c(tmp_path / "own" / "libbeside.so", source, "-shared", "-fPIC", "-DBESIDE")
@@ -71,7 +71,7 @@ def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [mpis.SYSTEM, mpis.MPICH_SYSTEM])
 def test_mpi(name: str, tmp_path: Path) -> None:
     """As by Julia's MPI.jl, which looks each function up in the library that it opened."""
-    mpi = mpis.find_mpi(name) if name == mpis.SYSTEM else mpis.find_of_mpich_kin(name)
+    mpi = mpis.find_mpi(name) if name == mpis.SYSTEM else mpis.find_mpich_like(name)
     needed = subprocess.run(["ldd", mpis_program(mpi, tmp_path)], capture_output=True, text=True, check=True).stdout
     found = re.search(r"=> (\S*/libmpi(?:ch)?\.so\S*)", needed)
     assert found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ibprof doctor` says is what then happens, for several MPIs and for programs that cannot be recorded."""
+"""`ibprof doctor` predicts what then happens, for several MPIs and for programs that cannot be recorded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ibprof_testing.mpi.mpis import (
     environment,
     find_mpi,
     find_mpich,
-    find_of_mpich_kin,
+    find_mpich_like,
 )
 
 
@@ -63,7 +63,7 @@ def test_what_it_says_is_what_happens(name: str, build: Build, tmp_path: Path) -
 
 def test_intel_mpi_opens_a_network_between_hosts_alone(build: Build, tmp_path: Path) -> None:
     """Without being told to it is not recorded on one host, and that is what is said, with what helps."""
-    mpi = find_of_mpich_kin(INTEL)
+    mpi = find_mpich_like(INTEL)
     command: list[str | Path] = [
         mpi.program("mpirun"),
         "-n",
@@ -179,8 +179,8 @@ def test_a_batch_systems_launcher_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*FROM_PYPI, *MPICH_FROM_PYPI])
 def test_an_environment_of_pypis_mpi_alone(name: str, tmp_path: Path) -> None:
-    """Nothing but its launcher is known: its library, which a text of the same name may lie beside, belongs to it."""
-    mpi = find_mpi(name) if name in FROM_PYPI else find_of_mpich_kin(name)
+    """Nothing but its launcher is known: its library, belongs to it, also next to a text of the same name."""
+    mpi = find_mpi(name) if name in FROM_PYPI else find_mpich_like(name)
     status, said = examine(tmp_path, PATH=f"{mpi.folder}:/usr/bin:/bin")
     assert (status, said["launcher"][0][0]) == (0, True), said
     assert name.rpartition("-")[2] in said["MPI"][0][1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places on Cartesian grids are recorded as MPI itself tells them, and kept in the archive."""
+"""Coordinates on Cartesian grids are recorded as MPI itself returns them, and kept in the archive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_testing.mpi.mpis import (
     THROUGH_NETWORK,
     Build,
     find_mpi,
-    find_of_mpich_kin,
+    find_mpich_like,
     run_mpi,
 )
 
@@ -27,7 +27,7 @@ RANKS = 5
 
 @pytest.mark.parametrize("name", [*NAMES, MPICH_SYSTEM, STANDARD_ABI, INTEL])
 def test_grids(name: str, build: Build, tmp_path: Path) -> None:
-    mpi = find_mpi(name) if name in NAMES else find_of_mpich_kin(name)
+    mpi = find_mpi(name) if name in NAMES else find_mpich_like(name)
     said = run_mpi(mpi, RANKS, [build(mpi, "grids.c")], recording=tmp_path / "recording", env=THROUGH_NETWORK)
     profile = load_profile(tmp_path / "recording")
     places = {rank: rest for rank, *rest in (map(int, line.split()) for line in said.stdout.splitlines())}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on several hosts: every rank is recorded by the ways that are offered, and what is missing is said."""
+"""A job on several hosts: every offered means records all ranks, and what is missing is reported."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ OVER_TCP = {
 
 @pytest.mark.parametrize("name", OVER_TCP)
 def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path: Path) -> None:
-    mpi = mpis.find_of_mpich_kin(name)
+    mpi = mpis.find_mpich_like(name)
     over_tcp = {**OVER_TCP[name], "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "eth0"}
     if name == mpis.INTEL:
         over_tcp |= {word: mpi.variables[word] for word in ("LD_LIBRARY_PATH", "FI_PROVIDER_PATH")}
@@ -72,7 +72,7 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
 
 def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None:
     """Hydra's proxy may start the ranks of both jobs; what the parents send to a child is of an unknown peer."""
-    mpi = mpis.find_of_mpich_kin("mpich-4.3.2")
+    mpi = mpis.find_mpich_like("mpich-4.3.2")
     through_network = dict(mpis.THROUGH_NETWORK)
     mpis.run_mpi(mpi, 2, [build(mpi, "children.c"), "spawn"], recording=tmp_path, env=through_network)
     parents, children = (merge_run(tmp_path, run) for run in list_runs(tmp_path))

@@ -13,7 +13,7 @@ from ibprof.archive.otf2_archive import write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Profile
 from ibprof_testing.mpi.matrices import recorded
-from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_of_mpich_kin, run_mpi
+from ibprof_testing.mpi.mpis import INTEL, MPICH_FROM_PYPI, THROUGH_NETWORK, Build, Mpi, find_mpich_like, run_mpi
 
 RANKS = 3
 SILENCE_S = 0.5
@@ -64,7 +64,7 @@ def test_bursts(mpi: Mpi, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [MPICH_FROM_PYPI[0], INTEL])
 def test_bursts_to_peers_that_are_known_by_address(name: str, build: Build, tmp_path: Path) -> None:
-    check_bursts(record(find_of_mpich_kin(name), build, "end", tmp_path))
+    check_bursts(record(find_mpich_like(name), build, "end", tmp_path))
 
 
 def test_a_killed_run_adds_up(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However a job is ended, what was counted up to then is in its recording, and it ends as it would without us."""
+"""However a job is ended, its recording has what was counted until then, and it ends as it would without ibprof."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ FORCED: list[tuple[str, int, Callable[[int], Pairs]]] = [
 def record_alone(
     mpi: Mpi, ranks: int, command: list[str | Path], folder: Path, operation: str, mca: dict[str, str | int]
 ) -> Matrix:
-    """What a program sends that makes one kind of call, and no other."""
+    """Record a program that makes one kind of call; return what it sent."""
     run_mpi(mpi, ranks, command, recording=folder, mca=mca)
     profile = load_complete(folder, ranks)
     assert operations_sent(profile) == {operation}

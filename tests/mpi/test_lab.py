@@ -35,7 +35,7 @@ def cluster_of(plan: Plan, mpi: Mpi, folder: Path) -> Iterator[Cluster]:
 
 
 def test_a_tree_with_a_wrong_cable_and_a_slow_uplink(system_mpi: Mpi, tmp_path: Path) -> None:
-    """It is inferred as it was built, and both faults are named beside the plan, each as what it is.
+    """It is inferred as it was built, and both faults are named in the comparison with the plan, each as what it is.
 
     On a busy machine the hosts of a switch may not all seem as near to one another.
     """

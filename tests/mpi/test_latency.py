@@ -25,7 +25,7 @@ from ibprof_testing.mpi.mpis import (
     Mpi,
     environment,
     find_mpi,
-    find_of_mpich_kin,
+    find_mpich_like,
 )
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "ibprof-latency"
@@ -42,7 +42,7 @@ def launch(mpi: Mpi, ranks: int, *arguments: str | Path, folder: Path) -> list[s
         libraries.mkdir(exist_ok=True)
         found = next(Path("/usr/lib").glob("*/libmpich.so.12"))
         (libraries / "libmpi.so.12").symlink_to(found)
-    if mpi.is_of_mpich_kin:
+    if mpi.is_mpich_like:
         line += ["-genv", "LD_LIBRARY_PATH", str(libraries), "-genv", "MPI4PY_MPIABI", "mpich"]
     elif mpi.name in FROM_PYPI:
         line += ["-x", f"LD_LIBRARY_PATH={libraries}"]
@@ -81,11 +81,11 @@ def check_whole(delays: Delays, ranks: int, lengths: list[int], least: float = 1
     ["system", MPICH_SYSTEM, *(pytest.param(name, marks=pytest.mark.full) for name in (*FROM_PYPI, *MPICH_FROM_PYPI))],
 )
 def test_every_mpi_measures_every_pair(name: str, tmp_path: Path) -> None:
-    mpi = find_of_mpich_kin(name) if "mpich" in name else find_mpi(name)
+    mpi = find_mpich_like(name) if "mpich" in name else find_mpi(name)
     measure(mpi, 3, *QUICK, "--lengths", "0,1K:4K:x2", "-o", "delays.nc", folder=tmp_path)
     delays = read_delays(tmp_path / "delays.nc")
     check_whole(delays, 3, [0, 1024, 2048, 4096])
-    assert ("MPICH" if mpi.is_of_mpich_kin else "Open MPI") in str(delays.attributes["mpi"])
+    assert ("MPICH" if mpi.is_mpich_like else "Open MPI") in str(delays.attributes["mpi"])
     assert delays.hosts == (os.uname().nodename,) * 3
     assert delays.cores[0]
     assert delays.attributes["complete"] == 1
@@ -246,7 +246,7 @@ def test_given_pairs_are_measured_again_and_no_others(system_mpi: Mpi, tmp_path:
 
 def test_the_wrong_mpi_is_named(system_mpi: Mpi, tmp_path: Path) -> None:
     """Two processes of one launcher are two worlds to another's library: they must not both write one file."""
-    of_other = find_of_mpich_kin(MPICH_FROM_PYPI[0])
+    of_other = find_mpich_like(MPICH_FROM_PYPI[0])
     line = [str(of_other.program("mpirun")), "-n", "2", "-genv", "MPI4PY_MPIABI", "openmpi"]
     done = subprocess.run(
         [*line, str(COMMAND), "measure", "-o", "delays.nc"],

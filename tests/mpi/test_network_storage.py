@@ -22,7 +22,7 @@ from ibprof_testing.lab import hosts as lab
 from ibprof_testing.machine import find_program
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
-from ibprof_testing.mpi.no_harm import FAMILIES, check_unharmed, every_mpi_but_quick, find_any, said_by_us
+from ibprof_testing.mpi.no_harm import FAMILIES, check_no_harm, every_mpi_but_quick, find_any, ibprof_lines
 
 RANKS = 2
 PAIRS = ((0, 1), (1, 0))
@@ -53,7 +53,7 @@ def mount(folder: Path, behind: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """What is TMPDIR on the node."""
+    """Return the folder that TMPDIR names on the node."""
     folder = tmp_path / "node"
     folder.mkdir()
     return folder
@@ -63,7 +63,7 @@ def run_copied(
     mpi: Mpi, build: Build, how: str, output: Path, node: Path, flush: str = "1"
 ) -> subprocess.CompletedProcess[str]:
     variables = {"IBPROF_FLUSH": flush, "TMPDIR": str(node)} | THROUGH_NETWORK
-    return check_unharmed(mpi, RANKS, [build(mpi, "copied.c"), how], output, variables=variables)
+    return check_no_harm(mpi, RANKS, [build(mpi, "copied.c"), how], output, variables=variables)
 
 
 def stored(node: Path) -> Sequence[Path]:
@@ -139,7 +139,7 @@ def test_another_file_in_the_place_of_the_nodes_own(system_mpi: Mpi, build: Buil
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: Path, node: Path) -> None:
-    """There is room for a header, and none for what processes have: it stays on the node, and is read from there."""
+    """Space suffices for a header but not for records: the recording stays on the node, and is read from there."""
     mpi = find_any(name)
     behind = tmp_path / "small"
     behind.mkdir()
@@ -147,7 +147,7 @@ def test_a_network_file_system_that_is_full(name: str, build: Build, tmp_path: P
     try:
         with mount(tmp_path, behind) as network:
             done = run_copied(mpi, build, "end", network / "rec", node)
-            assert "stays on its nodes" in "".join(said_by_us(done.stderr))
+            assert "stays on its nodes" in "".join(ibprof_lines(done.stderr))
             assert sent(network / "rec") == dict.fromkeys(PAIRS, ALL)
     finally:
         subprocess.run(["umount", "--lazy", behind], check=True)
@@ -163,7 +163,7 @@ def test_unruly_programs(system_mpi: Mpi, build: Build, network: Path, node: Pat
         "limits",
     ]
     variables = {"TMPDIR": str(node), "IBPROF_FLUSH": "1"}
-    done = check_unharmed(system_mpi, RANKS, command, network / "rec", variables=variables)
+    done = check_no_harm(system_mpi, RANKS, command, network / "rec", variables=variables)
     assert done.returncode == 0
 
 

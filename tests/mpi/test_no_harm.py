@@ -51,7 +51,7 @@ def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tm
 
 
 def test_a_program_without_a_launcher(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    # Open MPI 4 starts a daemon for it; that of PyPI has to be told where it was unpacked.
+    # Open MPI 4 starts a daemon for it; that of PyPI needs to know where it was unpacked.
     unpacked = {} if mpi.name == SYSTEM else {"OPAL_PREFIX": str(mpi.folder.parent)}
     env = environment({"LD_PRELOAD": str(library())} | unpacked)
     line: list[str | Path] = [build(mpi, "regions.c"), "nested"]
@@ -72,8 +72,8 @@ def test_children(mpi: Mpi, build: Build, how: str, tmp_path: Path) -> None:
         assert recorded(profile, operation="SENDRECV") == all_the_same(patterns.ring(2), 1000)
 
 
-def test_another_tool_beside(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """A tool of MPI's profiling interface counts what it counts alone; a call of the program is counted once by us."""
+def test_another_tool(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """A tool of MPI's profiling interface counts what it counts alone; ibprof counts a call of the program once."""
     tool = build(mpi, "other_tool.c", "-shared", "-fPIC")
     command: list[str | Path] = [build(mpi, "figure36.c")]
     for order in ([library(), tool], [tool, library()]):

@@ -10,7 +10,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof_testing.mpi.mpis import Build, library
-from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_complete, check_unharmed, every_mpi_but_quick, find_any
+from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_complete, check_no_harm, every_mpi_but_quick, find_any
 
 RANKS = 2
 ENTERED = 600
@@ -40,7 +40,7 @@ def told(*corners: str) -> str:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_corners(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), *TOGETHER], tmp_path)
+    done = check_no_harm(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), *TOGETHER], tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (told(*TOGETHER), "", 0)
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
@@ -53,7 +53,7 @@ def test_corners(name: str, build: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize("corner", LAST)
 def test_corners_without_a_way_back(name: str, corner: str, build: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), corner], tmp_path)
+    done = check_no_harm(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), corner], tmp_path)
     assert (done.stdout, done.returncode) == (told(corner), 0)
     assert [rank.rank for rank in load_profile(tmp_path).ranks] == list(range(RANKS))
 
@@ -62,7 +62,7 @@ def test_corners_without_a_way_back(name: str, corner: str, build: Build, tmp_pa
 def test_regions_of_threads_that_may_not_call_mpi(name: str, build: Build, tmp_path: Path) -> None:
     """Nothing is locked at that level, so they are not heard."""
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), "unlevelled"], tmp_path)
+    done = check_no_harm(mpi, RANKS, [build(mpi, "corners.c", "-pthread"), "unlevelled"], tmp_path)
     assert (done.stdout, done.returncode) == (told("unlevelled"), 0)
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
@@ -85,7 +85,7 @@ def test_a_kernel_that_wipes_no_pages(name: str, build: Build, tmp_path: Path) -
     recording = tmp_path / "profile.ibprof"
     program = build(mpi, "corners.c", "-pthread")
     preloads = [old_kernel, library()]
-    check_unharmed(mpi, RANKS, [program, "forked"], recording, libraries=preloads, beside=[old_kernel])
+    check_no_harm(mpi, RANKS, [program, "forked"], recording, libraries=preloads, others=[old_kernel])
     profile = load_profile(recording)
     check_complete(profile, RANKS)
     assert profile.regions == ("main",)
@@ -98,7 +98,7 @@ def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) 
     mpi = find_any(name)
     named = ["unshare", "--uts", "sh", "-c", 'printf "%s" "$0" >/proc/sys/kernel/hostname; exec "$@"', host]
     program = build(mpi, "corners.c", "-pthread")
-    done = check_unharmed(mpi, 1, [program, "forked"], tmp_path / "recording %h", within=named)
+    done = check_no_harm(mpi, 1, [program, "forked"], tmp_path / "recording %h", within=named)
     assert done.stderr == ""
     (folder,) = tmp_path.glob("recording *")
     assert len(list(folder.glob("*.ibprof"))) == 1
@@ -107,7 +107,7 @@ def test_odd_names_of_hosts(host: str, name: str, build: Build, tmp_path: Path) 
 def test_a_lone_rank_of_mpich_says_that_nothing_was_proved(build: Build, tmp_path: Path) -> None:
     """Nobody is there to send it the message that would have to be seen."""
     mpi = find_any(MPICH)
-    check_unharmed(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
+    check_no_harm(mpi, 1, [build(mpi, "corners.c", "-pthread"), "forked"], tmp_path)
     (rank,) = load_profile(tmp_path).ranks
     assert [note for note in rank.notes if note.startswith("a lone rank: messages to itself do not reach the network")]
 
@@ -121,6 +121,6 @@ def test_no_home_and_a_folder_with_blanks(name: str, build: Build, tmp_path: Pat
     home = ["-u", "HOME"] if name != "5.0.11" else [f"HOME={folder}"]
     bare = ["env", "-u", "USER", *home, f"TMPDIR={folder}", f"LARGE={'x' * 100_000}"]
     program = build(mpi, "corners.c", "-pthread")
-    done = check_unharmed(mpi, RANKS, [program, "forked"], tmp_path / "out", within=bare)
+    done = check_no_harm(mpi, RANKS, [program, "forked"], tmp_path / "out", within=bare)
     assert done.stderr == ""
     check_complete(load_profile(tmp_path / "out"), RANKS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where there is little of everything, or nowhere to write, a program does what it would do without us.
+"""Where there is little of everything, or nowhere to write, a program does what it would do without ibprof.
 
 A disk quota needs a kernel that has them: tests/vm/test_quota.py.
 """
@@ -20,11 +20,11 @@ from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     MPICH,
     Words,
-    check_unharmed,
+    check_no_harm,
     every_mpi_but_quick,
     find_any,
+    ibprof_lines,
     launch,
-    said_by_us,
 )
 
 RANKS = 2
@@ -71,7 +71,7 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
     (open_folder / "tmp").mkdir()
     (open_folder / "tmp").chmod(0o777)
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    done = check_unharmed(
+    done = check_no_harm(
         mpi,
         RANKS,
         [program, "names", "regions"],
@@ -81,7 +81,7 @@ def test_a_folder_that_may_not_be_written_in(name: str, unruly: Build, open_fold
         cwd=open_folder / "tmp",
     )
     assert done.returncode == 0
-    assert len(said_by_us(done.stderr)) == 1
+    assert len(ibprof_lines(done.stderr)) == 1
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -92,13 +92,13 @@ def test_where_nothing_can_lie(name: str, unruly: Build, tmp_path: Path) -> None
     for options in ("ro", "size=4k", "nr_inodes=1"):
         mount = f'mount -t tmpfs -o {options} none "$0" && exec "$@"'
         mounted: list[str | Path] = ["unshare", "--mount", "sh", "-c", mount, tmp_path]
-        done = check_unharmed(mpi, RANKS, command, tmp_path / "profile.ibprof", around=mounted)
-        assert (done.returncode, len(said_by_us(done.stderr))) == (0, 1)
+        done = check_no_harm(mpi, RANKS, command, tmp_path / "profile.ibprof", around=mounted)
+        assert (done.returncode, len(ibprof_lines(done.stderr))) == (0, 1)
     for output in ("/proc/profile.ibprof", "/dev/null", "/dev/null/profile.ibprof"):
-        done = check_unharmed(mpi, RANKS, command, Path(output))
-        assert (done.returncode, len(said_by_us(done.stderr))) == (0, 1)
+        done = check_no_harm(mpi, RANKS, command, Path(output))
+        assert (done.returncode, len(ibprof_lines(done.stderr))) == (0, 1)
     missing = tmp_path / "not" / "there" / "yet"
-    assert not check_unharmed(mpi, RANKS, command, missing).stderr
+    assert not check_no_harm(mpi, RANKS, command, missing).stderr
     assert len(list(missing.iterdir())) == 1
 
 
@@ -108,16 +108,16 @@ def test_no_files_at_all(name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     variables = over_tcp(mpi)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
-    done = check_unharmed(mpi, RANKS, command, tmp_path, variables=variables, within=shell("ulimit -f 0"))
+    done = check_no_harm(mpi, RANKS, command, tmp_path, variables=variables, within=shell("ulimit -f 0"))
     assert done.returncode == 0
-    assert len(said_by_us(done.stderr)) == 1
+    assert len(ibprof_lines(done.stderr)) == 1
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("limit", ["-n 24", "-f 40", "-s 256", "-c 0; umask 0777"], ids=str.split)
 def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(
+    done = check_no_harm(
         mpi,
         RANKS,
         [unruly(mpi), "names", "regions"],
@@ -131,12 +131,12 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("spare", [1024, 8192, 65536], ids=lambda kib: f"{kib}KiB")
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
-    """What the program takes by itself, and hardly more."""
+    """The limit is what the program takes by itself, and hardly more."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
     bare = launch(mpi, RANKS, [*command, "size"], {})
     taken = int(bare.stdout.split("size ")[1].split()[0])
-    done = check_unharmed(mpi, RANKS, command, tmp_path, within=shell(f"ulimit -v {taken + spare}"))
+    done = check_no_harm(mpi, RANKS, command, tmp_path, within=shell(f"ulimit -v {taken + spare}"))
     assert done.returncode == 0
 
 
@@ -144,7 +144,7 @@ def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> 
 def test_no_sysfs(name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh"]
-    done = check_unharmed(
+    done = check_no_harm(
         mpi, RANKS, [unruly(mpi), "names"], tmp_path, variables={"UCX_LOG_LEVEL": "fatal"}, around=hidden
     )
     assert done.returncode == 0
@@ -156,7 +156,7 @@ def test_what_found_no_room_is_told(limit: str, name: str, unruly: Build, tmp_pa
     """The recording ends where files must end, and says by how much it is short."""
     mpi = find_any(name)
     within = shell(f"ulimit {limit}")
-    check_unharmed(mpi, RANKS, [unruly(mpi), "regions"], tmp_path, variables=over_tcp(mpi), within=within)
+    check_no_harm(mpi, RANKS, [unruly(mpi), "regions"], tmp_path, variables=over_tcp(mpi), within=within)
     profile = load_profile(tmp_path)
     assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
     told = " ".join(note for rank in profile.ranks for note in rank.notes)

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
-from ibprof_testing.mpi.mpis import MPICH_SYSTEM, SYSTEM, Build, Mpi, find_of_mpich_kin, library
+from ibprof_testing.mpi.mpis import MPICH_SYSTEM, SYSTEM, Build, Mpi, find_mpich_like, library
 from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     check_complete,
-    check_unharmed,
+    check_no_harm,
     every_mpi_but_quick,
     find_any,
+    ibprof_lines,
     launch,
     preload,
-    said_by_us,
 )
 
 RANKS = 2
@@ -29,7 +29,7 @@ LIVES = ("forked-first", "controlled", "deep", "raised")
 @pytest.mark.parametrize("life", LIVES)
 def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [build(mpi, "lives.c", "-pthread"), life], tmp_path)
+    done = check_no_harm(mpi, RANKS, [build(mpi, "lives.c", "-pthread"), life], tmp_path)
     assert done.stdout.startswith(f"{life} ")
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
@@ -38,14 +38,14 @@ def test_lives(life: str, name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
-    """What launchers say of it, and what they still pass on, is chance."""
+    """Launchers report it, and pass on output, by chance."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "aborting"]
     without = launch(mpi, RANKS, command, {})
     done = launch(mpi, RANKS, command, preload(library()) | {"IBPROF_OUTPUT": str(tmp_path)})
     assert done.returncode == without.returncode
     assert {done.stdout, without.stdout} <= {"", "aborting 1\n"}
-    assert not said_by_us(done.stderr)
+    assert not ibprof_lines(done.stderr)
     profile = load_profile(tmp_path)
     assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
     assert len(profile.regions) > 300
@@ -53,13 +53,13 @@ def test_mpi_abort_in_a_thread(name: str, build: Build, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: Path) -> None:
-    """Whose initialisation comes first, the library's or ours, is up to the dynamic linker."""
+    """The dynamic linker decides whether the program's library or ibprof is initialised first."""
     mpi = find_any(name)
     early = build(mpi, "lives.c", "-shared", "-fPIC", "-DLIBRARY")
     command: list[str | Path] = [build(mpi, "lives.c", "-pthread"), "early"]
     for order in ([library(), early], [early, library()]):
         folder = tmp_path / order[0].stem
-        done = check_unharmed(mpi, RANKS, command, folder, libraries=order, beside=[early])
+        done = check_no_harm(mpi, RANKS, command, folder, libraries=order, others=[early])
         assert done.stdout == "early 2\n"
         check_complete(load_profile(folder), RANKS)
 
@@ -67,18 +67,18 @@ def test_mpi_in_the_constructor_of_a_library(name: str, build: Build, tmp_path: 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_objects_that_outlive_main(name: str, build: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(mpi, 1, [build(mpi, "destructors.cpp")], tmp_path)
+    done = check_no_harm(mpi, 1, [build(mpi, "destructors.cpp")], tmp_path)
     assert done.stdout == "before: 1 0\nafterwards: 1 1\n"
     check_complete(load_profile(tmp_path), 1)
 
 
 @pytest.mark.parametrize(
-    "find", [lambda: find_any(SYSTEM), lambda: find_of_mpich_kin(MPICH_SYSTEM)], ids=["openmpi", "mpich"]
+    "find", [lambda: find_any(SYSTEM), lambda: find_mpich_like(MPICH_SYSTEM)], ids=["openmpi", "mpich"]
 )
 @pytest.mark.parametrize("how", ["stop", "error-stop", "finalized", "end"])
 def test_ends_of_fortran(how: str, find: Callable[[], Mpi], build: Build, tmp_path: Path) -> None:
     """PyPI's builds have no compiler of Fortran."""
     mpi = find()
-    done = check_unharmed(mpi, 1, [build(mpi, "stops.f90"), how], tmp_path)
+    done = check_no_harm(mpi, 1, [build(mpi, "stops.f90"), how], tmp_path)
     assert done.stdout.split() == ["sum", "1"]
     assert [rank.rank for rank in load_profile(tmp_path).ranks] == [0]

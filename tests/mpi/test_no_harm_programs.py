@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that do what guests trip over: their output, status and results are as without us."""
+"""Programs that do what guests trip over: their output, status and results are as without ibprof."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_testing.mpi.no_harm import (
     EVERY_MPI,
     FAMILIES,
     check_complete,
-    check_unharmed,
+    check_no_harm,
     every_mpi_but_quick,
     find_any,
 )
@@ -42,7 +42,7 @@ def unruly(build: Build) -> Build:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_one_after_the_other(name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [unruly(mpi), *MODES], tmp_path, variables=SHELL)
+    done = check_no_harm(mpi, RANKS, [unruly(mpi), *MODES], tmp_path, variables=SHELL)
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines() if line.split()[0] in MODES] == list(MODES)
 
@@ -53,7 +53,7 @@ def test_one_after_the_other(name: str, unruly: Build, tmp_path: Path) -> None:
 def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     for variables in (SHELL, SHELL | {"LD_BIND_NOW": "1"}):
-        assert check_unharmed(mpi, RANKS + 1, [unruly(mpi), mode], tmp_path, variables=variables).returncode == 0
+        assert check_no_harm(mpi, RANKS + 1, [unruly(mpi), mode], tmp_path, variables=variables).returncode == 0
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
@@ -61,21 +61,21 @@ def test_each_by_itself(name: str, mode: str, unruly: Build, tmp_path: Path) -> 
 def test_ends(name: str, how: str, unruly: Build, tmp_path: Path) -> None:
     """One rank: with more it is chance which of them the launcher hears of first."""
     mpi = find_any(name)
-    check_unharmed(mpi, 1, [unruly(mpi), "names", f"end:{how}"], tmp_path)
+    check_no_harm(mpi, 1, [unruly(mpi), "names", f"end:{how}"], tmp_path)
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_functions_of_its_own(name: str, unruly: Build, tmp_path: Path) -> None:
-    """A program that defines MPI functions is itself the tool; what it does in them reaches us by PMPI names."""
+    """A program that defines MPI functions is itself the tool; ibprof sees what it does in them by PMPI names."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi, "-DOWN_FUNCTIONS"), "handlers", "names"]
-    done = check_unharmed(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
+    done = check_no_harm(mpi, RANKS, command, tmp_path, variables={"LD_BIND_NOW": "1"})
     assert "calls of its own" in done.stdout
 
 
 def test_what_they_did_is_recorded(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
     """Not being in the way is easy for one who does nothing."""
-    check_unharmed(system_mpi, RANKS, [unruly(system_mpi), "handlers", "threads", "regions", "names"], tmp_path)
+    check_no_harm(system_mpi, RANKS, [unruly(system_mpi), "handlers", "threads", "regions", "names"], tmp_path)
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)
     around = [(0, 1), (1, 0)]
@@ -96,7 +96,7 @@ def test_children_of_another_c_library(links: list[str], name: str, unruly: Buil
     program = tmp_path / "child"
     subprocess.run([compiler, *links, "-o", program, PROGRAMS / "child.c"], check=True)
     command: list[str | Path] = [unruly(mpi), "shells"]
-    done = check_unharmed(mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
+    done = check_no_harm(mpi, 1, command, tmp_path / "recording", variables={"UNRULY_CHILD": str(program)})
     assert done.stdout.startswith("a child of another C library\n")
 
 
@@ -105,10 +105,10 @@ def test_children_in_python(name: str, unruly: Build, tmp_path: Path) -> None:
     mpi = find_any(name)
     child = f"{sys.executable} -c 'import json, threading; print(json.dumps([1]))'"
     command: list[str | Path] = [unruly(mpi), "shells"]
-    done = check_unharmed(mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
+    done = check_no_harm(mpi, 1, command, tmp_path, variables={"UNRULY_CHILD": child})
     assert done.stdout.startswith("[1]\n")
 
 
 def test_the_library_under_test_is_there() -> None:
-    """Else every test here would hold a bare run against another."""
+    """Else every test here would compare a bare run with another."""
     assert library().is_file()

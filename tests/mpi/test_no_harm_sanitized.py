@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same programs with libraries of ours that watch their own steps: none is a wrong one."""
+"""The same programs with libibprof.so built with sanitizers, which find no error in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.full
 
 MODES = ("handlers", "descriptors", "forks", "shells", "spawns", "threads", "regions", "names", "limits")
 COMMON = "log_path={log}:handle_segv=0:handle_sigbus=0"
-# The program, MPI and the allocator are not ours: what they leak, and how they lock, is theirs.
+# The program, MPI and the allocator are not under test: their leaks and locks are theirs.
 OPTIONS = {
     "ASAN_OPTIONS": COMMON + ":detect_leaks=0:allow_user_segv_handler=1",
     "UBSAN_OPTIONS": COMMON + ":print_stacktrace=1",
@@ -29,7 +29,7 @@ RUNTIME = {"ON": "libasan.so", "thread": "libtsan.so"}
 
 @pytest.fixture(scope="session")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """Gives the sanitizer's own library and ours that was built with it, in the order of preloading."""
+    """Return the sanitizer's own library and the libibprof.so built with it, in the order of preloading."""
 
     @functools.cache
     def build_one(sanitizer: str) -> list[Path]:
@@ -44,7 +44,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[
     return build_one
 
 
-# MPICH 4.3.2 does not live under ThreadSanitizer, without us either.
+# MPICH 4.3.2 does not live under ThreadSanitizer, without ibprof either.
 @pytest.mark.parametrize(
     ("sanitizer", "name"),
     [(sanitizer, name) for sanitizer in RUNTIME for name in FAMILIES if (sanitizer, name) != ("thread", MPICH)],

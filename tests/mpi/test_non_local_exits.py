@@ -11,14 +11,14 @@ from ibprof.load import load_profile
 from ibprof.profile.profile_data import Kind
 from ibprof_testing.mpi.matrices import Matrix, operations_sent, recorded
 from ibprof_testing.mpi.mpis import Build
-from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_unharmed, every_mpi_but_quick, find_any
+from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
 
 RANKS = 3
 WAYS = ("left", "signalled", "threaded")
 
 
 def sent(folder: Path) -> dict[str, Matrix]:
-    """What each operation sent, control messages too."""
+    """Return what each operation sent, control messages too."""
     profile = load_profile(folder)
     check_complete(profile, RANKS)
     return {name: recorded(profile, operation=name, kinds=Kind) for name in operations_sent(profile)}
@@ -35,8 +35,8 @@ def test_what_follows_is_named_after_its_own_call(
     mpi = find_any(name)
     program = build(mpi, source, "-pthread")
     variables = {"IBPROF_INTRANODE": "1", "MPIR_CVAR_NOLOCAL": "1"}
-    returned = check_unharmed(mpi, RANKS, [program, "returned"], tmp_path / "returned", variables=variables)
-    left = check_unharmed(mpi, RANKS, [program, how], tmp_path / "left", variables=variables)
+    returned = check_no_harm(mpi, RANKS, [program, "returned"], tmp_path / "returned", variables=variables)
+    left = check_no_harm(mpi, RANKS, [program, how], tmp_path / "left", variables=variables)
     assert (left.stdout, left.returncode) == (returned.stdout, 0)
     assert left.stdout.startswith("11 left")
     expected = sent(tmp_path / "returned")
@@ -48,7 +48,7 @@ def test_what_follows_is_named_after_its_own_call(
 def test_error_handlers_hear_of_the_programs_own_errors_alone(name: str, build: Build, tmp_path: Path) -> None:
     """A wrong call moves nothing, also where it says that it succeeded, as in MPICH when a handler returns."""
     mpi = find_any(name)
-    done = check_unharmed(mpi, RANKS, [build(mpi, "wrong_arguments.c")], tmp_path)
+    done = check_no_harm(mpi, RANKS, [build(mpi, "wrong_arguments.c")], tmp_path)
     assert done.stdout.count("MPI_") > 42
     profile = load_profile(tmp_path)
     check_complete(profile, RANKS)

@@ -17,7 +17,7 @@ from ibprof.load import load_profile
 from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.matrices import received, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
-from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_unharmed, every_mpi_but_quick, find_any, said_by_us
+from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, check_no_harm, every_mpi_but_quick, find_any, ibprof_lines
 
 RANKS = 3
 SENT_BYTES = 11316  # by a rank of `regions nested`
@@ -25,7 +25,7 @@ SENT_BYTES = 11316  # by a rank of `regions nested`
 
 @pytest.fixture
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own: read-only, or with room for very little."""
+    """A file system of its own: read-only, or with very little space."""
     require_root("to mount a small file system")
     folder = tmp_path / "mounted"
     folder.mkdir()
@@ -51,12 +51,12 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
 def test_room_for_a_part(name: str, build: Build, mounted: Path) -> None:
-    """What found no room is told by the bytes; a rank that found none at all is missed."""
+    """Bytes that found no space are reported; a rank that found none at all is missing."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
-    done = check_unharmed(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)
+    done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof", variables=THROUGH_NETWORK)
     assert done.stdout == "done\n"
-    assert len(said_by_us(done.stderr)) == 1, done.stderr
+    assert len(ibprof_lines(done.stderr)) == 1, done.stderr
     profile = load_profile(mounted / "profile.ibprof")
     counted = sum(size for matrix in (recorded(profile), received(profile)) for size, _ in matrix.values())
     lost = sum(rank.lost_bytes for rank in profile.ranks)
@@ -90,9 +90,9 @@ def test_full_while_running(name: str, build: Build, mounted: Path) -> None:
     """There is room to begin with, but not for all regions."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "unruly.c", "-pthread"), "names", "regions"]
-    done = check_unharmed(mpi, RANKS, command, mounted / "profile.ibprof")
+    done = check_no_harm(mpi, RANKS, command, mounted / "profile.ibprof")
     assert done.stdout.startswith("names ")
-    (line,) = said_by_us(done.stderr)
+    (line,) = ibprof_lines(done.stderr)
     assert line.startswith("ibprof: the recording has no space for more: ")
 
 

@@ -18,7 +18,7 @@ from ibprof_testing.mpi.mpis import (
     Mpi,
     environment,
     find_mpi,
-    find_of_mpich_kin,
+    find_mpich_like,
 )
 
 WANTED = ("node3", "node1", "node2", "node3", "node2")
@@ -71,4 +71,4 @@ def test_open_mpi_5_on_one_host(hosts: lab.Hosts, tmp_path: Path) -> None:
 def test_mpich(hosts: lab.Hosts, name: str, tmp_path: Path) -> None:
     hydra = ["-launcher", "ssh", "-launcher-exec", str(hosts.agent), "-n", str(len(WANTED))]
     options = [*hydra, "-hosts", launchers.mpich_hosts(WANTED)]
-    assert launch(hosts, find_of_mpich_kin(name), tmp_path, options, "PMI_RANK") == list(WANTED)
+    assert launch(hosts, find_mpich_like(name), tmp_path, options, "PMI_RANK") == list(WANTED)

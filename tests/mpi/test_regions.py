@@ -32,7 +32,7 @@ def by_region(profile: Profile) -> dict[str, Matrix]:
 
 
 def in_ring(size: int, messages: int) -> Matrix:
-    """`size` bytes in all, from each rank to the next."""
+    """A total of `size` bytes, from each rank to the next."""
     return {pair: (size, messages) for pair, _ in all_the_same(patterns.ring(RANKS), 0).items()}
 
 
@@ -132,7 +132,7 @@ def test_two_broadcasts_and_their_marks(mpi: Mpi, build: Build, tmp_path: Path) 
 
 
 def test_the_same_message_in_two_regions(mpi: Mpi, build: Build, tmp_path: Path) -> None:
-    """What is remembered of the last message, so that the next one is cheap, ends with its region."""
+    """The cache of the last message's counter, which makes the next one cheap, ends with its region."""
     rounds = 50
     run_mpi(mpi, 2, [build(mpi, "alternating_regions.c"), str(2 * rounds)], recording=tmp_path)
     profile = load_complete(tmp_path, 2)

@@ -18,9 +18,9 @@ BYTES = 5000
 AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
 RINGS |= {"left": (1, OPEN)}
-"""What programs/sessions.c does -> how many messages of each rank's are recorded, and which are said to be missing."""
+"""Mode of programs/sessions.c -> messages recorded of each rank, and messages reported missing."""
 
-# The others do not live through a second beginning by themselves, and Intel MPI not through MPI_Init beside a session.
+# The others crash on a second start without ibprof too, and Intel MPI on MPI_Init next to a session.
 BEGINS_ONCE = ("one", "within", "around", "left")
 LIVES_THROUGH = {
     "5.0.11": BEGINS_ONCE,
@@ -39,16 +39,16 @@ CASES = [
 
 
 def find(name: str) -> Mpi:
-    return mpis.find_of_mpich_kin(name) if name in mpis.OF_MPICH_KIN else mpis.find_mpi(name)
+    return mpis.find_mpich_like(name) if name in mpis.MPICH_LIKE else mpis.find_mpi(name)
 
 
 @pytest.mark.parametrize(("name", "what"), CASES)
-def test_what_is_sent_in_and_beside_sessions(name: str, what: str, build: Build, tmp_path: Path) -> None:
+def test_messages_in_and_around_sessions(name: str, what: str, build: Build, tmp_path: Path) -> None:
     mpi = find(name)
     command: list[str | Path] = [build(mpi, "sessions.c"), what, str(BYTES)]
     done = run_mpi(mpi, RANKS, command, recording=tmp_path, env=mpis.THROUGH_NETWORK)
     assert (done.stdout, "ibprof" in done.stderr) == ("", False)
-    if what == "empty":  # nothing is sent in its session, and nothing of ours may go wrong
+    if what == "empty":  # nothing is sent in its session, and nothing of ibprof's may go wrong
         return
     rings, note = RINGS[what]
     profile = load_complete(tmp_path, RANKS)

@@ -20,8 +20,8 @@ ITEM = 4
 ITEMS, ROUNDS, THOUSANDS = 30_000, 20, 3_000
 
 
-# Open MPI reduces long vectors by recursive halving, (p - 1) vectors in all, and gathers the parts up a binomial tree,
-# log2(p) / 2 vectors.
+# Open MPI reduces long vectors by recursive halving, a total of (p - 1) vectors, and gathers the parts up a binomial
+# tree, log2(p) / 2 vectors.
 REDUCED_VECTORS = RANKS - 1 + 1
 
 
@@ -63,7 +63,7 @@ def test_partitions_are_counted_when_they_start(mpi: Mpi, build: Build, tmp_path
     assert "ISEND" not in operations_sent(profile)
     if pair:
         assert recorded(profile, operation="PSEND_INIT", kinds=[Kind.CONTROL]).keys() == {(0, 1), (1, 0)}
-        # Nor at the end that receives: it is told where the parts are when both ends have made their requests.
+        # Nor at the end that receives: it learns where the parts are when both ends have made their requests.
         asked = recorded(profile, operation="PRECV_INIT", kinds=[Kind.CONTROL], directions=[Direction.RECEIVED])
         assert asked.keys() == {(0, 1)}
     assert not recorded(profile, operation="RECV", kinds=Kind, directions=[Direction.RECEIVED])

@@ -9,7 +9,7 @@ import pytest
 
 from ibprof_converter.simulation.workload.roles import SCHEDULES, Role
 from ibprof_testing.mpi.matrices import load_complete, recorded
-from ibprof_testing.mpi.mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_of_mpich_kin, run_mpi
+from ibprof_testing.mpi.mpis import MPICH_SYSTEM, THROUGH_NETWORK, Build, find_mpi, find_mpich_like, run_mpi
 
 BYTES = 3000
 
@@ -39,7 +39,7 @@ def test_open_mpi(build: Build, role: Role, call: str, algorithm: int, ranks: in
 @pytest.mark.parametrize("ranks", [3, 7])
 def test_broadcast_of_mpich(build: Build, ranks: int, tmp_path: Path) -> None:
     """Open MPI's binomial tree gives ranks other places in it."""
-    mpi = find_of_mpich_kin(MPICH_SYSTEM)
+    mpi = find_mpich_like(MPICH_SYSTEM)
     env = THROUGH_NETWORK | {"MPIR_CVAR_BCAST_INTRA_ALGORITHM": "binomial"}
     command: list[str | Path] = [build(mpi, "collectives.c"), "blocking", "Bcast", str(BYTES)]
     run_mpi(mpi, ranks, command, recording=tmp_path, env=env)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed: the files, the entry points; and that it is the installed package that is tested."""
+"""The installed package has its files and entry points, and is the one under test."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from ibprof.load import load_profile
 from ibprof_testing.guest import run_in_guest
 from ibprof_testing.mpi import mpis
-from ibprof_testing.mpi.no_harm import FAMILIES, find_any, launch, said_by_us
+from ibprof_testing.mpi.no_harm import FAMILIES, find_any, ibprof_lines, launch
 
 RANKS = 2
 MODES = ("names", "regions")
@@ -49,7 +49,7 @@ def test_a_quota_changes_nothing_but_what_is_recorded(name: str, how: str, guest
     assert (left / f"{name}-{how}.out").read_text() == (guest / f"{name}.out").read_text(), said
     assert (left / f"{name}-{how}.status").read_text() == "0\n"
     (line,) = said.splitlines()
-    assert said_by_us(said) == [line]
+    assert ibprof_lines(said) == [line]
     assert ("Disk quota exceeded" if how == "before" else "no space for more") in line
 
 

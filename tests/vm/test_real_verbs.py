@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real verbs: what was recorded of work requests against what was posted, and against what the wires carried.
 
-All cases run in one guest (ibprof_testing.guest). A program of ours says what it posts, which must be recorded to the
-byte; of MPI's traffic the payload is known, which is the lower bound, and the wires' own counters are the upper one:
-each packet has headers, and there are acknowledgements.
+All cases run in one guest (ibprof_testing.guest). A test program notes what it posts, which must be recorded to the
+byte. Of MPI's traffic the payload is known, which is the lower bound. The wires' own counters are the upper bound,
+since each packet has headers, and there are acknowledgements.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) 
 
 @dataclass(frozen=True)
 class Case:
-    """What one case left: its folder and name; each is read when it is asked for."""
+    """Results of one case, by its folder and name; each is read when it is asked for."""
 
     folder: Path
     name: str
@@ -255,7 +255,7 @@ def test_the_guest_ends_with_what_started_it(tmp_path: Path, ending: signal.Sign
 
 
 def name_of(process: str) -> str:
-    """What a process runs; nothing where it is gone."""
+    """Return the command line of a process; nothing where it is gone."""
     try:
         return Path(f"/proc/{process}/cmdline").read_text().partition("\0")[0]
     except OSError:

@@ -60,7 +60,7 @@ static void enter_regions(const char *name, bool sending)
 
 static volatile bool is_asked;
 
-/* No call of it is one that a thread that was asked to end would end in; ours must not be the first. */
+/* No call of it is one that a thread that was asked to end would end in; ibprof's must not be the first. */
 static void *go_on_until_the_end(void *unused)
 {
     (void)unused;
@@ -141,7 +141,7 @@ static long seized(void)
     unlink(name);
     getrlimit(RLIMIT_FSIZE, &limit);
     limit.rlim_cur = 8192;
-    setrlimit(RLIMIT_FSIZE, &limit); /* so that there is something to be told */
+    setrlimit(RLIMIT_FSIZE, &limit); /* so that there is something to report */
     enter_regions("seized", true);
     enter_regions("seized too", true);
     fstat(STDERR_FILENO, &status);

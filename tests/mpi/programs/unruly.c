@@ -109,7 +109,7 @@ static void close_files(int first)
         if (!launchers || file != atoi(launchers)) close(file);
 }
 
-/* The numbers that the program gets for files of its own are those that it would get without us. */
+/* The numbers that the program gets for files of its own are those that it would get without ibprof. */
 static long descriptors(void)
 {
     const long before = count_descriptors();

@@ -36,7 +36,7 @@ MODULES = (
     *("virtio_pci", "9pnet_virtio", "9p", "overlay"),
     *("crc32c_generic", "crc32_generic", "veth", "ib_uverbs", "rdma_ucm", "rdma_rxe"),
 )
-"""What the kernel needs beyond itself; modules that it has built in are no files."""
+"""Modules that the kernel needs; those that are built in are no files."""
 
 _MEGABYTES = 2048
 _PROCESSORS = 2
@@ -108,7 +108,7 @@ class GuestError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command left.
+    """Exit status and output of a command.
 
     Attributes:
         status: its exit status.
@@ -165,7 +165,7 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
 
 
 def _find_kernel() -> tuple[Path, Path]:
-    """Give the newest kernel that has soft-RoCE, and the folder of its modules."""
+    """Return the newest kernel that has soft-RoCE, and the folder of its modules."""
     root = Path(os.environ.get("IBPROF_GUEST_KERNEL", ROOT / ".guest-kernel"))
     for kernel in sorted(root.glob("boot/vmlinuz-*"), reverse=True):
         version = kernel.name.removeprefix("vmlinuz-")
@@ -241,7 +241,7 @@ _FOLDERS = ("bin", "modules", "proc", "sys", "dev", "below", "memory", "root")
 
 
 def _load_order(folder: Path, wanted: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Give the modules that are needed, each behind those that it needs itself."""
+    """Yield the modules that are needed, each after those that it needs itself."""
     paths = {path.name.partition(".ko")[0].replace("-", "_"): path for path in folder.rglob("*.ko*")}
     placed: set[str] = set()
 

@@ -28,7 +28,7 @@ IN_TURN = ("vm/",)
 ONE_WORKER = ("mpi/", "packaging/", "viewer/")
 """Folders where the tests of a file share what is slow to set up: one worker runs all tests of a file."""
 
-_GATE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
+_QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,10 +64,10 @@ def name_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold the machine for a test of `ALONE`, and share it among others; whoever waits at the gate is next."""
-    fcntl.flock(_GATE, fcntl.LOCK_EX)
+    """Hold the machine for a test of `ALONE`, and share it among others; whoever waits for it is next."""
+    fcntl.flock(_QUEUE, fcntl.LOCK_EX)
     fcntl.flock(_MACHINE, fcntl.LOCK_EX if name_of(item) in ALONE else fcntl.LOCK_SH)
-    fcntl.flock(_GATE, fcntl.LOCK_UN)
+    fcntl.flock(_QUEUE, fcntl.LOCK_UN)
     try:
         return (yield)
     finally:

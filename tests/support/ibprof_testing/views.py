@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view that is open in a browser, beside the links.csv of the same command line."""
+"""A view that is open in a browser, with the links.csv of the same command line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Opened:
     complaints: list[str]
 
     def loads(self) -> list[list[str]]:
-        """What is shown: [link][end], in the order of links.csv."""
+        """Return the loads shown: [link][end], in the order of links.csv."""
         loads: list[list[str]] = self.page.evaluate("ibprof.loads()")
         return loads
 
     def expected(self) -> list[list[str]]:
-        """What links.csv has."""
+        """Return the loads in links.csv."""
         return [[row["a_bytes"], row["b_bytes"]] for row in self.rows]
 
     def point_of_end(self, end: int) -> tuple[float, float]:
@@ -46,15 +46,15 @@ class Opened:
         return str(self.page.evaluate("location.hash"))
 
     def lit(self) -> set[int]:
-        """Link ends that are drawn with a colour."""
+        """Count link directions that have a colour."""
         return set(self.page.evaluate("ibprof.lit()"))
 
     def bytes_of_ends(self) -> list[int]:
-        """What links.csv has, by link end."""
+        """Return the loads in links.csv by link direction."""
         return [int(each) for ends in self.expected() for each in ends]
 
     def hottest(self) -> int:
-        """The link end at the head of the list."""
+        """Return the link direction at the head of the list."""
         return int(self.page.locator("#hot button").first.get_attribute("data-end") or "")
 
 

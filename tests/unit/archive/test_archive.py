@@ -181,7 +181,7 @@ def print_archive(path: Path, *options: str) -> str:
 
 
 def test_otf2_print_shows_the_numbers_of_the_profile(tmp_path: Path) -> None:
-    """The events are read here as OTF2's own tool prints them, with nothing of ours."""
+    """The events are read here as OTF2's own tool prints them, without ibprof's reader."""
     write_archive(SAMPLE, tmp_path / "profile.otf2")
     found = []
     entered: dict[str, list[str]] = {"0": [], "1": []}

@@ -39,7 +39,7 @@ def names(health: FabricHealth) -> list[str]:
 @pytest.mark.parametrize("sample", INNOCENT)
 def test_nothing_is_found_where_nothing_is_wrong(sample: str, lst: str) -> None:
     health = check(find_sample(sample, lst))
-    # dump_fts, which lies beside the output of ibnetdiscover, forgets LID 64, which is a host's in this one.
+    # dump_fts, which lies next to the output of ibnetdiscover, forgets LID 64, which is a host's in this one.
     forgotten = ["unreachable-lid"] if (sample, lst) == ("hypercube-4", IBNETDISCOVER) else []
     assert names(health) == forgotten
     assert health.trusted == (not forgotten)

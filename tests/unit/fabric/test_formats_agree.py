@@ -89,7 +89,7 @@ def put(folder: Path, sample: str, *names: str) -> Path:
 @pytest.mark.parametrize("links", [IBDIAGNET, OPENSM, IBNETDISCOVER, PORT_LIST])
 @pytest.mark.parametrize("tables", [LFTS_DUMP, DUMP_FTS, "opensm.fdbs", "ibdiagnet.fdbs"])
 def test_links_and_tables_may_come_from_different_tools(tmp_path: Path, links: str, tables: str) -> None:
-    """Names say nothing here: the tables are found beside the links, and in a folder, by content alone."""
+    """Names say nothing here: forwarding tables are found next to the links, and in a folder, by content alone."""
     (tmp_path / "a.txt").write_bytes(read_sample_bytes("quirks-small", links))
     (tmp_path / "b.log").write_bytes(lzma.compress(read_sample_bytes("quirks-small", tables)))
     (tmp_path / "c").write_bytes(gzip.compress(read_sample_bytes("quirks-small", "guid2lid")))

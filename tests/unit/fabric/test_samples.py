@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from captured fabrics is what they were built with, whichever tool dumped them."""
+"""Captured fabrics are read as they were built, whichever tool dumped them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def check(planted: list[Planted]) -> list[tuple[Planted, Diagnosis]]:
 
 
 def check_claims(diagnosed: list[tuple[Planted, Diagnosis]]) -> None:
-    """Hold every claim against the loads that hop-by-hop routes of the changed fabric and flows give."""
+    """Compare every claim with the loads by hop-by-hop routes of the changed fabric and flows."""
     checked = set()
     for case, diagnosis in diagnosed:
         for cause in diagnosis.causes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hot link ends and their causes, worked out by hand on two switches and a few hosts; what a run alone tells."""
+"""The most loaded links and their causes, worked out by hand on two switches; reports of a run without a fabric."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_ratio_and_least_time() -> None:
     report = report_on(FAR)
     assert report.links is not None
     heat, hottest = report.links.heat, report.links.hotspots[0]
-    # Link ends in use: host01 650, host02 400, sw-a 1000, sw-b to host42 1000, sw-a to host02 50.
+    # Link directions in use: host01 650, host02 400, sw-a 1000, sw-b to host42 1000, sw-a to host02 50.
     assert heat.mean_link == pytest.approx(3100 / 5)
     assert (heat.links, heat.links_used, heat.max_link, heat.max_switch_link) == (57, 4, 1000, 1000)
     assert hottest.ratio_to_mean == pytest.approx(1000 / 620)

@@ -20,7 +20,7 @@ assert work(2) == 4
 ibprof.mark("step"); ibprof.off(); ibprof.on()
 """
 
-# Stands in for libibprof.so: says what it was told.
+# Stands in for libibprof.so: prints its arguments.
 TELL = """
 #include <stdio.h>
 void ibprof_region_begin(const char *name) { printf("begin %s\\n", name); fflush(stdout); }

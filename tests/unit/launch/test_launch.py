@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each launcher is told to carry the library, held against what the launchers do with it elsewhere."""
+"""Each launcher gets the options that make it carry the library to other hosts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 
 Sent = Counter[tuple[str, str, str, str, str, int]]
-"""rail, GUID, port, operation, job, bytes of each link end."""
+"""rail, GUID, port, operation, job, bytes of each link direction."""
 
 RAILS = [str(find_sample(f"dualrail/rail{rail}", IBDIAGNET)) for rail in (1, 2)]
 TRAFFIC = ["pattern:shift:40:1000003", "pattern:permutation:7:5"]

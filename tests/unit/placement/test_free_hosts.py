@@ -17,7 +17,7 @@ HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
 
 
 def read(path: Path, content: str | bytes, slots: int = 1) -> dict[str, int]:
-    """Give the slots of each host by its name."""
+    """Return the slots of each host by its name."""
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return {HOSTS.name[host]: room for host, room in read_free_hosts(path, HOSTS, slots).items()}
 

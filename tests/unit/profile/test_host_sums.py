@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks sent, beside what ports counted: agreement, others' traffic, and messages that went another way."""
+"""Bytes that ranks sent, compared with port counters: agreement, others' traffic, messages on other networks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SENT = 10**9
 
 
 def make_counting_port(guid: int, grown: int | None, **changes: object) -> Port:
-    """A port whose counter of 4-byte words grew by so many bytes; None where it was not read again."""
+    """A port whose counter of 4-byte words grew by a number of bytes; None where it was not read again."""
     counter = HardwareCounter("port_xmit_data", 7, None if grown is None else 7 + grown // 4)
     return make_port(guid, guid, device=f"mlx5_{guid % 16}", hardware=(counter,), **changes)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings are read as they were written, runs are told apart, and what is damaged is refused in words."""
+"""Recordings are read as they were written, runs are distinguished, and damaged files are refused by name."""
 
 from __future__ import annotations
 

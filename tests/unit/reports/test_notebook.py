@@ -30,7 +30,7 @@ RUN = make_profile(
 
 
 def show(shown: object) -> str:
-    """Give the HTML that a notebook's kernel sends for an object."""
+    """Return the HTML that a notebook's kernel sends for an object."""
     formatter = InteractiveShell.instance().display_formatter
     assert formatter is not None
     data, _ = formatter.format(shown)  # type: ignore[no-untyped-call]

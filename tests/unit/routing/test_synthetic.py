@@ -68,7 +68,7 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
-    """OpenSM's ftree on the captured fabric: the same total, and the same load on each link of a level, both ways."""
+    """OpenSM's ftree on the captured fabric has the same total, and the same load in each direction of a level."""
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
     ours, theirs = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []

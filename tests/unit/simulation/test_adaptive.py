@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adaptive routing: shortest ways, the least occupied, any at a tie; and what cannot be routed so is refused."""
+"""Adaptive routing: shortest paths, the least occupied port, any at a tie; other routing is refused."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_every_port_of_a_large_switch_is_taken() -> None:
 
 
 def test_a_deadlock_names_its_circle() -> None:
-    """A ring whose packets have one lane, and room for one of them at each end."""
+    """A ring whose packets have one lane, and buffers for one of them at each end."""
     network = make("torus:6:1@100", lane_bytes=4096)
     clients = [Client(host, 0, [Step((host + 2) % 6, 1 << 20)]) for host in range(6)]
     stuck = Simulation(network, [Job("all")], clients)

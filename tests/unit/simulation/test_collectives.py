@@ -52,7 +52,7 @@ def play(parts: list[Part]) -> Iterator[Message]:
 @pytest.mark.parametrize("ranks", SIZES)
 @pytest.mark.parametrize("schedule", [all_reduce, barrier])
 def test_everyone_hears_of_everyone(schedule: Schedule, ranks: int) -> None:
-    """What a reduction needs, and a barrier: at the end each rank has got something from each, through whomever."""
+    """A reduction and a barrier need this: at the end each rank has data that depends on every other."""
     heard = [{rank} for rank in range(ranks)]
     for sender, receiver, _ in play([schedule(rank, ranks, 8) for rank in range(ranks)]):
         heard[receiver] |= heard[sender]

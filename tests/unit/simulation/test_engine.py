@@ -125,7 +125,7 @@ def test_a_link_that_is_asked_for_more_carries_what_it_can() -> None:
 
 @pytest.mark.parametrize("name", ["testbed44", "hypercube-4"])
 def test_all_to_all_loads_links_as_the_tables_say(name: str, tmp_path: Path) -> None:
-    """Every link end carries what `ibprof-layout` says, which gets there by in-trees."""
+    """Every link direction carries what `ibprof-layout` says, which gets there by in-trees."""
     sample = str(find_sample(name, OPENSM))
     assert layout.main([sample, "pattern:all-to-all:5000", "-o", str(tmp_path / "links.csv")]) == 0
     network = index_network(read_subnet(sample), EXACT)

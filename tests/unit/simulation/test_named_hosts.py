@@ -69,7 +69,7 @@ def run_study(folder: Path, *jobs: dict[str, Any], **changes: Any) -> Path:
 
 
 def find_busy_hosts(results: Path, job: str, column: str = "a_bytes") -> set[str]:
-    """Give the hosts whose links a job's bytes left by (or, by `b_bytes`, came by)."""
+    """Return the hosts whose links a job's bytes left by (or, by `b_bytes`, came by)."""
     with (results / "links.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["job"] == job and row["a_name"].startswith("host")]
     return {row["a_name"].split()[0] for row in rows if int(row[column])}
@@ -80,7 +80,7 @@ def named(first: int, last: int) -> set[str]:
 
 
 def test_servers_and_jobs_are_on_the_hosts_that_are_named(tmp_path: Path) -> None:
-    """As the link ends say that carry bytes."""
+    """Checked by the links that carry bytes."""
     jobs: list[dict[str, Any]] = [
         {**WRITES, "hosts": ["host[05-07]", "host20"]},
         {**PAIRS, "hosts": "host[09-12],host01,host32"},
@@ -124,7 +124,7 @@ def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None
 
 
 def test_a_recorded_run_stays_on_its_hosts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each of which sends what its ranks sent, as its link end says."""
+    """Each host's link carries what its ranks sent."""
     job = replayed(tmp_path, limit=10)
     (cell, *_) = read_study(
         write_study(tmp_path, job, WRITES, servers=2, measured="mpi", effort={"messages": 10})
@@ -324,7 +324,7 @@ def test_stored_results_are_of_the_same_hosts(tmp_path: Path) -> None:
 
 
 def test_named_servers_set_the_pace(tmp_path: Path) -> None:
-    """Of a hypercube at 32 Gb/s: of two hosts beside each other, where isolated servers are, the second has 8."""
+    """Of a hypercube at 32 Gb/s: of two adjacent hosts, where isolated servers are, the second has 8."""
     for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
         (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
     lst = tmp_path / "ibdiagnet.lst"

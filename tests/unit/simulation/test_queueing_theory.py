@@ -56,7 +56,7 @@ SIZE = 1 << 18
 
 
 def load_of_servers(part_of_threshold: float) -> tuple[float, float]:
-    """What servers get of what their links carry, and what clients would send if nobody were in their way."""
+    """Return the share of the servers' links in use, and the load that clients offer."""
     network = make("xgft:2:8,8:1,8@100")
     threshold_ns = CLIENTS * SIZE / (SERVERS * BYTES_A_NS) - SIZE / BYTES_A_NS
     interval_ns = part_of_threshold * threshold_ns

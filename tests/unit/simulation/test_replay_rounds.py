@@ -68,7 +68,7 @@ def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
 
 
 def beside(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns: float = 30_000.0) -> Latency:
-    """A run beside pairs that disturb it."""
+    """A run next to pairs that disturb it."""
     jobs = [a_run(network), Job("pairs", interval=network.ticks(interval_ns), jitter=0.5)]
     clients = [in_two_phases(network, host) for host in range(4)]
     clients += [Client(host, 1, [Step((host - 8) % 16 + 4, 100_000)], start=host) for host in range(8, 12)]
@@ -92,7 +92,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
-    """Until it is known well enough; of a recorded run beside it, one round is enough of a warm-up."""
+    """Until it is known well enough; of a recorded run next to it, one round is enough of a warm-up."""
     latency = beside(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS
@@ -172,7 +172,7 @@ def test_a_profile_by_its_time_line_is_measured_to_its_end(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("small", [15, 2000])
 def test_a_profile_at_intervals_is_not_measured_by_its_first_messages_alone(tmp_path: Path, small: int) -> None:
-    """Its whole list, where the effort has so many messages; else all that the effort has."""
+    """Its whole list, where the effort allows that many messages; else as many as it allows."""
     ring = [(rank, (rank + 1) % (RANKS - 1)) for rank in range(RANKS - 1)]
     counts = [Count(*pair, 64 * small, messages=small, operation=0) for pair in ring]
     counts += [Count(*pair, 1 << 20, operation=1) for pair in ring]

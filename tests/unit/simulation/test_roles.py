@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sits where and does what in a simulation, and how its means are taken."""
+"""Hosts and roles of the jobs of a simulation, and its means."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a simulation: all messages, whatever it is looked at by; and looking changes nothing."""
+"""A watched simulation keeps all messages in each of its views; watching changes nothing."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_an_end_is_busy_by_what_it_has_sent() -> None:
         lies = float(ends.queued[to_last]) * 8  # ns
         assert network.to_ns(sent.sum() - busy[to_last].sum()) == pytest.approx(lies, abs=3 * packet)
     assert describe_links(Watch(simulation))[0][1].max() <= 1 + 1e-12
-    # The switch's megabyte, and one of each host that waits for room there: 3 of 8 ms beside the 400.
+    # The switch's megabyte, and one of each host that waits for a buffer there: 3 of 8 ms on top of the 400.
     assert network.to_ns(sent.sum(axis=1).min()) == pytest.approx((400e6 + 24e6) / 2, rel=0.01)
 
 

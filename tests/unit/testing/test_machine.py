@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine lacks is named, together with the package that has it."""
+"""Missing programs are named, with the package that has them."""
 
 from __future__ import annotations
 

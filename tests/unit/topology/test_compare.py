@@ -132,7 +132,7 @@ class TestPaper:
         assert joined[2].tolist() == [3, 7, 0]
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
-        # Two ways: links 0 (10 Gb/s) and 1 (20 Gb/s) in 3 s; link 1 alone in 5 s.
+        # Two paths: links 0 (10 Gb/s) and 1 (20 Gb/s) in 3 s; link 1 alone in 5 s.
         ways = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
         times = spread_delays(ways, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]
@@ -164,7 +164,7 @@ class TestNothingIsWrong:
             assert beside.slow == ()
 
     @pytest.mark.parametrize("fabric", ["testbed44", "xgft:2:4,4:1,2", "xgft:3:4,4,4:1,2,4"])
-    def test_real_and_made_up_fabrics(self, fabric: str) -> None:
+    def test_real_and_synthetic_fabrics(self, fabric: str) -> None:
         reference = read_reference(str(FABRICS / fabric) if ":" not in fabric else fabric)
         hosts = np.flatnonzero(reference.is_end)
         matrix = disturb(reference.count_hops(hosts).astype(np.float64) * 1e-6, 0.03, 5)

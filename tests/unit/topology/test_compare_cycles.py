@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology compare` where switches are linked in circles: each link is told, and colours follow real ways."""
+"""`ibprof-topology compare` where switches form cycles: each link is reported, and colours follow real routes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inferred topologies: of published tables against what was drawn there, of made-up ones against how they were made."""
+"""Inferred topologies: published tables give the published graphs, synthetic delays their topologies."""
 
 from __future__ import annotations
 

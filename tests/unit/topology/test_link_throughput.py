@@ -32,7 +32,7 @@ class Network:
 
     Args:
         graph: with `gbps` on its edges.
-        limits: switch -> Gb/s that it carries in all.
+        limits: switch -> Gb/s total that it carries.
     """
 
     def __init__(self, graph: nx.Graph, limits: dict[str, float] | None = None) -> None:
@@ -72,7 +72,7 @@ def measure(made: Made, limits: dict[str, float] | None = None) -> tuple[Inferre
 
 
 def find_capacity(made: Made, topology: InferredTopology) -> dict[frozenset[int], float]:
-    """What each edge that delays can tell really carries, by the hosts that it parts from host 0."""
+    """Return the true capacity of each edge, by the hosts that it separates from host 0."""
     found: dict[frozenset[int], float] = {}
     for one, other, data in list(made.graph.edges(data=True)):
         made.graph.remove_edge(one, other)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology regress`: the latencies that were put in come back; what no delay tells is said to be so."""
+"""`ibprof-topology regress`: planted latencies come back; latencies that no delay determines are reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port counters of the real tools are what the simulator was told to count, and are held against predictions."""
+"""Port counters by the real tools equal what the simulator was set to, and are compared with predictions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLE = "counters-small"
 LEAF1 = 0x0002C90200400000
 NODE01, NODE02 = 0x0002C903000A0000, 0x0002C903000A0010
 SET = 5_000_000_000
-"""Words that the simulator was told port 1 of leaf1 had sent; it counted some kilobytes of datagrams on top."""
+"""Words that the simulator was set to show as sent by port 1 of leaf1; it added some kilobytes of datagrams."""
 
 
 def fabric() -> Fabric:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV traffic: each form is told by its header, and what is wrong is told by path and line."""
+"""CSV traffic: each form is known by its header, and errors name path and line."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_neighbours_send_to_one_another_and_to_no_more_than_the_grid_has(name: s
     assert len(set(sent.values())) == 1
     assert max(sent.values()) <= most
     if name == "2dnn":
-        assert sent[0] == most  # seed 2 draws a grid more than two wide both ways
+        assert sent[0] == most  # seed 2 draws a grid more than two wide in both directions
 
 
 def test_random_patterns_stay_within_their_bounds() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users tell of ranks and nodes: read as it stands, refused where it is wrong; grids as programs made them."""
+"""Attributes of ranks and nodes from users are read as they stand or refused; grids are as programs made them."""
 
 from __future__ import annotations
 

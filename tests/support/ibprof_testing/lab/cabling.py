@@ -36,7 +36,7 @@ class Cabling:
         return self._add(next(self._hosts), name)
 
     def free_ports(self, guid: int) -> list[int]:
-        """Give the ports of a node that have no cable."""
+        """Return the ports of a node that have no cable."""
         ports = 1 if guid >= HOST_GUID else SWITCH_PORTS
         return [port for port in range(1, ports + 1) if port not in self._cables[guid]]
 
@@ -46,7 +46,7 @@ class Cabling:
         self._cables[a][a_port], self._cables[b][b_port] = (b, b_port), (a, a_port)
 
     def text(self) -> str:
-        """Give ibsim's input."""
+        """Return ibsim's input."""
         return "\n".join(map(self._stanza, self._names))
 
     def _add(self, guid: int, name: str) -> int:

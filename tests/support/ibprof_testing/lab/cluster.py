@@ -111,7 +111,7 @@ class Cluster:
         return document
 
     def compare(self, plan: Plan) -> str:
-        """Put what was measured beside a plan; what is said of it. Leaves plan.dot."""
+        """Compare what was measured with a plan; return the comparison as text. Leaves plan.dot."""
         (self.folder / "plan.dot").write_text(write_dot(plan))
         return self.call("ibprof-topology", "compare", "delays.nc", "plan.dot", "--statistic", "minimum")
 

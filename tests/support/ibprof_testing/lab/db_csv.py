@@ -20,7 +20,7 @@ SPEED_CODE = {2.0: 1, 4.0: 2, 8.0: 4, 13.64: 256, 25.0: 512, 50.0: 1024}
 
 
 def write_db_csv(fabric: Fabric, sent: dict[tuple[int, int], int] | None = None) -> str:
-    """Give the file's text.
+    """Return the file's text.
 
     Args:
         fabric: what to write.

@@ -3,7 +3,7 @@
 
 Hosts have a name, an address and a temporary folder of their own and share the file system, as nodes of a cluster do. A
 switch is a bridge. A cable is a pair of virtual devices, or, when it has a length, `cables.c`; `tc tbf` limits rates.
-Open MPI reaches hosts through `agent`, which takes the place of ssh: what it starts has an empty environment but for
+Open MPI reaches hosts through `agent`, which takes the place of ssh. What it starts has an empty environment but for
 PATH and TMPDIR, so that nothing gets to another host that was not sent there.
 
 Needs root. What was built is gone at the end; what a killed process left is taken away by the next one.
@@ -82,11 +82,11 @@ class Hosts:
 
     @property
     def agent(self) -> Path:
-        """What a launcher calls in place of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
+        """The program that a launcher calls in place of ssh: `agent [OPTIONS] ADDRESS COMMAND`."""
         return self.folder / "agent"
 
     def over_tcp(self, slots: int = 1, **parameters: object) -> list[str]:
-        """What Open MPI's mpirun is told: some ranks a host, in the hosts' order, over these hosts' network.
+        """Return mpirun's options (Open MPI): ranks by host, in the hosts' order, over these hosts' network.
 
         Args:
             slots: ranks on each host.
@@ -125,7 +125,7 @@ class Hosts:
         )
 
     def sent_bytes(self, host: str) -> int:
-        """What a host has sent on its link, headers and all."""
+        """Return the bytes that a host has sent on its link, with headers."""
         counter = "/sys/class/net/eth0/statistics/tx_bytes"
         return int(_ip("netns", "exec", self.namespace(host), "cat", counter))
 
@@ -216,7 +216,7 @@ def up(plan: Plan | int, folder: Path) -> Iterator[Hosts]:
     """Puts hosts up, and takes them down in the end.
 
     Args:
-        plan: of the network; a number for so many hosts on one switch.
+        plan: of the network; a number stands for that number of hosts on one switch.
         folder: an empty one.
 
     Raises:

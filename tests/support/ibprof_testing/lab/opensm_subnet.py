@@ -29,7 +29,7 @@ def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int
     """Cable and route a subnet drawn by `seed`; OpenSM's dumps are in `folder` by then.
 
     Yields:
-        A function that runs ibtracert between two LIDs and gives its output.
+        A function that runs ibtracert between two LIDs and returns its output.
     """
     with route(drawn_tree(seed), folder, "minhop", lmc) as simulated:
 
@@ -145,7 +145,7 @@ def find_simulator() -> str:
 
 
 def search_path() -> str:
-    """Give PATH with the folders of administrators' programs, which users often lack."""
+    """Return PATH with the folders of administrators' programs, which users often lack."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 

@@ -69,7 +69,7 @@ class Plan:
         return next(each for each in self.cables if {each.a, each.b} == {one, other})
 
     def slow(self, one: str, other: str, microseconds: float) -> Plan:
-        """The same with a cable that is so much longer."""
+        """Return the same plan with a longer cable."""
         old = self.find_cable(one, other)
         return self._with(old, old._replace(microseconds=old.microseconds + microseconds))
 
@@ -87,7 +87,7 @@ HOST_US, HOST_MBIT = 200.0, 200.0
 
 
 def make_plan(leaves: Mapping[str, int], between: Iterable[Cable]) -> Plan:
-    """Make a plan of hosts node1, node2 ... on leaf switches, with so many on each."""
+    """Make a plan of hosts node1, node2 ... on leaf switches, with a number of hosts on each."""
     cables: list[Cable] = []
     for leaf, count in leaves.items():
         first = len(cables) + 1

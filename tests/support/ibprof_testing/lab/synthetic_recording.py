@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a recording of a job that nobody ran, as large as one likes.
+"""Write a synthetic recording of any size.
 
 python -m ibprof_testing.lab.synthetic_recording FOLDER --ranks 10000 --destinations 500 --regions 3
 
 Each rank sends to the ranks behind it: in each region an MPI_Alltoallv with half of its destinations and sends to the
-other half, of sizes drawn by a seed. A file is laid out as the library does: segments that double up to a limit.
+other half, of random sizes. A file is laid out as the library does: segments that double up to a limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conformance matrix: which MPI is held against what, by language and kind of call.
+"""The conformance matrix: what each MPI is checked against, by language and kind of call.
 
-Each cell is one run of a program whose traffic is known beforehand: from its own books, or from the definition of an
-algorithm that the MPI is told to use. docs/conformance.md prints what is here; each ✓ there is a test.
+Each cell is one run of a program whose traffic is known beforehand. It is known from the program's own books, or from
+the definition of an algorithm that the MPI is told to use. docs/conformance.md prints what is here; each ✓ there is a
+test.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ibprof_testing.mpi.patterns import all_the_same
 
 RANKS = 4
 BYTES = 9600
-BLOCK_BYTES = 800  # of programs/exchange.py and its kin
+BLOCK_BYTES = 800  # of programs/exchange.py and the Fortran programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Kind:
 
 
 def _tree(target: Target) -> patterns.Pairs:
-    of_mpich = target.name in mpis.OF_MPICH_KIN
+    of_mpich = target.name in mpis.MPICH_LIKE
     return patterns.binomial_tree_of_mpich(RANKS) if of_mpich else patterns.binomial_tree(RANKS)
 
 
@@ -270,7 +271,7 @@ FIXED = {
 
 
 def has(target: Target, kind: Kind) -> bool:
-    """Whether the MPI has what the kind needs.
+    """Return whether the MPI has what the kind needs.
 
     Of PyPI's MPIs Intel's alone has Fortran, without a module of Fortran 2008 that gfortran reads. Debian's have no
     mpi4py, Open MPI 4 has nothing of MPI-4, Open MPI 5 no large counts.
@@ -287,13 +288,13 @@ def has(target: Target, kind: Kind) -> bool:
     if kind.title in (SESSION, PARTITIONED):
         return target.name not in (mpis.SYSTEM, "4.1.8")
     if kind.title == LARGE_COUNTS:
-        return target.name in mpis.OF_MPICH_KIN
+        return target.name in mpis.MPICH_LIKE
     return not (target.layer == CM and kind.title == "point-to-point")
 
 
 def find(target: Target) -> Mpi:
     """The MPI of a target."""
-    return mpis.find_of_mpich_kin(target.name) if target.name in mpis.OF_MPICH_KIN else mpis.find_mpi(target.name)
+    return mpis.find_mpich_like(target.name) if target.name in mpis.MPICH_LIKE else mpis.find_mpi(target.name)
 
 
 def record(target: Target, kind: Kind, build: mpis.Build, folder: Path) -> tuple[Profile, dict[str, Matrix]]:
@@ -322,7 +323,7 @@ def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[st
 
 
 def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
-    """What was recorded under the operations that are expected."""
+    """Return what was recorded under the operations that are expected."""
     return {operation: recorded(profile, operation=operation) for operation in expected}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sent how much to whom: the plain form in which a recording is held against other witnesses."""
+"""Matrices of bytes and messages from rank to rank: the form in which recordings are compared with other counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recorded(
     kinds: Iterable[Kind] = (Kind.USER,),
     directions: Iterable[Direction] = (Direction.SENT, Direction.FETCHED),
 ) -> Matrix:
-    """What a profile says, for one operation and region or all."""
+    """Return the matrix of a profile, for one operation and region or all."""
     counters = profile.counters
     mask = np.isin(counters.kind, list(kinds)) & np.isin(counters.direction, list(directions))
     for names, column, wanted in (
@@ -51,7 +51,7 @@ def recorded(
 
 
 def received(profile: Profile) -> Matrix:
-    """What the receiving ends say, user data and MPI's own messages alike."""
+    """Return the matrix as receivers count it, user data and MPI's own messages alike."""
     return recorded(profile, kinds=Kind, directions=[Direction.RECEIVED])
 
 
@@ -63,7 +63,7 @@ def operations_sent(profile: Profile) -> set[str]:
 
 
 def read_tally(folder: Path) -> dict[str, Matrix]:
-    """What a program says that it sent, by operation: the books that programs/tally.h writes."""
+    """Return what a program noted that it sent, by operation, as programs/tally.h writes it."""
     rows: dict[str, list[tuple[int, int, int, int]]] = {}
     for file in folder.iterdir():
         for line in file.read_text().splitlines():

@@ -25,7 +25,7 @@ MPICH = "4.3.2"
 
 MPICH_SYSTEM, INTEL, STANDARD_ABI = "mpich-system", "intel", "mpich-abi-5.0.2"
 MPICH_FROM_PYPI = (f"mpich-{MPICH}", "mpich-5.0.2")
-OF_MPICH_KIN = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
+MPICH_LIKE = (MPICH_SYSTEM, *MPICH_FROM_PYPI, STANDARD_ABI, INTEL)
 INTEL_VERSION = "2021.18.1"
 
 # On-node messages of MPICH and Intel MPI through the network's layer.
@@ -61,7 +61,7 @@ class Mpi:
     """An MPI installation.
 
     Attributes:
-        name: one of `NAMES`, or `OF_MPICH_KIN`.
+        name: one of `NAMES`, or `MPICH_LIKE`.
         folder: what its programs are in.
         suffix: of their names, where two MPIs share a folder.
     """
@@ -75,13 +75,13 @@ class Mpi:
         return self.folder / f"{name}{self.suffix}"
 
     @property
-    def is_of_mpich_kin(self) -> bool:
-        """Whether Hydra starts its programs."""
-        return self.name in OF_MPICH_KIN
+    def is_mpich_like(self) -> bool:
+        """Return whether Hydra starts its programs."""
+        return self.name in MPICH_LIKE
 
     @property
     def variables(self) -> dict[str, str]:
-        """What its launcher and its ranks need, since it was unpacked where it does not know of."""
+        """The variables that its launcher and ranks need to find an unpacked MPI."""
         folder = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         libraries = str(self.folder.parent / "lib")
         if self.name == INTEL:
@@ -96,7 +96,7 @@ class Mpi:
 
     @property
     def has_monitoring(self) -> bool:
-        """Whether this build has Open MPI's own count of messages to compare with."""
+        """Return whether this build has Open MPI's monitoring to compare with."""
         return "MCA pml: monitoring" in _describe(self.program("ompi_info"))
 
 
@@ -123,7 +123,7 @@ def find_mpi(name: str) -> Mpi:
     return Mpi(name, venv / "bin")
 
 
-def find_of_mpich_kin(name: str) -> Mpi:
+def find_mpich_like(name: str) -> Mpi:
     """Finds an MPICH, of the system or from PyPI, or Intel MPI.
 
     Raises:
@@ -206,8 +206,8 @@ def run_mpi(
     for name, value in (mca or {}).items():
         line += ["--mca", name, str(value)]
     for name, value in of_ranks.items():
-        line += ["-genv", name, value] if mpi.is_of_mpich_kin else ["-x", f"{name}={value}"]
-    around = environment(mpi.variables) if mpi.is_of_mpich_kin else environment()
+        line += ["-genv", name, value] if mpi.is_mpich_like else ["-x", f"{name}={value}"]
+    around = environment(mpi.variables) if mpi.is_mpich_like else environment()
     done = subprocess.run(
         [*line, *command], capture_output=True, text=True, check=False, env=around, cwd=cwd, timeout=timeout
     )
@@ -220,11 +220,11 @@ def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
     """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
     if mpi.name == INTEL and name == "mpifort":
         shown = subprocess.run(
-            [find_of_mpich_kin(MPICH_SYSTEM).program(name), "-show"], capture_output=True, text=True, check=True
+            [find_mpich_like(MPICH_SYSTEM).program(name), "-show"], capture_output=True, text=True, check=True
         )
         return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
     if mpi.name == INTEL:
-        return ["cc", f"-I{find_of_mpich_kin(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
+        return ["cc", f"-I{find_mpich_like(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
     return [mpi.program("mpicc_abi" if mpi.name == STANDARD_ABI else name)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One command with us and without us under the same circumstances: what may differ is one line on stderr."""
+"""Runs of one command with and without ibprof, under the same circumstances: only one line on stderr may differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_any(name: str) -> Mpi:
 
 
 def preload(*libraries: Path) -> dict[str, str]:
-    """What preloads libraries, in this order."""
+    """Return the variables that preload libraries, in this order."""
     return {"LD_PRELOAD": ":".join(map(str, libraries))}
 
 
@@ -65,35 +65,35 @@ def launch(
         )
 
 
-def check_unharmed(
+def check_no_harm(
     mpi: Mpi,
     ranks: int,
     command: Words,
     output: Path,
     *,
     libraries: Sequence[Path] = (),
-    beside: Sequence[Path] = (),
+    others: Sequence[Path] = (),
     variables: Mapping[str, str] | None = None,
     within: Words = (),
     around: Words = (),
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command with us and without, and compares output, status and what is said.
+    """Run a command with ibprof and without, and compare output, status and messages.
 
     Args:
         output: the folder to record into.
-        libraries: what is preloaded, us among them; us alone where there is none.
-        beside: what is preloaded when we are not.
+        libraries: preloaded with ibprof; ibprof's library is among them, and alone by default.
+        others: preloaded without ibprof.
 
     Returns:
-        The run with us.
+        The run with ibprof.
     """
     ours = preload(*(libraries or [library()])) | {"IBPROF_OUTPUT": str(output)}
-    theirs = preload(*beside) if beside else {}
+    theirs = preload(*others) if others else {}
     given = dict(variables or {})
     without = launch(mpi, ranks, command, given | theirs, within=within, around=around, cwd=cwd)
     with_us = launch(mpi, ranks, command, given | ours, within=within, around=around, cwd=cwd)
-    told = said_by_us(with_us.stderr)
+    told = ibprof_lines(with_us.stderr)
     said = with_us.stderr + without.stderr
     assert (with_us.returncode, with_us.stdout) == (without.returncode, without.stdout), said
     assert _comparable(with_us.stderr) == _comparable(without.stderr)
@@ -101,8 +101,8 @@ def check_unharmed(
     return with_us
 
 
-def said_by_us(stderr: str) -> list[str]:
-    """Our lines."""
+def ibprof_lines(stderr: str) -> list[str]:
+    """Return the lines that ibprof wrote."""
     return [line for line in stderr.splitlines() if line.startswith("ibprof: ")]
 
 

@@ -15,7 +15,7 @@ Pairs = Iterable[tuple[int, int]]
 
 
 def all_the_same(pairs: Pairs, size: int, messages: int = 1) -> Matrix:
-    """Each of these pairs carries the same, in so many messages of one size."""
+    """Return the matrix of pairs that all carry the same: a number of messages of one size."""
     return dict.fromkeys(sorted(pairs), (size * messages, messages))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another simulator, CODES, said of the same jobs on the same fabrics; see docs/simulation.md."""
+"""Figures of another simulator, CODES, for the same jobs on the same fabrics; see docs/simulation.md."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Setting:
         io, mpi: the jobs; half of the other hosts each, all of them where there is no I/O.
         begin_ns, end_ns: messages that begin in between are measured.
         said: of each job.
-        link_bytes: SHA-256 of the bytes that each switch's link ends carried, as little-endian uint64, by link end;
+        link_bytes: SHA-256 of the bytes that each switch's transmit ports carried, as little-endian uint64, by port;
             empty where routing is adaptive.
         adaptive: packets take the least occupied port.
     """
@@ -158,7 +158,7 @@ class _Drawn:
 
 
 def _place_servers(setting: Setting, hosts: int) -> np.ndarray:
-    """Give the hosts of the last leaf of each equal part of the machine."""
+    """Return the hosts of the last leaf of each equal part of the machine."""
     half = setting.radix // 2
     leaves, parts = hosts // half, -(-setting.servers // half)
     last = [(part + 1) * leaves // parts - 1 for part in range(parts)]

@@ -40,7 +40,7 @@ _UNREACHABLE_WORD = b"UNREACHABLE"
 
 
 def looks_like_fdbs(data: bytes) -> bool:
-    """Whether `data` has the stanzas of a `.fdbs`."""
+    """Return whether `data` has the stanzas of a `.fdbs`."""
     return _SIGN.search(data[: 1 << 16]) is not None
 
 

@@ -2,7 +2,7 @@
 """The in-trees of destinations.
 
 For one destination LID the tables give each switch one way on, so that the switches form a tree whose root is the
-destination, and perhaps some cycles and dead ends beside it.
+destination, and perhaps some separate cycles and dead ends.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ibprof_converter.routing.tables import UNREACHABLE
 
 @dataclass(frozen=True, slots=True)
 class InTrees:
-    """The ways on of all switches to some destinations.
+    """The next hops of all switches to some destinations.
 
     A place is a switch (0 .. switches - 1) or one of the outcomes behind them (switches + reason), where a path ends.
 
     Attributes:
-        end: int32 [place, destination], the link end that the switch sends on, `NONE` for none.
+        end: int32 [place, destination], the link direction that the switch sends on, `NONE` for none.
         next: int32 [place, destination], the next place; an outcome's is itself.
         depth: int32 [place, destination], steps to the outcome; without meaning for `Reason.LOOP`.
         reason: uint8 [place, destination], the outcome that a packet at this place comes to.
@@ -60,7 +60,7 @@ class InTrees:
 def _step(
     network: IndexedNetwork, destination_lid: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Take one step from every switch: the link end it sends on and where that leads, both [switch, destination]."""
+    """Take one step from every switch: its link direction and where that leads, both [switch, destination]."""
     switches = len(network.switch_node)
     table = network.tables.port
     egress = np.full((switches, len(destination_lid)), UNREACHABLE, np.uint8)
@@ -83,10 +83,10 @@ def _step(
 def arrive(
     network: IndexedNetwork, end: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
-    """Give the place that link ends lead packets to.
+    """Return the place that link directions lead packets to.
 
     Args:
-        end: int32, link ends; `NONE` gives no meaningful place.
+        end: int32, link directions; `NONE` gives no meaningful place.
         destination: int32, index of the port that a packet is for.
     """
     switches = len(network.switch_node)

@@ -12,7 +12,7 @@
 
 LIDs are hexadecimal, ports decimal; LIDs without a way are left out. What follows the port is commentary. dump_fts of
 infiniband-diags 44 also leaves out the last LID of a table when that is a multiple of 64, the size of a block: whatever
-is routed there, the dump does not say, so that it is told.
+is routed there, the dump does not say: a note does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PORT_AT = 7  # bytes before the port: `0x0002 `
 
 
 def looks_like_lft_dump(data: bytes) -> bool:
-    """Whether `data` has the heads of such a dump."""
+    """Return whether `data` has the heads of such a dump."""
     return _SIGN.search(data[: 1 << 16]) is not None
 
 

@@ -43,7 +43,7 @@ class Lines:
         return self.have(word, self.start)
 
     def have(self, word: bytes, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Whether `word` stands at each of some positions; having no line break, it cannot reach beyond its line."""
+        """Return whether `word` stands at each of some positions; it has no line break."""
         found = np.ones(len(at), np.bool_)
         for offset, byte in enumerate(word):
             found &= self.text[at + offset] == byte
@@ -52,7 +52,7 @@ class Lines:
     def number(
         self, at: npt.NDArray[np.int64], digits: int, base: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
-        """Read numbers of so many digits at some positions; the second array says where there is one."""
+        """Read numbers of a fixed width at some positions; the second array says where there is one."""
         value = np.zeros(len(at), np.int32)
         good = np.ones(len(at), np.bool_)
         for offset in range(digits):
@@ -70,4 +70,4 @@ def _make_digit_values() -> npt.NDArray[np.int32]:
 
 
 _DIGIT_VALUE = _make_digit_values()
-"""int32 [byte], the value of a hex digit, `NO_DIGIT` for what is none."""
+"""int32 [byte], the value of a hex digit, `NO_DIGIT` for other characters."""

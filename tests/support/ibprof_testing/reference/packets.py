@@ -20,7 +20,7 @@ from ibprof_converter.simulation.engine.packet_engine import NOBODY, Client, Job
 
 @dataclass(frozen=True)
 class Wiring:
-    """A network: nodes are the hosts and then the switches; a link end is what a node sends on a link.
+    """A network: nodes are the hosts and then the switches; a link direction is what a node sends on a link.
 
     Attributes:
         hosts, switches: how many.
@@ -76,7 +76,7 @@ class Reference:
 
     Args:
         wiring: to run on.
-        packet, room: bytes of the largest packet, and of a lane at a link end.
+        packet, room: bytes of the largest packet, and of a lane at a link direction.
         jobs, clients: what runs, without jitter.
         order: of what happens at one tick: 0 as it was foreseen, else drawn with this seed.
 

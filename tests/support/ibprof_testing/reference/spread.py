@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels' reference: put flows on link ends, all sources of a destination at once.
+"""Reference of the kernels: add flows to link directions, all sources of a destination at once.
 
-Down the in-tree of a destination the bytes that reach a switch are added up before they are moved on, so that the cost
-is that of the switches, not of the pairs times their hops.
+The bytes that reach a switch are added up before they move on, down the in-tree of a destination. The cost grows with
+the switches, not with the pairs times their hops.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def spread(
     group: Integers,
     groups: int,
 ) -> SpreadLoads:
-    """Add each flow's bytes to every link end on its path.
+    """Add each flow's bytes to every link direction on its path.
 
     Args:
         fabric, tables: of one subnet.
@@ -82,7 +82,7 @@ class _Flows:
 
     Attributes:
         destination_lid: int [flow].
-        end: int32 [flow], the link end that the source sends on, `NONE` where it is a switch or sends nothing.
+        end: int32 [flow], the link direction that the source sends on, `NONE` where it is a switch or sends nothing.
         place: int32 [flow], where that leads: a place of the in-tree.
         reason: uint8 [flow], of `Reason`. Final once the trees have been asked.
     """
@@ -147,13 +147,13 @@ def _flow_down(
     groups: int,
     loads: npt.NDArray[np.uint64],
 ) -> None:
-    """Move bytes from their places down to the roots and add them to the link ends passed.
+    """Move bytes from their places down to the roots and add them to the link directions passed.
 
     Args:
         trees: in-trees; none of the flows ends anywhere but at its destination.
         tree, place, group, bytes: [flow]; the tree's column, where the flow enters it, and what flows.
         groups: how many groups there are.
-        loads: uint64 [link end * groups + group], added to.
+        loads: uint64 [link direction * groups + group], added to.
     """
     wanted = tree * groups + group
     used = np.zeros(trees.next.shape[1] * groups, np.bool_)
@@ -175,7 +175,7 @@ def _flow_down(
 
 
 def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.intp]]:
-    """Give the cells of each depth, the deepest first, without those of depth 0."""
+    """Yield the cells of each depth, the deepest first, without those of depth 0."""
     order = np.argsort(depth.astype(np.uint16), kind="stable")
     bounds = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(1, np.int64)
     for level in range(len(bounds) - 1, 0, -1):
@@ -183,7 +183,7 @@ def _by_falling_depth(depth: npt.NDArray[np.int32]) -> Iterator[npt.NDArray[np.i
 
 
 def _find_ports(fabric: Fabric, lid: Integers) -> npt.NDArray[np.int32]:
-    """Give the port of each LID: int32 [lid], `NONE` for LIDs that are no port's, or no LIDs."""
+    """Return the port of each LID: int32 [lid], `NONE` for LIDs that are no port's, or no LIDs."""
     inside = (lid >= 0) & (lid < LIDS)
     return np.where(inside, fabric.lid_port[np.where(inside, lid, 0)], NONE).astype(np.int32)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabrics in tests/data/fabrics, and what ibtracert said about them."""
+"""The fabrics in tests/data/fabrics, and the output of ibtracert on them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class TracedHop:
 
 @dataclass(frozen=True)
 class TracedPair:
-    """What ibtracert said about one pair of LIDs."""
+    """Output of ibtracert for one pair of LIDs."""
 
     source_lid: int
     destination_lid: int
@@ -106,7 +106,7 @@ def load_traces(sample: str) -> tuple[TracedPair, ...]:
 
 
 def load_of_traces(fabric: Fabric, pairs: Sequence[TracedPair]) -> npt.NDArray[np.uint64]:
-    """Give how often each pair loads each link end, from ibtracert's lines alone: uint64 [pair, link, end]."""
+    """Count how often each pair passes each link direction, by ibtracert's lines alone: uint64 [pair, link, end]."""
     node_of_guid = {int(guid): node for node, guid in enumerate(fabric.node_guid)}
     node_of_guid |= dict(zip(map(int, fabric.port_guid), map(int, fabric.port_node), strict=True))
     end_at = {
@@ -124,13 +124,13 @@ def load_of_traces(fabric: Fabric, pairs: Sequence[TracedPair]) -> npt.NDArray[n
 
 
 def host_lids(fabric: Fabric) -> npt.NDArray[np.int32]:
-    """Give the base LIDs of all CAs."""
+    """Return the base LIDs of all CAs."""
     lids: npt.NDArray[np.int32] = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
     return lids
 
 
 def as_traced(fabric: Fabric, hop: Hop) -> TracedHop:
-    """Write a hop of ours as ibtracert does; it shows the PORT GUID of a CA."""
+    """Return a hop as ibtracert shows it, with the PORT GUID of a CA."""
     guids = {
         (int(node), int(number)): int(guid)
         for node, number, guid in zip(fabric.port_node, fabric.port_number, fabric.port_guid, strict=True)

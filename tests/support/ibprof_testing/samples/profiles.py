@@ -44,7 +44,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Posted:
-    """What `rank` posted between a pair of ports."""
+    """Bytes that `rank` posted between a pair of ports."""
 
     rank: int
     pair: int

@@ -20,7 +20,7 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass
 class Process:
-    """What one process recorded. Each item of `counters`, `regions`, ... is a list of records: a segment each."""
+    """Records of one process. Each item of `counters`, `regions`, ... is a list of records: a segment each."""
 
     rank: int
     world_size: int = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies that are made up, what a perfect measurement of them gives, and one with errors."""
+"""Synthetic topologies, and their delays as measured perfectly or with errors."""
 
 from __future__ import annotations
 

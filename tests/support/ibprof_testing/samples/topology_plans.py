@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up topologies as plans in DOT, as delays, and beside a reference."""
+"""Synthetic topologies as plans in DOT, as delays, and compared with a reference."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside other preloaded libraries, other runs and readers of the recording, a program runs as it does without us."""
+"""With other preloaded libraries, runs and readers of the recording, a program runs as it does without ibprof."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     Words,
     check_complete,
-    check_unharmed,
+    check_no_harm,
     every_mpi_but_quick,
     find_any,
     launch,
@@ -39,13 +39,13 @@ def find_jemalloc() -> Path:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 def test_other_preloads(name: str, build: Build, tmp_path: Path) -> None:
-    """Another allocator and a tool of MPI's profiling interface, on either side of us."""
+    """Another allocator and a tool of MPI's profiling interface, preloaded before or after ibprof."""
     mpi = find_any(name)
     program = build(mpi, "unruly.c", "-pthread")
     others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]
     for order in ([library(), *others], [*others, library()]):
         folder = tmp_path / order[0].name
-        done = check_unharmed(mpi, RANKS, [program, "names", "threads"], folder, libraries=order, beside=others)
+        done = check_no_harm(mpi, RANKS, [program, "names", "threads"], folder, libraries=order, others=others)
         assert "2 broadcasts" in done.stdout
 
 
@@ -56,9 +56,9 @@ def test_every_order_of_preloads(name: str, build: Build, tmp_path: Path) -> Non
     program = build(mpi, "unruly.c", "-pthread")
     others = [find_jemalloc(), build(mpi, "other_tool.c", "-shared", "-fPIC")]
     for number, order in enumerate(itertools.permutations([library(), *others])):
-        beside = [item for item in order if item != library()]
+        without = [item for item in order if item != library()]
         command: list[str | Path] = [program, "names", "threads", "forks", "spawns"]
-        check_unharmed(mpi, RANKS, command, tmp_path / str(number), libraries=order, beside=beside)
+        check_no_harm(mpi, RANKS, command, tmp_path / str(number), libraries=order, others=without)
 
 
 def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
@@ -86,7 +86,7 @@ def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_pa
     first = start(mpi, [program, "names", "wait", "regions"], tmp_path, variables)
     assert first.stdout is not None
     assert first.stdout.readline().startswith("names")
-    second = check_unharmed(mpi, RANKS, [program, "names"], tmp_path, variables=variables)
+    second = check_no_harm(mpi, RANKS, [program, "names"], tmp_path, variables=variables)
     rest, said = first.communicate(timeout=60)
     assert (first.returncode, "names 4\n" + rest, said) == (bare.returncode, bare.stdout, bare.stderr)
     assert second.stderr == ""
