@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a fabric's dumps are whole, and whether the fabric is: gaps, and links that are not like their kin."""
+"""Checks of a fabric and its dumps: gaps, links unlike their peers, routes that do not arrive."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links and leaf switches that are not like their kin."""
+"""Links and leaf switches that are not like their peers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _are_alike(fabric: Fabric, kin: npt.NDArray[np.intp]) -> npt.NDArray[np.bool
 
 
 def _most_common(rates: list[tuple[float, float]]) -> tuple[float, float]:
-    """Give the commonest rate, the fastest of several."""
+    """Return the commonest rate, the fastest of several."""
     counts = Counter(rates)
     return max(counts, key=lambda rate: (counts[rate], rate[1]))
 
@@ -124,7 +124,7 @@ def _find_few(
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:
-    """Give the most that a quarter have, and no less than two; the commonest number where all differ too much."""
+    """Return the most that a quarter have, and no less than two; the commonest number where all differ too much."""
     number, having = np.unique(counts, return_counts=True)
     shared = number[having >= max(2, len(counts) / 4)]
     return int(shared[-1] if len(shared) else number[::-1][having[::-1].argmax()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look a fabric over: every check on every rail."""
+"""Run every check on every rail of a fabric."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ibprof_converter.traffic.hosts import find_hosts
 
 @dataclass(frozen=True, slots=True)
 class RailSummary:
-    """What a rail has.
+    """Contents of a rail.
 
     Attributes:
         links_from, tables_from: the files; the latter is None where the rail could not be read.
         switches, adapters, routers, links, tables: how many.
-        adaptive: whether switches are known to choose among ports by themselves.
+        adaptive: whether switches are known to route adaptively.
         remarks: what else the files leave open, a sentence each.
     """
 
@@ -54,11 +54,11 @@ class FabricHealth:
 
     @property
     def trusted(self) -> bool:
-        """Whether routes can be trusted."""
+        """Return whether routes can be trusted."""
         return not any(finding.untrusted for finding in self.findings)
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values for a JSON file."""
+        """Return it as plain values for a JSON file."""
         return {
             "routes_trusted": self.trusted,
             "rails": [asdict(rail) for rail in self.rails],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check can find, and what each finding means for the user."""
+"""Kinds of findings, and what each means for the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibprof_converter.fabric.node_names import show_some
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What a kind of finding means.
+    """Meaning of a kind of finding.
 
     Attributes:
         name: for scripts.
@@ -53,7 +53,7 @@ class FindingKind(Enum):
         "unlisted-lid",
         True,
         "the tables lead to LIDs that no listed port has: the list of links is cut, or of another day, or ports have "
-        "an LMC that nothing tells (OpenSM's guid2lid does)",
+        "an LMC that no dump states (OpenSM's guid2lid does)",
     )
     NO_LINK = _Meaning(
         "route-without-link",
@@ -132,16 +132,16 @@ class FabricFinding:
 
     @property
     def untrusted(self) -> bool:
-        """Whether routes cannot be trusted."""
+        """Return whether routes cannot be trusted."""
         return self.kind.value.untrusted
 
     @property
     def line(self) -> str:
-        """What and where, in one line."""
+        """The finding and its places, in one line."""
         return f"{self.what}: {show_some(self.places)}" if self.places else self.what
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         meaning = self.kind.value
         return {
             "name": meaning.name,
@@ -155,7 +155,7 @@ class FabricFinding:
 
 
 def count(number: int, noun: str) -> str:
-    """Give `1 link`, `2 links`, `3 switches`."""
+    """Return `1 link`, `2 links`, `3 switches`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"

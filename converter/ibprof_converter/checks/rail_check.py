@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the rails of one machine are alike."""
+"""Check that the rails of one machine are alike."""
 
 from __future__ import annotations
 

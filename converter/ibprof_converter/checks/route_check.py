@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether tables and links fit each other, and whether every route arrives."""
+"""Check that tables and links fit each other, and that every route arrives."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _describe_rail(number: int, rail: RailSummary) -> str:
     if rail.tables_from is None:
         return f"rail {number}: {rail.links_from}: cannot be used"
     routers = f", {rail.routers} routers" if rail.routers else ""
-    adaptive = "; switches route adaptively: the tables give one of the ways" if rail.adaptive else ""
+    adaptive = "; switches route adaptively: the tables give one of the paths" if rail.adaptive else ""
     return (
         f"rail {number}: {rail.links_from}: {rail.switches} switches, {rail.adapters} adapters{routers}, "
         f"{rail.links} links; {rail.tables} tables from {rail.tables_from}{adaptive}"

@@ -32,7 +32,7 @@ LEFT_BEHIND = {
     "links.csv": "the bytes on both ends of every link",
     "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
     "links.yaml": "both in one YAML file",
-    "heatmap.png": "the fabric, every link end coloured by its load",
+    "heatmap.png": "the fabric, every link direction coloured by its load",
     "report.txt": "the links that carry most, and who loads them",
     "report.json": "the same for programs",
 }
@@ -89,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ibprof demo",
         description=f"Record a small MPI program of {RANKS} ranks on this machine, put its ranks on the hosts of a "
-        "fat-tree that comes with ibprof, and leave the profile, the link loads, a picture and a report.",
+        "fat-tree that comes with ibprof. Leave the profile, the link loads, a picture and a report.",
         epilog="example:  ibprof demo /tmp/demo",
     )
     parser.add_argument(
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def find_open_mpi() -> str:
-    """Give the mpirun of an Open MPI: the one on the PATH, else one beside this Python.
+    """Return the mpirun of an Open MPI: the one on the PATH, else the one next to this Python.
 
     Raises:
         MissingToolError: there is none.
@@ -117,7 +117,7 @@ def find_open_mpi() -> str:
 
 
 def build_program(mpirun: str, folder: Path) -> list[str]:
-    """Make the example program ready to run in `folder`: compiled where that can be, else with mpi4py.
+    """Prepare the example program in `folder`: compiled where there is a compiler, else with mpi4py.
 
     Returns:
         The command of one rank.

@@ -22,8 +22,8 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "inputs",
         nargs="+",
         metavar="LST... TRAFFIC...",
-        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of one that is "
-        "made up (several: rails); last, what is sent over it (several: jobs that share the network)",
+        help="the fabric: dumps of ibdiagnet, OpenSM or infiniband-diags, folders of them, or the name of a "
+        "synthetic one (several: rails); last, what is sent over it (several: jobs that share the network)",
     )
     add_fabric_arguments(parser)
 
@@ -35,7 +35,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="forwarding tables, one file a LST in the same order (else: among LST, or the file beside it). "
+        help="forwarding tables, one file a LST in the same order (else: among LST, or the file next to it). "
         "In front of LST..., end it with --",
     )
     parser.add_argument(
@@ -55,7 +55,7 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--level-hosts",
         metavar="REGEX",
         type=_pattern,
-        help="CAs whose names match are the hosts that levels are counted from (default: the cabling tells)",
+        help="CAs whose names match are the hosts that levels are counted from (default: by the cabling)",
     )
     parser.add_argument(
         "--rails",
@@ -75,7 +75,7 @@ def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="bounds beside the loads, as if switches chose among minimal ways (by itself where a .ar or .far says so)",
+        help="bounds next to the loads, as if switches chose among minimal paths (default where a .ar or .far exists)",
     )
 
 
@@ -86,7 +86,7 @@ def add_counters_argument(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILE",
         default=[],
-        help="port counters to hold the loads against; two files: before and after. In front of LST..., end it with --",
+        help="port counters to compare the loads with; two files: before and after. In front of LST..., end it with --",
     )
 
 
@@ -96,7 +96,7 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         "--rank-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column rank, then any others: numbers or words to colour ranks by; x, y and z are the "
+        help="CSV with the column rank, then any others: numbers or words to colour ranks by. x, y and z are the "
         "place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
     )
     parser.add_argument(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-layout`: where nodes lie and what every link end carries."""
+"""`ibprof-layout`: positions of nodes and load of every link direction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """What `ibprof-layout` reads and writes."""
+    """Inputs and outputs of `ibprof-layout`."""
 
     fabric: FabricOptions
     traffic: TrafficOptions
@@ -58,7 +58,7 @@ class LayoutOptions:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What `ibprof-layout --check` looks at, and how it prints."""
+    """Inputs of `ibprof-layout --check`, and how it prints."""
 
     fabric: FabricOptions
     as_json: bool
@@ -123,7 +123,7 @@ def _pattern_options(arguments: argparse.Namespace) -> PatternOptions:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=NAME,
-        description="Lay a fabric out, follow its forwarding tables, and write what every link end carries.",
+        description="Lay a fabric out, follow its forwarding tables, and write the load of every link direction.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -133,8 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="look the fabric over instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
-        "switches unlike their kin; status 5 where routes cannot be trusted",
+        help="check the fabric instead, with no TRAFFIC: gaps in the dumps, routes that lead nowhere, links and "
+        "switches unlike their peers; status 5 where routes cannot be trusted",
     )
     parser.add_argument(
         "--patterns",
@@ -165,7 +165,7 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--nodes", "FILE", "nodes.csv, a row a node; Parquet if it ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
-    add("--png", "FILE", "a picture, each link end coloured by its own load")
+    add("--png", "FILE", "a picture, each link direction coloured by its load")
     add("--figure", "FILE", "the same for a paper: PNG, SVG or PDF by its ending")
     outputs.add_argument(
         "--panels",

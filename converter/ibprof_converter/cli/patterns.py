@@ -18,7 +18,7 @@ _LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class PatternOptions:
-    """What `ibprof-layout --patterns` measures, and how it prints."""
+    """Inputs of `ibprof-layout --patterns`, and how it prints."""
 
     fabric: FabricOptions
     samples: int
@@ -42,7 +42,9 @@ def measure_patterns(options: PatternOptions) -> None:
         print_json({"patterns": [each.as_json() for each in results]})
         return
     print("share of its own speed that a pair of hosts gets: mean, standard deviation, worst and best sample;")
-    print("behind it the same beside what the hosts' own links alone would leave (100 %: the network takes nothing)")
+    print(
+        "behind it the same relative to what the hosts' own links alone would leave (100 %: the network takes nothing)"
+    )
     for each in results:
         pair = _quadruple(each.pair_mean, each.pair_deviation, each.pair_least, each.pair_most)
         network = _quadruple(each.network_mean, each.network_deviation, each.network_least, each.network_most)

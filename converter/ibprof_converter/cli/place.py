@@ -50,7 +50,7 @@ class PlacementFiles:
 
 @dataclass(frozen=True, slots=True)
 class PlaceCommandOptions:
-    """What `ibprof-place` reads, how it searches, and what it writes."""
+    """Inputs of `ibprof-place`, how it searches, and its outputs."""
 
     fabric: FabricOptions
     traffic: str
@@ -169,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     outputs.add_argument("-o", "--output", metavar="FILE", type=Path, help="placement.csv: rank,host")
     outputs.add_argument("--rankfile", metavar="FILE", type=Path, help="for Open MPI: mpirun --rankfile FILE")
     outputs.add_argument(
-        "--hostfile", metavar="FILE", type=Path, help="for Open MPI, beside it: mpirun --hostfile FILE"
+        "--hostfile", metavar="FILE", type=Path, help="for Open MPI, with the rank file: mpirun --hostfile FILE"
     )
     outputs.add_argument("--mpich-hosts", metavar="FILE", type=Path, help="for MPICH: mpiexec -hosts $(cat FILE)")
     outputs.add_argument(

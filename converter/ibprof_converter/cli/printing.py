@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command prints alike: tables, JSON, stages, warnings."""
+"""Print tables, JSON, stages and warnings, alike in every command."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """What `ibprof-report` reads and writes; `fabric` is None without one."""
+    """Inputs and outputs of `ibprof-report`; `fabric` is None without one."""
 
     fabric: FabricOptions | None
     traffic: TrafficOptions
@@ -137,5 +137,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
     )
-    parser.add_argument("--top", metavar="N", type=parse_count, help=f"hot link ends to name (default: {TOP})")
+    parser.add_argument("--top", metavar="N", type=parse_count, help=f"hot link directions to name (default: {TOP})")
     return parser

@@ -45,7 +45,7 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class ViewOptions:
-    """What `ibprof-view` reads and writes; the first traffic is compared with the others."""
+    """Inputs and outputs of `ibprof-view`; the first traffic is compared with the others."""
 
     fabric: FabricOptions
     traffics: tuple[TrafficOptions, ...]
@@ -132,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="where its ranks are, as for --placement: one for each --compare in their order; without --compare the "
-        "same TRAFFIC placed otherwise (several jobs: one for each, in their order); several",
+        "same TRAFFIC under another rank placement (several jobs: one for each, in their order); several",
     )
     add_counters_argument(parser)
     return parser

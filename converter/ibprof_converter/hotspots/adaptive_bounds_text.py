@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of adaptive routing beside the static answer, for people and for programs."""
+"""Bounds of adaptive routing next to the static loads, for people and for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOP = 10
 
 
 def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Give the greatest loads between switches by tables, shared, and at most, and the ends with the greatest bound."""
+    """Return the largest loads between switches by tables, shared, and at most, and the ends with the largest bound."""
     ends = _find_ends(bounds, loads, fabrics)
     return {
         "label": LABEL,
@@ -44,7 +44,7 @@ def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> 
 
 
 def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[dict[str, Any]]:
-    """List the link ends between switches that may carry anything."""
+    """List the link directions between switches that may carry anything."""
     ends = []
     for rail, (fabric, bound, loaded) in enumerate(zip(fabrics, bounds.by_rail, loads.by_rail, strict=True)):
         static = loaded.sum(axis=2, dtype=np.uint64)

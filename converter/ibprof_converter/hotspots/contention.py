@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many flows meet on a link end, beside how many meet on the own links of the hosts that they are of."""
+"""Flows sharing a link direction, compared with flows sharing their hosts' access links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_converter.traffic.traffic_data import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What a link end is to the flows that pass it.
+    """Flows that share a link direction.
 
     Attributes:
         flows: pairs of ports whose bytes pass it.
@@ -40,14 +40,14 @@ class FlowCounter:
         self._received[rail] += np.bincount(pairs % LIDS, minlength=LIDS)
 
     def compare(self, rail: int, flows: Traffic) -> Contention:
-        """Hold the flows of one rail that pass a link end against all that were counted."""
+        """Compare the flows of one rail that pass a link direction with all that were counted."""
         pairs = _pairs(flows.source_lid, flows.destination_lid)
         most = max(self._sent[rail, pairs // LIDS].max(initial=0), self._received[rail, pairs % LIDS].max(initial=0))
         return Contention(len(pairs), int(most), len(pairs) / max(int(most), 1))
 
 
 def _pairs(source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Give each pair of LIDs once, as one number."""
+    """Return each pair of LIDs once, as one number."""
     key = source.astype(np.int64) * LIDS + destination
     # Rows of a pattern are sorted and different already, and may be very many.
     if len(key) < 2 or bool((key[1:] > key[:-1]).all()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters beside prediction, for people and for programs."""
+"""Port counters compared with predicted loads, for people and for programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMARK = (
 
 
 def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Give an agreement as plain values."""
+    """Return an agreement as plain values."""
     return {
         "origin": agreement.origin,
         "ends_counted": agreement.ends_counted,

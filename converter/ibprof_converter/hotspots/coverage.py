@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer rests on: what was recorded, what was not seen, what is modelled rather than measured."""
+"""Coverage of an answer: what was recorded, what was not seen, what is modelled rather than measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Tra
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What an answer rests on.
+    """Coverage of an answer.
 
     Attributes:
         origin: where the traffic comes from.
@@ -40,7 +40,7 @@ class Coverage:
 def describe_coverage(
     demand: RankTraffic | None, placed: Traffic | PortCounters | None, subnets: Sequence[Subnet]
 ) -> Coverage:
-    """Say what an answer rests on.
+    """Return the coverage of an answer.
 
     Args:
         demand: the traffic between ranks; None where it knows no ranks.

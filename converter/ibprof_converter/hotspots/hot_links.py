@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link ends that carry most, and who loads them."""
+"""The link directions that carry most, and who loads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts, 
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
-"""How many rank pairs, and how many regions and operations, are named for each link end; the rest is added up."""
+"""How many rank pairs, and how many regions and operations, are named for each link direction; the rest is added up."""
 
 HOST_LINK = "host"
 SWITCH_LINK = "switch"
@@ -41,12 +41,12 @@ class LinkPort:
 
 @dataclass(frozen=True, slots=True)
 class NamedShare:
-    """Part of the bytes of a link end.
+    """Part of the bytes of a link direction.
 
     Attributes:
         name: of a region or an operation; `REST` for those that are not named one by one.
         bytes: of this part.
-        share: of the link end's bytes, 0 to 1.
+        share: of the link direction's bytes, 0 to 1.
     """
 
     name: str
@@ -56,7 +56,7 @@ class NamedShare:
 
 @dataclass(frozen=True, slots=True)
 class PairShare:
-    """What one pair puts on a link end.
+    """Bytes of one pair on a link direction.
 
     Attributes:
         source_rank, destination_rank: as their job counts them; None where the traffic knows no ranks.
@@ -90,10 +90,10 @@ class OtherPairs:
 
 @dataclass(frozen=True, slots=True)
 class Contributors:
-    """Who loads a link end, the greatest first.
+    """Senders and receivers of a link direction's bytes, the largest first.
 
     Attributes:
-        rank_pairs: the `NAMED_PAIRS` greatest.
+        rank_pairs: the `NAMED_PAIRS` largest.
         other_pairs: the pairs that are not among them.
         regions, operations: with one entry `REST` at the end for those that are not named.
         jobs: the same; empty where there is but one.
@@ -113,7 +113,7 @@ class Contributors:
 
 @dataclass(frozen=True, slots=True)
 class Hotspot:
-    """A link end that carries much.
+    """A link direction that carries much.
 
     Attributes:
         rail: index of the fabric.
@@ -123,7 +123,7 @@ class Hotspot:
         gbps: None where the speed is not known.
         bytes: sent by that side.
         share: of the bytes of the traffic that are on links.
-        ratio_to_mean: `bytes` over the mean of all link ends that carry anything.
+        ratio_to_mean: `bytes` over the mean of all link directions that carry anything.
         least_time_s: in which the link could carry the bytes at its data rate; None where that is not known.
         contributors: None where the bytes were counted at the ports, which know no sender.
     """
@@ -143,13 +143,13 @@ class Hotspot:
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """How the loads of all link ends compare.
+    """How the loads of all link directions compare.
 
     Attributes:
         links: of all rails.
         links_used: that carry anything, either way.
-        max_link: bytes of the link end that carries most.
-        mean_link: bytes, the mean of the link ends that carry anything.
+        max_link: bytes of the link direction that carries most.
+        mean_link: bytes, the mean of the link directions that carry anything.
         max_switch_link: as `max_link`, between switches alone.
     """
 
@@ -161,7 +161,7 @@ class LinkHeat:
 
 
 class LinkEnds:
-    """All link ends of all rails in one list, with what they carry."""
+    """All link directions of all rails in one list, with what they carry."""
 
     def __init__(
         self, subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads, traffic: Traffic | None
@@ -183,7 +183,7 @@ class LinkEnds:
         self._mean = total_bytes(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
-        """Compare the loads of all link ends."""
+        """Compare the loads of all link directions."""
         return LinkHeat(
             links=self._links,
             links_used=self._links_used,
@@ -193,7 +193,7 @@ class LinkEnds:
         )
 
     def hottest(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
-        """Give the `count` link ends that carry most, of all and of those between switches."""
+        """Return the `count` link directions that carry most, of all and of those between switches."""
         found = [self._find_hottest(count, only) for only in (np.True_, self._between_switches)]
         if self._traffic is not None and found[0]:
             self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
@@ -208,7 +208,7 @@ class LinkEnds:
         return hottest
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
-        """Find the flows on some link ends, all at once: to go over all flows is what costs."""
+        """Find the flows on some link directions, all at once: to go over all flows is what costs."""
         taken: dict[int, list[Traffic]] = {index: [] for index in indices}
         for part in traffic.parts():
             for rail, subnet in enumerate(self._subnets):
@@ -278,7 +278,7 @@ def _node(fabric: Fabric, link: int, end: int) -> LinkPort:
 def add_up(
     key: npt.NDArray[np.integer], counts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Add up the bytes of each key; give keys and sums, the greatest sum first."""
+    """Add up the bytes of each key; return keys and sums, the largest sum first."""
     keys, inverse = number_keys(key)
     sums = np.zeros(len(keys), np.uint64)
     np.add.at(sums, inverse, counts)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fabric's tables leave of its links' speed when all hosts send at once, in the patterns of table 2.1.
+"""The share of its links' speed that a fabric's tables leave when all hosts send at once, in the patterns of table 2.1.
 
-A pair of hosts that send all the time gets its even share of the link on its route where most pairs meet, in relation
-to what one pair alone could have; of the pairs of a pattern the mean is taken. For random bisections this is the
-effective bisection bandwidth.
+A pair of hosts that sends all the time gets its even share of the link on its route where most pairs meet. It is
+relative to the speed that a single pair would get, and averaged over the pairs of a pattern. For random bisections
+this is the effective bisection bandwidth.
 
 Source: T. Hoefler, T. Schneider, A. Lumsdaine, "Multistage Switches are not Crossbars: Effects of Static Routing in
 High-Performance Networks", Cluster 2008, whose simulator ORCS counts so, with links of one speed.
@@ -41,7 +41,7 @@ _PAIRS = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class PatternThroughput:
-    """What one pattern gets on one rail.
+    """Throughput of one pattern on one rail.
 
     Attributes:
         rail: the rail.
@@ -50,7 +50,7 @@ class PatternThroughput:
         pair_mean: mean over samples of the mean share of a pair, 0 to 1: ORCS's measure; hosts that send to many, or
             hear from many, have less for each.
         pair_deviation, pair_least, pair_most: standard deviation over the samples, the worst and the best one.
-        network_mean: the same beside what hosts' own links alone would leave each pair: 1 where the network takes
+        network_mean: the same relative to what hosts' own links alone would leave each pair: 1 where the network takes
             nothing away. What two hosts on one switch send is in it, at 1.
         network_deviation, network_least, network_most: as above.
         unrouted: share of pairs that do not arrive; they count as 0.
@@ -70,7 +70,7 @@ class PatternThroughput:
     unrouted: float
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return asdict(self)
 
 
@@ -83,7 +83,7 @@ def measure_throughput(
         subnet: the rail.
         rail: its number.
         samples: of each pattern that has several forms; seeds are 0, 1, 2, ...
-        progress: is told which pattern begins.
+        progress: receives the name of each pattern as it begins.
 
     Raises:
         UsageError: there are fewer than two hosts.
@@ -121,7 +121,7 @@ def measure_throughput(
 
 
 def _share(subnet: Subnet, lid: npt.NDArray[np.int32], demand: RankTraffic) -> tuple[float, float, float]:
-    """Give the mean share of the pairs, that beside their hosts' own links alone, and how many do not arrive."""
+    """Return the mean share of the pairs, absolute and relative to their hosts' links, and how many do not arrive."""
     source, destination = lid[demand.source], lid[demand.destination]
     meeting = _count_meeting(subnet, lid, source, destination)
     fabric = subnet.fabric
@@ -149,7 +149,7 @@ def _count_meeting(
     source: npt.NDArray[np.int32],
     destination: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.float64]:
-    """Count the pairs that pass each link end: float64 [2 * link + end]."""
+    """Count the pairs that pass each link direction: float64 [2 * link + end]."""
     if len(source) == len(lid) * (len(lid) - 1):  # all to all needs no list of pairs
         one = np.broadcast_to(np.uint64(1), (len(lid), len(lid)))
         loads = spread_matrix(subnet.routes, lid, lid, one)

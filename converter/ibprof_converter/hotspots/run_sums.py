@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of a traffic between ranks without any fabric: who sends how much, in what operations."""
+"""Sums of a traffic between ranks without any fabric: by operation, region, host and port."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
 
 @dataclass(frozen=True, slots=True)
 class NamedSum:
-    """What one operation or region sent.
+    """Bytes and messages of one operation or region.
 
     Attributes:
         name: of the operation or region.
-        bytes, messages: in all.
+        bytes, messages: the totals.
         share: of all bytes, 0 to 1.
     """
 
@@ -31,7 +31,7 @@ class NamedSum:
 
 @dataclass(frozen=True, slots=True)
 class HostSum:
-    """What the ranks of one host sent.
+    """Bytes of the ranks of one host.
 
     Attributes:
         name: of the host.
@@ -73,7 +73,7 @@ class RunSummary:
     Attributes:
         bytes_total: rank to rank, those within a host and those to no rank included.
         bytes_on_host: between ranks of one host, as they were recorded.
-        operations, regions: the greatest first.
+        operations, regions: the largest first.
         hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
         balance_ranks: of what ranks send.
         balance_hosts: of what hosts send to others; None where there are no hosts.

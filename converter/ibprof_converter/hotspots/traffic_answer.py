@@ -18,21 +18,21 @@ from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000
-"""Beyond so many flows trying remedies out would take longer than a report may."""
+"""Flows beyond which trying remedies takes longer than a report may."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """What a traffic does to the links of a fabric.
+    """Loads of the links of a fabric under a traffic.
 
     bytes_total = bytes_routed + bytes_on_host + all of bytes_unrouted.
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
         heat: how the loads compare.
-        hotspots: the link ends that carry most.
-        diagnosis: why the busiest link end is as busy as it is; None for port counters, which know no flows, where no
-            speed is known, and beyond `DIAGNOSED_FLOWS`.
+        hotspots: the link directions that carry most.
+        diagnosis: why the busiest link direction is as busy as it is; None for port counters, which know no flows,
+            where no speed is known, and beyond `DIAGNOSED_FLOWS`.
         switch_hotspots: those between switches that carry most: a host's own link is as hot as its ranks talk, whatever
             the placement.
     """
@@ -121,7 +121,7 @@ def report_on_links(
         placed: the same on the fabric.
         subnets, layouts: the rails.
         loads: what `placed` puts on their links.
-        top: number of hot link ends to name.
+        top: number of hot link directions to name.
     """
     ends = LinkEnds(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
     hotspots, switch_hotspots = ends.hottest(top)
@@ -152,7 +152,7 @@ def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | 
 
 
 def as_json(report: TrafficAnswer) -> dict[str, object]:
-    """Give the report as plain values for a JSON file."""
+    """Return the report as plain values for a JSON file."""
     document: dict[str, object] = {}
     if report.links:
         links = asdict(replace(report.links, diagnosis=None))
@@ -173,7 +173,8 @@ def _hotspot(spot: dict[str, object]) -> dict[str, object]:
     """Put what identifies the link under one key."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
     contributors = spot["contributors"]
-    if isinstance(contributors, dict) and not contributors["jobs"]:  # what tells jobs apart is there with several alone
+    # With a single job nothing distinguishes jobs.
+    if isinstance(contributors, dict) and not contributors["jobs"]:
         del contributors["jobs"]
         for pair in contributors["rank_pairs"]:
             del pair["job"]

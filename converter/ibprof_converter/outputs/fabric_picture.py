@@ -30,7 +30,7 @@ _PANEL_HEIGHT = 0.8
 """Height of one of several panels, as a part of that of one alone."""
 
 _TWO_COLUMNS = 4
-"""From so many panels on, two stand beside each other."""
+"""Panels from which on two stand next to each other."""
 
 _MOST_PANELS = 8
 _TITLE_WIDTH = 150
@@ -141,7 +141,7 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
     """Cut loads into panels, in the order in which they were recorded; beyond `_MOST_PANELS` the least are one.
 
     Args:
-        loads: of links, told apart by what `panels` says.
+        loads: of links, distinguished by what `panels` says.
         panels: `region`, `operation` or `job`; None for the whole.
     """
     if panels is None:
@@ -201,7 +201,7 @@ def _halve(fabric: Fabric, layout: FabricLayout, loaded: npt.NDArray[np.uint64])
 
 
 def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
-    """Give how far the middle of each link is moved, so that parallel ones fan out: float64 [link, 2]."""
+    """Return how far the middle of each link is moved, so that parallel ones fan out: float64 [link, 2]."""
     pair = np.sort(fabric.link_node, axis=1)
     _, bundle, size = np.unique(pair, axis=0, return_inverse=True, return_counts=True)
     bundle = bundle.reshape(-1)
@@ -220,7 +220,7 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw idle links faintly, then the others, the hottest last; give what the colours are of."""
+    """Draw idle links faintly, then the others, the most loaded last; return what the colours are of."""
     many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
     if not only_used:
@@ -257,7 +257,7 @@ def _draw_nodes(axes: Axes, fabric: Fabric, layout: FabricLayout) -> None:
 
 
 def _label_levels(axes: Axes, layouts: Sequence[FabricLayout]) -> None:
-    """Name the rows: 0 is the hosts; with several rails their switches' levels are told apart by letters."""
+    """Name the rows: 0 is the hosts; with several rails their switches' levels are distinguished by letters."""
     names: dict[float, str] = {}
     for letter, layout in zip("abcdefgh" if len(layouts) > 1 else " ", layouts, strict=False):
         for y, level in set(zip(layout.y.tolist(), layout.level.tolist(), strict=True)) if layout.has_levels else ():

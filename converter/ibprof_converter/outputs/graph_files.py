@@ -35,7 +35,7 @@ def node_key(rail: Value, guid: Value) -> str:
 
 
 def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
-    """Give both directions of each row of links.csv; what is empty there is left out."""
+    """Return both directions of each row of links.csv; what is empty there is left out."""
     for row in links:
         for near, far in (("a", "b"), ("b", "a")):
             attributes: dict[str, Value] = {
@@ -105,7 +105,7 @@ def _list(attributes: dict[str, Value]) -> str:
 
 
 def quote_dot(value: Value) -> str:
-    """Give a DOT string; a backslash stands for itself, not for Graphviz's escapes."""
+    """Return a DOT string; a backslash stands for itself, not for Graphviz's escapes."""
     text = quote_line(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 

@@ -39,7 +39,7 @@ COUNTER_COLUMNS = ("a_counted", "b_counted")
 """Columns more, behind all others, where port counters were given."""
 
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most")
-"""Columns more, behind the others but for counters, with adaptive routing: bounds beside the static answer."""
+"""Columns more, behind the others but for counters, with adaptive routing: bounds next to the static loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
 
@@ -47,7 +47,7 @@ _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router
 
 
 def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bounds | None = None) -> tuple[str, ...]:
-    """Give the columns that `link_rows` fills: more with several jobs, adaptive routing and port counters."""
+    """Return the columns that `link_rows` fills: more with several jobs, adaptive routing and port counters."""
     jobs = JOB_COLUMNS if loads.jobs else ()
     return (*LINK_COLUMNS, *jobs, *(BOUND_COLUMNS if bounds else ()), *(COUNTER_COLUMNS if agreement else ()))
 
@@ -60,7 +60,7 @@ def link_rows(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Iterator[Row]:
-    """Yield a row a link; where regions or operations are told apart, a row for each that has bytes on the link.
+    """Yield a row a link; where regions or operations are distinguished, a row for each that has bytes on the link.
 
     A link without traffic has one row, of 0 bytes for region and operation `ALL`, unless `only_used` leaves it out.
 
@@ -100,7 +100,7 @@ def _counted_columns(agreement: Agreement, rail: int, link: int, a: int) -> Row:
 
 
 def _used_groups(loaded: npt.NDArray[np.uint64]) -> list[list[int]]:
-    """Give the groups that have bytes on each link."""
+    """Return the groups that have bytes on each link."""
     links, groups = np.nonzero(loaded.any(axis=1))
     begin = np.searchsorted(links, np.arange(len(loaded) + 1)).tolist()
     each = groups.tolist()
@@ -121,7 +121,7 @@ def _loads_of_link(
 
 
 class _LinkPlaces:
-    """What the rows of a link have in common; taken out of the arrays of a rail once."""
+    """Columns that all rows of a link have in common; taken out of the arrays of a rail once."""
 
     def __init__(self, rail: int, fabric: Fabric, layout: FabricLayout) -> None:
         self._rail = rail
@@ -133,7 +133,7 @@ class _LinkPlaces:
         self._node_columns = list(zip(guids, fabric.node_name, levels, x, y, strict=True))
 
     def columns(self, link: int, a: int) -> Row:
-        """Give the columns of a link, of which `a` is the lower end."""
+        """Return the columns of a link, of which `a` is the lower end."""
         row: Row = {"rail": self._rail}
         for letter, end in (("a", a), ("b", 1 - a)):
             guid, name, level, x, y = self._node_columns[self._nodes[link][end]]

@@ -148,7 +148,7 @@ def _join(
 
 
 def _name_switch(name: str, taken: set[str]) -> str:
-    """Give a name that Slurm takes and no other switch has."""
+    """Return a name that Slurm takes and no other switch has."""
     base = _ODD.sub("_", name).strip("_") or "switch"
     chosen, number = base, 1
     while chosen in taken:

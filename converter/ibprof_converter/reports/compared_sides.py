@@ -32,7 +32,7 @@ from ibprof_converter.traffic.traffic_reader import read_traffic
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    """What to compare.
+    """Runs to compare.
 
     Attributes:
         a, b: the runs.

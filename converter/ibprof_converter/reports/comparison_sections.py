@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison of two runs says, part by part, and its page."""
+"""Sections of a comparison of two runs, and its page."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _name_end(rail: int, sender: str, port: int, receiver: str, far_port: int) -
 
 
 def pairs_of_demand(demand: RankTraffic) -> dict[str, int]:
-    """Give the bytes of each pair of ranks."""
+    """Return the bytes of each pair of ranks."""
     sums: dict[tuple[int, int], int] = {}
     for source, destination, amount in zip(
         demand.source.tolist(), demand.destination.tolist(), demand.bytes.tolist(), strict=True
@@ -122,7 +122,7 @@ def pairs_of_demand(demand: RankTraffic) -> dict[str, int]:
 
 
 def links_of_rows(rows: Iterable[Row | Mapping[str, Any]]) -> dict[str, int]:
-    """Give the bytes of each link end that carries any, of rows of links.csv."""
+    """Return the bytes of each link direction that carries any, of rows of links.csv."""
     links: dict[str, int] = {}
     for row in rows:
         for near, far in (("a", "b"), ("b", "a")):
@@ -134,7 +134,7 @@ def links_of_rows(rows: Iterable[Row | Mapping[str, Any]]) -> dict[str, int]:
 
 
 def totals_of_links(links: Mapping[str, int]) -> dict[str, float]:
-    """Give what conditions can ask of link ends alone."""
+    """Return what conditions can ask of link directions alone."""
     loads = links.values()
     mean = sum(loads) / len(links) if links else 0.0
     return {"max_link": max(loads, default=0), "mean_link": mean}

@@ -68,7 +68,7 @@ class FailCondition:
     relative: bool
 
     def holds(self, value: float) -> bool:
-        """Whether the threshold is crossed."""
+        """Return whether the threshold is crossed."""
         return _COMPARE[self.than](value, self.limit)
 
 

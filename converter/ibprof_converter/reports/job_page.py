@@ -15,7 +15,7 @@ from ibprof_converter.reports.report_page import ReportPage, escape, show_number
 from ibprof_converter.reports.report_sections import ValueKind
 
 _FIRST = 3
-"""Link ends that are to be seen at first sight."""
+"""Link directions that are to be seen at first sight."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
@@ -62,7 +62,7 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
 
 
 def _answer(links: LinkReport) -> str:
-    """Give the three hottest link ends, their cause, and what to do."""
+    """Return the three most loaded link directions, their cause, and what to do."""
     if not links.heat.links_used:
         return '<section class="answer good"><h2>No link carries anything of this job</h2></section>'
     diagnosis = links.diagnosis
@@ -75,7 +75,7 @@ def _answer(links: LinkReport) -> str:
 
 
 def _explain(diagnosis: Diagnosis) -> str:
-    """Give the causes with what would help, or that nothing would."""
+    """Return the causes with what would help, or that nothing would."""
     if not diagnosis.causes:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)

@@ -54,7 +54,7 @@ TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class BytesFate:
-    """What became of some of the bytes.
+    """Fate of some of the bytes.
 
     Attributes:
         fate: in words.
@@ -74,7 +74,7 @@ class SenderBalance:
         of: "ranks", "hosts" or "rails".
         count: how many there are.
         max_bytes, mean_bytes, min_bytes: of what one sends.
-        ratio: the greatest over the mean; 1 is even, 0 when nobody sends.
+        ratio: the largest over the mean; 1 is even, 0 when nobody sends.
         greatest: the one that sends most.
         bytes: of each, in their order.
     """
@@ -105,7 +105,7 @@ class JobReport:
         hosts: the same by host; None where there is one alone.
         lids: the same by address, where that is all that is known.
         balance: of ranks, hosts, rails.
-        beside: what stands beside the loads, as JSON, by its key there.
+        beside: counters and bounds next to the loads, as JSON, by their keys there.
         beside_lines: the same in lines.
     """
 
@@ -126,7 +126,7 @@ class JobReport:
 
     @property
     def fates(self) -> tuple[BytesFate, ...]:
-        """What became of all bytes; empty without a fabric."""
+        """Fates of all bytes; empty without a fabric."""
         return _list_fates(self.answer.links) if self.answer.links else ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report on a job says, part by part."""
+"""Sections of a report on a job."""
 
 from __future__ import annotations
 

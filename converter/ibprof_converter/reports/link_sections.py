@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of links: where the bytes went, which link ends are hot, who loads them, and why."""
+"""Sections of a report on links: where the bytes went, which link directions are hot, who loads them, and why."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
 
 
 def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
-    """Name the link ends that carry most, and who loads them."""
+    """Name the link directions that carry most, and who loads them."""
     rails = 1 + max((spot.rail for spot in links.hotspots), default=0)
     sections = [
         Section("hot", "Hot link ends, and who loads them", tables=(_table_of_ends("hotspots", links.hotspots, rails),))
@@ -91,7 +91,7 @@ def _row_of_end(spot: Hotspot, rails: int) -> tuple[Value, ...]:
 
 
 def ends_of(spot: Hotspot) -> tuple[LinkPort, LinkPort]:
-    """Give the side that sends, and the other."""
+    """Return the side that sends, and the other."""
     return (spot.a, spot.b) if spot.end == "a" else (spot.b, spot.a)
 
 
@@ -126,9 +126,9 @@ def _shares(shares: Sequence[NamedShare]) -> str:
 
 
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
-    """Say why the busiest link end is as busy as it is, and what would help."""
+    """Say why the busiest link direction is as busy as it is, and what would help."""
     facts = (
-        Fact("diagnosis.hottest", "busiest by time", diagnosis.hottest),
+        Fact("diagnosis.hottest", "busiest by time", diagnosis.busiest),
         Fact("diagnosis.max_time_s", "which needs", diagnosis.max_time_s, ValueKind.SECONDS),
         Fact(
             "diagnosis.max_host_link_s",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends to whom: a matrix small enough to be looked at, and the pairs that send most."""
+"""Bytes from each sender to each receiver: a matrix small enough to read, and the pairs that send most."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ LID = "LID"
 
 @dataclass(frozen=True, slots=True)
 class PairSum:
-    """What one pair sends.
+    """Bytes that one pair sends.
 
     Attributes:
         source, destination: ranks' numbers or hosts' names.
-        bytes: in all.
+        bytes: the total.
         share: of the bytes in the matrix.
     """
 
@@ -52,7 +52,7 @@ class PairMatrix:
         size: ranks or hosts.
         block: how many share a row.
         bytes: [row][column], from row to column.
-        pairs: the `NAMED_PAIRS` that send most, the greatest first.
+        pairs: the `NAMED_PAIRS` that send most, the largest first.
         pairs_in_all: that send anything.
     """
 
@@ -104,7 +104,7 @@ def matrix_of_hosts(placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts) ->
 def hosts_of_flows(
     placed: Traffic, subnets: Sequence[Subnet], hosts: Hosts
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Give the hosts that flows leave and enter, `NO_HOST` for none: int32 [flow] each."""
+    """Return the hosts that flows leave and enter, `NO_HOST` for none: int32 [flow] each."""
     of_lid = np.full((len(subnets), LIDS), NO_HOST, np.int32)
     for number, subnet in enumerate(subnets):
         node = subnet.fabric.lid_node[:LIDS]

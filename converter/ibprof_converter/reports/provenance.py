@@ -36,7 +36,7 @@ class InputFile:
 
     Attributes:
         path: as it was given or found.
-        bytes: in all.
+        bytes: the total.
         sha256: of the file; of a folder, that of the lines `SHA256  PATH` of its files, in the order of their paths.
     """
 
@@ -80,7 +80,7 @@ def describe_provenance(command: str, inputs: Iterable[Path]) -> Provenance:
 
 
 def _parts(path: Path) -> Iterator[Path]:
-    """Give what belongs to an input: an OTF2 archive has a folder and definitions beside its anchor."""
+    """Return what belongs to an input: an OTF2 archive has a folder and definitions next to its anchor."""
     path = look_into(path)
     yield path
     if path.suffix == ".otf2":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loads come to, rail by rail and level by level."""
+"""Sums of loads, rail by rail and level by level."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ibprof_converter.traffic.traffic_data import total_bytes
 
 @dataclass(frozen=True, slots=True)
 class RailSum:
-    """What one rail carries.
+    """Load of one rail.
 
     Attributes:
         rail: its number.
@@ -26,7 +26,7 @@ class RailSum:
         bytes_sent: by the hosts' adapters onto it.
         share: of what they send onto all rails.
         links, links_used: how many, and how many of them carry anything.
-        max_link: bytes of the link end that carries most.
+        max_link: bytes of the link direction that carries most.
     """
 
     rail: int
@@ -40,7 +40,7 @@ class RailSum:
 
 @dataclass(frozen=True, slots=True)
 class LevelSum:
-    """What the links between two levels of a rail carry. Bytes count once on each link that they pass.
+    """Load of the links between two levels of a rail. Bytes count once on each link that they pass.
 
     Attributes:
         rail: its number.
@@ -48,7 +48,7 @@ class LevelSum:
         links, links_used: as in `RailSum`.
         bytes_up, bytes_down: away from the hosts' level, and towards it.
         max_link: as in `RailSum`.
-        max_link_seconds: the largest time that a link end needs at its speed; None where none is known.
+        max_link_seconds: the largest time that a link direction needs at its speed; None where none is known.
     """
 
     rail: int
@@ -63,7 +63,7 @@ class LevelSum:
 
 
 def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
-    """Add up what each rail carries."""
+    """Return the load of each rail."""
     sums = []
     for rail, (subnet, loaded) in enumerate(zip(subnets, loads.by_rail, strict=True)):
         fabric = subnet.fabric
@@ -89,7 +89,7 @@ def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
 
 
 def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads) -> tuple[LevelSum, ...]:
-    """Add up what the links between each two levels carry."""
+    """Return the load of the links between each two levels."""
     sums = []
     for rail, (subnet, layout, loaded) in enumerate(zip(subnets, layouts, loads.by_rail, strict=True)):
         fabric = subnet.fabric

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile says of its job: what ran, where, how long; time in regions; sizes of messages; traffic over time."""
+"""Facts of a recorded job: command, hosts, duration; time in regions; sizes of messages; traffic over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class RecordedJob:
-    """What ran.
+    """A recorded job.
 
     Attributes:
         command, mpi, job: as the profile has them.
@@ -68,7 +68,7 @@ class SizeClass:
         name: the class in words.
         from_bytes, to_bytes: the smallest and largest message in it.
         messages: how many.
-        least_bytes, most_bytes: that so many messages of the class have at least and at most; sizes are not kept apart.
+        least_bytes, most_bytes: bounds on the sum of their bytes, since sizes within a class are not recorded.
         share: of all messages.
     """
 
@@ -96,7 +96,7 @@ class TimeBin:
 
 
 def describe_job(run: Profile) -> RecordedJob:
-    """Say what ran."""
+    """Return the facts of a job."""
     starts = [rank.start_ns for rank in run.ranks]
     stops = [rank.stop_ns for rank in run.ranks]
     started = min(starts, default=0)
@@ -166,7 +166,7 @@ def _binary(amount: int) -> str:
 
 
 def follow_time(intervals: Intervals) -> tuple[TimeBin, ...]:
-    """Give what was sent over time; empty where no intervals were recorded.
+    """Return what was sent over time; empty where no intervals were recorded.
 
     The bytes of an interval are taken to be spread evenly over it. The bins add up to all bytes.
     """
@@ -185,7 +185,7 @@ def follow_time(intervals: Intervals) -> tuple[TimeBin, ...]:
 
 
 def _sent_until(intervals: Intervals, first: int, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give the bytes sent until each moment, 0 at the first."""
+    """Return the bytes sent until each moment, 0 at the first."""
     sent = np.zeros(len(edges))
     for begin in range(0, len(intervals.bytes), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report draws, as SVG without script and without names that are anyone's text in it unescaped."""
+"""Figures of a report as SVG without script; untrusted names in it are escaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLASSES = 10
 """Colours, `q0` to `q9` of the style."""
 
 _WIDE_RANGE = 1000
-"""Amounts further apart than so many times are coloured by their logarithms."""
+"""Ratio of amounts from which on they are coloured by their logarithms."""
 
 _SIDE = 420
 _MARGIN = 90
@@ -24,7 +24,7 @@ _HEIGHT = 150
 
 
 def draw_share(share: float) -> str:
-    """Draw a share of 0 to 1 as a bar beside its number."""
+    """Draw a share of 0 to 1 as a bar next to its number."""
     width = max(0.0, min(1.0, share)) * 100
     return (
         '<svg class="share" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
@@ -98,11 +98,11 @@ def _class_of(amount: int, least: int, most: int, logarithmic: bool) -> int:
 
 
 def draw_amounts(amounts: Sequence[int], of: str) -> str:
-    """Draw what each one of many sends, in their order, beside one another."""
+    """Draw what each one of many sends, in their order, next to one another."""
     most = max(amounts, default=0)
     if not most or len(amounts) < 2:
         return ""
-    # Of more than pixels there are, the greatest of each few.
+    # Of more than pixels there are, the largest of each few.
     few = -(-len(amounts) // _WIDTH)
     heights = [max(amounts[at : at + few]) / most for at in range(0, len(amounts), few)]
     caption = f"bytes sent by {of}, 0 to {len(amounts) - 1} from left to right; the mean is the line"

@@ -32,7 +32,7 @@ _LONG = 28
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """What a page shows.
+    """Contents of a page.
 
     Attributes:
         title, subtitle: as text.
@@ -62,7 +62,7 @@ def write_report_page(path: Path, page: ReportPage) -> None:
 
 
 def render_report_page(page: ReportPage) -> str:
-    """Give a page as HTML."""
+    """Return a page as HTML."""
     style = _part("page.css")
     text = _part("page.html")
     for mark, value in (
@@ -84,7 +84,7 @@ def escape(text: str) -> str:
 
 
 def show_number(path: str, value: Value, kind: ValueKind) -> str:
-    """Give a number as HTML that says where the JSON has it, and its exact value."""
+    """Return a number as HTML that says where the JSON has it, and its exact value."""
     shown = "\n".join(map(html.escape, format_lines(value, kind)))
     if not isinstance(value, int | float) or not path:
         return shown

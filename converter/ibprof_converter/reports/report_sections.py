@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says, as data: the text and the page are drawn from the same sections, so that they cannot differ.
+"""Sections of a report as data: the text and the page are drawn from the same sections, so that they cannot differ.
 
 Each number carries the path under which the report's JSON holds it.
 """
@@ -69,7 +69,7 @@ class Table:
     left_out: int = 0
 
     def path(self, row: int, column: Column) -> str:
-        """Give where the JSON holds a cell; empty for none."""
+        """Return where the JSON holds a cell; empty for none."""
         return f"{self.key}.{row}.{column.key}" if column.key else ""
 
 
@@ -110,7 +110,7 @@ class Section:
     commands: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
+        """Return whether it says nothing."""
         return not (self.facts or self.sentences or any(table.rows for table in self.tables) or self.commands)
 
 
@@ -125,12 +125,12 @@ def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], cap
 
 
 def limit_rows(rows: tuple[tuple[Value, ...], ...]) -> tuple[tuple[tuple[Value, ...], ...], int]:
-    """Give the first rows, and how many are left out."""
+    """Return the first rows, and how many are left out."""
     return rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0)
 
 
 def numbers_of(section: Section) -> Iterator[tuple[str, Value, ValueKind]]:
-    """Give each value that the JSON holds: path, value, kind."""
+    """Return each value that the JSON holds: path, value, kind."""
     for fact in section.facts:
         if fact.key:
             yield fact.key, fact.value, fact.kind

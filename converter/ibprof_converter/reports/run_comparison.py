@@ -22,7 +22,7 @@ _LINK_METRICS = ("max_link", "max_switch_link", "mean_link", "links_used", "max_
 
 @dataclass(frozen=True, slots=True)
 class AmountChange:
-    """What became of one amount.
+    """Change of one amount.
 
     Attributes:
         name: of what it is.
@@ -43,7 +43,7 @@ class AmountChange:
 
 @dataclass(frozen=True, slots=True)
 class DimensionChange:
-    """What changed in one dimension.
+    """Changes in one dimension.
 
     Attributes:
         dimension: one of `DIMENSIONS`.
@@ -62,8 +62,8 @@ class ThresholdVerdict:
 
     Attributes:
         condition: as it was typed.
-        value: that was held against it; None where A has nothing to be a part of.
-        limit: that it was held against.
+        value: that was compared with it; None where A has nothing to be a part of.
+        limit: that it was compared with.
         holds: whether it was crossed.
     """
 
@@ -101,11 +101,11 @@ class RunComparison:
 
     @property
     def fails(self) -> bool:
-        """Whether a threshold was crossed."""
+        """Return whether a threshold was crossed."""
         return any(verdict.holds for verdict in self.verdicts)
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         document = asdict(self)
         document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
         return document | {"fails": self.fails}
@@ -153,7 +153,7 @@ def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool
 
 
 def _whole(side: ComparedRun, dimension: str) -> float:
-    """Give what the parts of a dimension are shares of: of links, the bytes on links, which each may carry all of."""
+    """Return what the parts of a dimension are shares of: of links, the bytes on links, which each may carry all of."""
     if dimension == LINK:
         return side.totals.get("bytes_routed", 0)
     return sum(side.parts[dimension].values())

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a link end is hot: what would have to be otherwise for it to be less so, tried out on the model."""
+"""Diagnose hot links: apply each candidate remedy to the model and report its effect."""

@@ -33,7 +33,7 @@ _LOCAL = 1.25
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """A switch, and how it is cabled beside the others of its level.
+    """A switch, and how it is cabled compared with the others of its level.
 
     Attributes:
         node: its node.
@@ -55,7 +55,7 @@ class _Switch:
 
 
 def find_cabling(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
-    """Find whether a switch at the hottest link end between switches has too few links up.
+    """Find whether a switch at the most loaded link direction between switches has too few links up.
 
     Where a cable or two are gone, they are missing. Where more than a quarter are, the switch is oversubscribed.
     """
@@ -216,7 +216,7 @@ def _free_port(used: set[tuple[int, int]], node: int) -> int:
 
 
 def _with_links(fabric: Fabric, added: list[tuple[int, int, int, int, float]]) -> Fabric:
-    """Give the fabric with more links, each (node, port, node, port, Gb/s)."""
+    """Return the fabric with more links, each (node, port, node, port, Gb/s)."""
     node = np.array([sorted([(a, p), (b, q)]) for a, p, b, q, _ in added], np.int32)
     link_node = np.concatenate([fabric.link_node, node[:, :, 0]])
     link_port = np.concatenate([fabric.link_port, node[:, :, 1]])

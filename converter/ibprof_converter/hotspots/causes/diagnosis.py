@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a hot link to its cause: what could be otherwise is tried on the model, the most specific thing first.
+"""From a hot link to its cause: each candidate remedy is applied to the model, the most specific one first.
 
-The bounds tell what is to be looked at. The largest time of a host's own link is what no network can go below. The
-bytes that cross the narrowest cut over the speed of its links are what no routing can go below. What is above both is
-due to the tables, or to a placement that meets them badly; what a cut needs above the hosts' links is due to the
-cabling, or to a placement that sends too much across.
+Two lower bounds come first. No network needs less than the largest time of a host's own link. No routing needs less
+than the bytes that cross the narrowest cut over the speed of its links. Time above both is due to the forwarding
+tables, or to a placement that fits them badly. Time of a cut above that of the hosts' links is due to the cabling, or
+to a placement that sends too much across.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Diagnosis:
     """Why the busiest link is as busy as it is.
 
     Attributes:
-        hottest: the link end of the largest time, in words.
+        busiest: the link direction of the largest time, in words.
         max_time_s: its time.
         max_host_link_s: the largest time of a host's own link, which no network can go below.
         max_switch_link_s: the largest time of a link between switches.
@@ -59,10 +59,10 @@ class Diagnosis:
         cut_at: its switches, in words.
         ideal_routing_s: what the same traffic, placed as it is, would need on ideal routing: the larger one of
             `max_host_link_s` and of the cut's time.
-        causes: the first one first; empty where nothing is at fault.
+        causes: the first one first; empty where no network problem is found.
     """
 
-    hottest: str
+    busiest: str
     max_time_s: float
     max_host_link_s: float
     max_switch_link_s: float
@@ -72,10 +72,10 @@ class Diagnosis:
     causes: tuple[LoadCause, ...]
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         cut = self.cut
         return {
-            "hottest": self.hottest,
+            "hottest": self.busiest,
             "max_time_s": self.max_time_s,
             "max_host_link_s": self.max_host_link_s,
             "max_switch_link_s": self.max_switch_link_s,
@@ -100,7 +100,7 @@ def diagnose(situation: Situation) -> Diagnosis | None:
         return None
     cut = narrowest_cut(situation)
     return Diagnosis(
-        hottest=name_end(situation, situation.hottest()),
+        busiest=name_end(situation, situation.hottest()),
         max_time_s=situation.max_seconds,
         max_host_link_s=situation.max_host_seconds,
         max_switch_link_s=situation.max_switch_seconds,
@@ -136,11 +136,11 @@ def _find_faults(situation: Situation) -> Iterator[LoadCause]:
 
 
 def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
-    """Tell a placement that could be better from a fabric whose links are too few for any.
+    """Distinguish a placement that could be better from a fabric with too few links for any placement.
 
-    Where a cut decides, placements are compared by what they send across such cuts: if the ranks, on the same hosts,
-    send as much across as they would by chance, and could send less, their placement is to blame. So it is if their
-    hosts are scattered over more parts than they need. Else the links are too few.
+    Where a cut decides, placements are compared by the bytes that they send across such cuts. The placement is the
+    cause if the ranks, on the same hosts, send as much across as by chance, and could send less. It is also the cause
+    if the hosts are scattered over more parts than they need. Otherwise the links are too few.
     """
     hottest = situation.hottest_between_switches()
     if hottest is None or situation.max_host_seconds > GAIN * situation.max_switch_seconds:

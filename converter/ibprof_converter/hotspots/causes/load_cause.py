@@ -19,15 +19,15 @@ ROUTING = "routing"
 PLACEMENT = "placement"
 
 SMALL_GAIN = 0.95
-"""What a repair must bring the largest time down to, of what it is, to be worth a word: faults of a single cable."""
+"""Share of the largest time that a repair of a single cable must leave at most, to be reported."""
 
 GAIN = 0.8
-"""The same for remedies that change what is no fault: another placement, other receivers, more cables."""
+"""The same for remedies that are no repair: another placement, other receivers, more cables."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadCause:
-    """A cause of the largest time of a link end.
+    """A cause of the largest time of a link direction.
 
     Attributes:
         cause: one of the names above.
@@ -35,7 +35,7 @@ class LoadCause:
         evidence: what it rests on, a sentence each.
         advice: what to do, in words.
         max_time_s: the largest time as it is.
-        max_time_after_s: what the remedy leaves of it, on the model.
+        max_time_after_s: what the remedy is predicted to leave of it.
         remedy: what the remedy was tried out as.
     """
 
@@ -48,7 +48,7 @@ class LoadCause:
     remedy: Situation
 
     def as_json(self) -> dict[str, object]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {
             "cause": self.cause,
             "at": list(self.at),
@@ -72,7 +72,7 @@ def name_node(fabric: Fabric, node: int) -> str:
 
 
 def name_end(situation: Situation, end: LinkEnd) -> str:
-    """Name a link end: who sends, from which port, to whom."""
+    """Name a link direction: who sends, from which port, to whom."""
     fabric = situation.subnets[end.rail].fabric
     node, port = fabric.link_node[end.link], fabric.link_port[end.link]
     sender, receiver = name_node(fabric, int(node[end.end])), name_node(fabric, int(node[1 - end.end]))

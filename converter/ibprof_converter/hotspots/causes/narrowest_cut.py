@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no routing can go below: bytes that must leave or enter a part of the fabric, over the speed of all its links.
+"""Lower bound of any routing: bytes that must leave or enter a part of the fabric, over the speed of all its links.
 
 Parts are single switches with their hosts, and what hangs together below each level of a tree (leaves, pods).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another placement would change: the hosts' traffic is moved from host to host, and told from chance."""
+"""Effect of another rank placement: the hosts' traffic is moved from host to host, and compared with chance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEED = 1
 _RANDOM_SEEDS = 5
 
 PAIRS_LIMIT = 1_000_000
-"""Beyond so many pairs of hosts a search would take longer than a report may."""
+"""Pairs of hosts beyond which a search takes longer than a report may."""
 
 
 @dataclass(frozen=True, slots=True)

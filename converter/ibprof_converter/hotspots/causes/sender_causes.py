@@ -83,7 +83,7 @@ def _share_out(situation: Situation) -> PairBytes:
 
 
 def find_concentration(situation: Situation) -> Iterator[LoadCause]:
-    """Find whether the hottest link end is hot since many hosts send to few, or few to many."""
+    """Find whether the most loaded link direction is hot since many hosts send to few, or few to many."""
     source, destination = situation.flow_hosts
     known = (source != NO_HOST) & (destination != NO_HOST)
     for cause, one, other in ((MANY_TO_FEW, destination, source), (FEW_TO_MANY, source, destination)):
@@ -118,7 +118,7 @@ def find_concentration(situation: Situation) -> Iterator[LoadCause]:
 
 
 def _own_seconds(situation: Situation, receiving: bool) -> npt.NDArray[np.float64]:
-    """Give the time of each host's own link ends, the largest of its rails: float64 [host]."""
+    """Return the time of each host's own link directions, the largest of its rails: float64 [host]."""
     result = np.zeros(len(situation.hosts.name))
     for rail, subnet in enumerate(situation.subnets):
         fabric = subnet.fabric
@@ -136,7 +136,7 @@ def _concentrated(
     other: npt.NDArray[np.int32],
     known: npt.NDArray[np.bool_],
 ) -> npt.NDArray[np.intp]:
-    """Give the few hosts that the bytes of the hottest link end go to (or come from), the busiest first."""
+    """Return the few hosts that the bytes of the most loaded link direction go to (or come from), the busiest first."""
     hosts = len(situation.hosts.name)
     amount = np.where(known, situation.flows.bytes.astype(np.float64), 0.0)
     total = np.bincount(one[known], weights=amount[known], minlength=hosts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A traffic on a fabric, as times of link ends: what a cause is looked for in, and what a remedy turns into another."""
+"""Traffic on a fabric as times of link directions: where causes are looked for, and what a remedy changes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Situation:
 
     @cached_property
     def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """Time that each link end needs for its bytes: float64 [link, end] for each rail; 0 where no speed is known."""
+        """Time of each link direction at line rate: float64 [link, end] for each rail; 0 where no speed is known."""
         seconds = []
         for rail, subnet in enumerate(self.subnets):
             here = self.flows.rail == rail
@@ -98,7 +98,7 @@ class Situation:
 
     @cached_property
     def max_host_seconds(self) -> float:
-        """The largest time of a host's own link end."""
+        """The largest time of a host's own link direction."""
         return max(
             float(each[~joins_switches(subnet)].max(initial=0.0))
             for each, subnet in zip(self.seconds, self.subnets, strict=True)
@@ -106,7 +106,7 @@ class Situation:
 
     @cached_property
     def max_switch_seconds(self) -> float:
-        """The largest time of a link end between switches."""
+        """The largest time of a link direction between switches."""
         return max(
             float(each[joins_switches(subnet)].max(initial=0.0))
             for each, subnet in zip(self.seconds, self.subnets, strict=True)
@@ -114,7 +114,7 @@ class Situation:
 
     @property
     def max_seconds(self) -> float:
-        """The largest time of a link end."""
+        """The largest time of a link direction."""
         return max(self.max_host_seconds, self.max_switch_seconds)
 
     @cached_property
@@ -123,7 +123,7 @@ class Situation:
         return tuple(find_levels(subnet.fabric) for subnet in self.subnets)
 
     def hottest(self) -> LinkEnd:
-        """Give the link end of the largest time; of equal ones one between switches."""
+        """Return the link direction of the largest time; of equal ones one between switches."""
         best, found = -1.0, LinkEnd(0, 0, 0)
         for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
             rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, seconds * _NEARLY)
@@ -133,7 +133,7 @@ class Situation:
         return found
 
     def hottest_between_switches(self) -> LinkEnd | None:
-        """Give the link end between switches of the largest time; None where none has a load."""
+        """Return the link direction between switches of the largest time; None where none has a load."""
         best, found = 0.0, None
         for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
             rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, 0.0)
@@ -143,7 +143,7 @@ class Situation:
         return found
 
     def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-        """Give the hosts that LIDs of a rail belong to, `NO_HOST` for none."""
+        """Return the hosts that LIDs of a rail belong to, `NO_HOST` for none."""
         node = self.subnets[rail].fabric.lid_node[lid]
         return np.asarray(np.append(self.hosts.of_node[rail], np.int32(NO_HOST))[node])
 
@@ -160,7 +160,7 @@ class Situation:
         return ends[0], ends[1]
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
-        """Give the situation with other rails or other flows; hosts stay the same ones."""
+        """Return the situation with other rails or other flows; hosts stay the same ones."""
         return Situation(subnets or self.subnets, self.hosts, flows or self.flows)
 
 
@@ -172,6 +172,6 @@ def joins_switches(subnet: Subnet) -> npt.NDArray[np.bool_]:
 
 
 def _gbps(subnet: Subnet) -> npt.NDArray[np.float64]:
-    """Give the data rate of each link; infinite where it is not known, so that its time is 0."""
+    """Return the data rate of each link; infinite where it is not known, so that its time is 0."""
     gbps: npt.NDArray[np.float64] = np.nan_to_num(subnet.fabric.link_gbps, nan=np.inf)
     return gbps

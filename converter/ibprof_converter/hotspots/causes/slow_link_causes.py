@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links slower than their kin."""
+"""Links slower than their peers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_slow_links(situation: Situation) -> Iterator[LoadCause]:
 
 
 def _usual_gbps(situation: Situation, rail: int) -> npt.NDArray[np.float64]:
-    """Give the commonest speed among the kin of each link: those between the same two levels; float64 [link]."""
+    """Return the commonest speed among the peers of each link: those between the same two levels; float64 [link]."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     pair = np.sort(level[fabric.link_node], axis=1)
     kin = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]

@@ -22,11 +22,11 @@ _UNEVEN = 1.4
 _GAIN = 0.9
 
 HOSTS_LIMIT = 3000
-"""Beyond so many hosts, balanced tables would take longer to make than a report may."""
+"""Hosts beyond which balanced tables take longer to make than a report may."""
 
 
 def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
-    """Find whether the tables lead more over the hottest link than shortest routes must."""
+    """Find whether the tables lead more over the most loaded link than shortest routes must."""
     subnet = situation.subnets[hottest.rail]
     lids = _host_lids(subnet)
     if not 1 < len(lids) <= HOSTS_LIMIT:
@@ -58,7 +58,7 @@ def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCaus
 
 
 def balance(subnet: Subnet) -> Subnet:
-    """Give a rail with balanced tables."""
+    """Return a rail with balanced tables."""
     return Subnet(subnet.fabric, balance_tables(subnet.fabric, subnet.tables), ())
 
 
@@ -75,7 +75,7 @@ def _all_to_all(subnet: Subnet, lids: npt.NDArray[np.int32]) -> npt.NDArray[np.f
 
 
 def _kin(situation: Situation, end: LinkEnd) -> npt.NDArray[np.bool_]:
-    """Tell which link ends are like one: between switches, from the same level to the same level; bool [link, end]."""
+    """Find the directions between the same two levels of switches as a given one; bool [link, end]."""
     subnet, level = situation.subnets[end.rail], situation.levels[end.rail]
     node = subnet.fabric.link_node
     sender, receiver = level[node[end.link, end.end]], level[node[end.link, 1 - end.end]]
