@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `ibprof-topology infer` recovers a topology, beside both published methods, and how long it takes.
+"""How often `ibprof-topology infer` recovers a topology, compared with both published methods, and how long it takes.
 
 Run it where ibprof is installed, from a checkout:
 
-    python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line,torus] [--methods ours,bufe]
+    python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line,torus] [--methods ibprof,bufe]
         [--log FILE] [--patience 10]
     python benchmarks/topology.py wrong [--hosts 16,64] [--seeds 30]
     python benchmarks/topology.py time
@@ -46,7 +46,7 @@ Outcome = tuple[bool, float, bool]
 Infer = Callable[[Matrix], InferredTopology]
 
 
-def ours(matrix: Matrix) -> InferredTopology:
+def infer_by_ibprof(matrix: Matrix) -> InferredTopology:
     names = tuple(str(host) for host in range(len(matrix)))
     return infer(PairDelays(names, matrix, "median", 0, ()), InferenceEffort(replicates=0)).topology
 
@@ -60,7 +60,7 @@ def bannikov_salnikov(matrix: Matrix) -> InferredTopology:
 
 
 METHODS: dict[str, tuple[str, Infer]] = {
-    "ours": ("ours", ours),
+    "ibprof": ("ibprof", infer_by_ibprof),
     "bufe": ("Bufe", bufe),
     "bannikov-salnikov": ("Bannikov, Salnikov", bannikov_salnikov),
 }
@@ -127,7 +127,7 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring doubtful pairs again up to 3 times."""
+    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring outlying pairs again up to 3 times."""
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)
@@ -136,7 +136,7 @@ def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
             at_once, after, share = 0, 0, 0.0
             for seed in range(seeds):
                 matrix = disturb(made.delays(), 0.05, seed, wrong=0.05)
-                at_once += judge(ours(matrix), made)[0]
+                at_once += judge(infer_by_ibprof(matrix), made)[0]
                 measured = np.zeros(matrix.shape, bool)
                 for attempt in range(3):
                     choice = choose_model(matrix)
@@ -144,7 +144,7 @@ def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
                     measured |= again
                     fresh = disturb(made.delays(), 0.05, 1000 + 10 * seed + attempt, wrong=0.05)
                     matrix = np.where(again, fresh, matrix)
-                after += judge(ours(matrix), made)[0]
+                after += judge(infer_by_ibprof(matrix), made)[0]
                 share += measured.mean()
             print(f"| {shape} | {hosts} | {at_once}/{seeds} | {after}/{seeds} | {share / seeds:.1%} |", flush=True)
 

@@ -97,7 +97,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     add("--least", metavar="SHARE", type=parse_share, default=LEAST_CHANGE, help="that is a change (default: 10%%)")
     add("--fail", action="store_true", help="exit with status 1 when a pair changed, vanished or appeared")
     add("-o", "--output", metavar="FILE", type=Path, help="changed pairs as CSV, for `measure --pairs`")
-    add("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: us)")
+    add("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
     add("--json", action="store_true", help="the same for programs")
 
 
@@ -118,7 +118,7 @@ def add_convert(parser: argparse.ArgumentParser) -> None:
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's, a CSV or numpy matrix")
-    parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: us)")
+    parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
 
 
 def _print(document: Document, show: Callable[[Console, Document], None], as_json: bool) -> None:
