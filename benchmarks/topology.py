@@ -3,7 +3,7 @@
 
 Run it where ibprof is installed, from a checkout:
 
-    python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line,torus] [--methods ibprof,bufe]
+    python benchmarks/topology.py recovery [--hosts 16,64,256] [--seeds 30] [--shapes line] [--methods ibprof,bufe]
         [--log FILE] [--patience 10]
     python benchmarks/topology.py wrong [--hosts 16,64] [--seeds 30]
     python benchmarks/topology.py time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of Python in a delay that `ibprof-latency measure` reports, compared with the same loop in C, two ranks, in turn.
+"""Cost of Python in a delay of `ibprof-latency measure`, compared with the same loop in C: two ranks, in turn.
 
 Run it where ibprof is installed, with an MPI, on a machine that does nothing else:  python benchmarks/latency/run.py
 """
