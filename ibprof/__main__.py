@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m ibprof` is `ibprof`."""
+"""Make `python -m ibprof` the same as `ibprof`."""
 
 import sys
 

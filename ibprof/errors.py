@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that ibprof raises on purpose, each with the exit status that a command ends with.
+"""The errors that ibprof raises on purpose, each with the exit status of the command.
 
-    IbprofError               (70: a bug of ours, when nothing better is known)
-    +-- UsageError            2: the command line asks for something that cannot be
-    +-- InputError            3: a file is not what it should be; says path, line, what was expected and what was found
-    +-- MissingToolError      4: a program that is needed is not on this machine
-    +-- InconsistentError     5: inputs that are each well-formed contradict one another, or routes cannot be trusted
+    IbprofError               70: unexpected; no better status is known
+    +-- UsageError            2: the command line asks for something impossible
+    +-- InputError            3: a file is invalid; the message has path, line, what was expected and what was found
+    +-- MissingToolError      4: a required program is not installed
+    +-- InconsistentError     5: well-formed inputs contradict each other, or routes are unreliable
 
 Status 1 is no error: a threshold that the user set was crossed. Only a command's `main` catches these.
 """
@@ -19,25 +19,25 @@ UNEXPECTED = 70
 
 
 class IbprofError(Exception):
-    """Something that a user can understand and act on; `status` is what the command exits with."""
+    """An error that a user can understand and act on; `status` is the exit status of the command."""
 
     status = UNEXPECTED
 
 
 class UsageError(IbprofError):
-    """The command line asks for something that cannot be done."""
+    """The command line asks for something impossible."""
 
     status = 2
 
 
 class InputError(IbprofError):
-    """A file is not what it should be.
+    """A file is invalid.
 
     Args:
         path: the file.
-        line: its line, from 1; None where the file as a whole is meant or has no lines.
-        expected: what should stand there.
-        found: what does.
+        line: its line, from 1; None for the file as a whole, or if it has no lines.
+        expected: what the line should contain.
+        found: what it contains.
     """
 
     status = 3
@@ -48,19 +48,19 @@ class InputError(IbprofError):
 
 
 class MissingToolError(IbprofError):
-    """A program that is needed is not on this machine."""
+    """A required program is not installed."""
 
     status = 4
 
 
 class InconsistentError(IbprofError):
-    """Inputs that are each well-formed contradict one another."""
+    """Well-formed inputs contradict each other."""
 
     status = 5
 
 
 def quote_found(text: str | bytes, limit: int = 60) -> str:
-    """Show `text` from a file on one line, safely: escapes for what is not printable, cut after `limit` characters."""
+    """Return `text` from a file on one line, with escapes for unprintable characters, cut after `limit` characters."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     cut = text if len(text) <= limit else text[:limit] + "..."

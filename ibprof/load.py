@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile from whatever holds one: an OTF2 archive, a recording, or the recording beside an archive that is to be."""
+"""Read a profile from an OTF2 archive or a recording, and make the archive of a recording where it is missing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ def load_profile(path: Path, run: str | None = None) -> Profile:
     """Read a profile.
 
     Args:
-        path: an archive, a recording's folder, one of its files, or the folder that a run left either in under its
-            default name. When an archive is named and only its recording is
-            there, under the same name with `.ibprof`, the archive is made first.
+        path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive is named
+            and only its recording exists, under the same name with `.ibprof`, the archive is made first.
         run: which run of a recording; None for the newest.
 
     Raises:
-        InputError: nothing is there, or it is something else.
-        InconsistentError: the files of a recording contradict one another.
+        InputError: nothing is there, or something else.
+        InconsistentError: the files of a recording contradict each other.
         UsageError: there is no such run.
     """
     path = look_into(path)
@@ -42,7 +41,7 @@ def load_profile(path: Path, run: str | None = None) -> Profile:
 
 
 def look_into(folder: Path) -> Path:
-    """Give what a run left in a folder that is itself no recording; any other path as it is."""
+    """Return the profile or recording that a run left in a folder; any other path unchanged."""
     if folder.is_dir() and not any(each.is_file() for each in folder.glob(f"*{RECORDING_SUFFIX}")):
         for left in (folder / f"profile{SUFFIX}", folder / f"profile{RECORDING_SUFFIX}"):
             if left.exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions for Python programs: what ibprof.h is for C. Without libibprof.so in the process, all of it does nothing.
+"""Regions for Python programs, as ibprof.h provides them for C; without libibprof.so they do nothing.
 
 with ibprof.region("exchange"):
     world.Alltoall(out, into)
@@ -14,7 +14,7 @@ from types import TracebackType
 
 
 class region(ContextDecorator):
-    """Names the traffic of a `with` block, or of each call of the function that it decorates."""
+    """Name the traffic of a `with` block, or of each call of the decorated function."""
 
     def __init__(self, name: str) -> None:
         self._name = _encode(name)
@@ -32,7 +32,7 @@ class region(ContextDecorator):
 
 
 def mark(name: str) -> None:
-    """Close a region: what was sent outside named regions since the last mark is counted under `name`."""
+    """Close a region: count what was sent outside named regions since the last mark under `name`."""
     _find("ibprof_region")(_encode(name))
 
 
@@ -42,7 +42,7 @@ def off() -> None:
 
 
 def on() -> None:
-    """Count again."""
+    """Resume counting."""
     _find("ibprof_on")()
 
 

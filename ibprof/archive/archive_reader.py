@@ -111,16 +111,15 @@ def _property_of(definition: Any) -> Any:
 
 
 def _read_events(path: Path, reader: Any, counts: Sequence[int], most_values: int) -> Iterator[tuple[slice, Events]]:
-    """Read the events of locations in turn, many in one go.
+    """Read the events of locations in turn, many in one call.
 
-    otf2's own reader opens the files of all locations at once, and thousands of ranks are more files than a process may
-    have open.
+    otf2's own reader opens the files of all locations at once; thousands of ranks exceed the limit of open files.
 
     Args:
         path: of the archive.
         reader: OTF2's.
-        counts: how many events each location has.
-        most_values: that an event can have.
+        counts: number of events of each location.
+        most_values: largest number of values of an event.
 
     Yields:
         Some locations, and all events of each.
@@ -166,7 +165,7 @@ def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int
 
 
 class _EventNames:
-    """What the numbers in events stand for."""
+    """Names of the numbers in events."""
 
     def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str]) -> None:
         self.regions = list(regions)
@@ -177,7 +176,7 @@ class _EventNames:
 
 
 class _Batch:
-    """Events of some ranks: where each stands among regions and operations, and what is in front of it."""
+    """Events of some ranks, with the region and the operation of each, and the events before it."""
 
     def __init__(self, names: _EventNames, rank: npt.NDArray[np.int32], events: Events) -> None:
         self.rank = rank
@@ -189,31 +188,31 @@ class _Batch:
         self._depth = np.cumsum((self.kind == ENTER).astype(np.int64) - (self.kind == LEAVE))
         last_of_rank = np.flatnonzero(np.diff(rank, append=-1))
         if self._depth.min(initial=0) < 0 or self._depth.max(initial=0) > 2 or self._depth[last_of_rank].any():
-            raise ValueError("regions that are entered and left in turn, operations in them")
+            raise ValueError("nested enter and leave events of regions and operations")
 
     def entered(self, depth: int, rows: Indices) -> npt.NDArray[np.int64]:
-        """Give what was entered last at a depth, as OTF2 numbers regions, for some events that are inside it."""
+        """Return the region entered last at a depth, in OTF2's numbers, for some events inside it."""
         if (self._depth[rows] < depth).any():
             raise ValueError("counters inside a region and an operation")
         begins = np.flatnonzero((self.kind == ENTER) & (self._depth == depth))
         return self.reference[begins[np.searchsorted(begins, rows) - 1]].astype(np.int64)
 
     def region(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Give the region of each of some events."""
+        """Return the region of each of some events."""
         region = self.entered(1, rows)
         if (region >= len(self._names.regions)).any():
             raise LookupError("a region of the program")
         return region
 
     def operation(self, rows: Indices) -> npt.NDArray[np.int64]:
-        """Give the operation of each of some events; operations follow the regions, which they lie in."""
+        """Return the operation of each of some events; operations are numbered after the regions, and inside them."""
         operation = self.entered(2, rows) - len(self._names.regions)
         if (operation < 0).any() or (operation >= self._names.operations).any():
             raise LookupError("an MPI operation")
         return operation
 
     def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
-        """Give the values of the parameters of a name that stand so far in front of some events."""
+        """Return the values of the named parameters at a distance before some events."""
         ahead = rows - distance
         numbers = [number for number, known in enumerate(self._names.parameters) if known == name]
         if (ahead < 0).any() or (self.kind[ahead] != kind).any() or not np.isin(self.reference[ahead], numbers).all():
@@ -222,7 +221,7 @@ class _Batch:
         return values
 
     def numbers(self, rows: Indices, length: int) -> npt.NDArray[np.uint64]:
-        """Give the values of some metrics [metric, length]."""
+        """Return the values of some metrics [metric, length]."""
         if (self.lengths[rows] != length).any():
             raise ValueError(f"{length} numbers of a metric")
         values: npt.NDArray[np.uint64] = self._values[self._first_value[rows, None] + np.arange(length)]
@@ -233,7 +232,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class _ProfileRows:
-    """Collects the rows of a profile from the events of its ranks."""
+    """Collect the rows of a profile from the events of its ranks."""
 
     def __init__(self, names: _EventNames) -> None:
         self.marks: list[Mark] = []
@@ -245,7 +244,7 @@ class _ProfileRows:
         self._intervals: list[Columns] = []
 
     def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
-        """Take in all events of some ranks, each of which says whose it is."""
+        """Add all events of some ranks; `rank` has the rank of each."""
         batch = _Batch(self._names, rank, events)
         metrics = np.flatnonzero(batch.kind == METRIC)
         for number in np.unique(batch.reference[metrics]).tolist():
@@ -266,27 +265,27 @@ class _ProfileRows:
             peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
             self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
             return
-        place: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
+        row: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
         if members == otf2_names.TIME_MEMBERS:
-            self._times.append(place | dict(zip(members, numbers.T, strict=True)))
+            self._times.append(row | dict(zip(members, numbers.T, strict=True)))
             return
         if members[0].startswith(otf2_names.TRANSFER_MEMBER):
             opcode = otf2_names.parse_transfer_member(members[0])
             pair = batch.parameter(rows, 1, NUMBER, otf2_names.PAIR_PARAMETER)
             posted = {"pair": pair, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
-            self._transfers.append(place | _tag(rows, opcode=opcode) | posted)
+            self._transfers.append(row | _tag(rows, opcode=opcode) | posted)
             return
-        place["operation"] = batch.operation(rows)
+        row["operation"] = batch.operation(rows)
         if members[0].startswith(otf2_names.SIZE_MEMBER):
             direction, kind = otf2_names.parse_size_member(members[0])
             bound = batch.parameter(rows, 1, NUMBER, otf2_names.SIZE_PARAMETER)
             sized = {"size_bin": np.searchsorted(_LOWER_BOUNDS, bound, "right") - 1, "messages": numbers[:, 0]}
-            self._sizes.append(place | _tag(rows, direction=direction, kind=kind) | sized)
+            self._sizes.append(row | _tag(rows, direction=direction, kind=kind) | sized)
         else:
             direction, kind, source = otf2_names.parse_counter_member(members[0])
             peer = batch.parameter(rows, 1, NUMBER, otf2_names.PEER_PARAMETERS[direction])
             counted = {"peer": peer, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
-            self._counters.append(place | _tag(rows, direction=direction, kind=kind, source=source) | counted)
+            self._counters.append(row | _tag(rows, direction=direction, kind=kind, source=source) | counted)
 
     def _add_marks(self, batch: _Batch, rows: Indices, numbers: npt.NDArray[np.uint64]) -> None:
         region_of = {name: number for number, name in enumerate(self._names.regions)}
@@ -299,30 +298,30 @@ class _ProfileRows:
             self.marks.append(Mark(rank=rank, kind=MarkKind[texts[kind]], region=region_of[texts[region]], **made))
 
     def counters(self) -> Counters:
-        """Give all counters; what was collected is gone then, since two of it may be more than there is memory."""
+        """Return all counters, and forget them, since two copies may exceed the memory."""
         return join_rows(Counters, self._counters)
 
     def region_times(self) -> RegionTimes:
-        """Give all visits of regions."""
+        """Return all visits of regions."""
         return join_rows(RegionTimes, self._times)
 
     def transfers(self) -> Transfers:
-        """Give all transfers."""
+        """Return all transfers."""
         return join_rows(Transfers, self._transfers)
 
     def intervals(self) -> Intervals:
-        """Give all intervals."""
+        """Return all intervals."""
         return join_rows(Intervals, self._intervals)
 
     def sizes(self) -> MessageSizes:
-        """Give all messages by size."""
+        """Return all messages by size."""
         names = ("rank", "region", "operation", "direction", "kind")
         columns = {name: _take_column(self._sizes, name) for name in (*names, "size_bin", "messages")}
         keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)
         found, row = np.unique(keys, axis=0, return_inverse=True)
         messages = np.zeros((len(found), SIZE_BINS), np.uint64)
         messages[row.ravel(), columns["size_bin"].astype(np.intp)] = columns["messages"]
-        typed = {name: found[:, place].astype(COLUMN_TYPES[name]) for place, name in enumerate(names)}
+        typed = {name: found[:, column].astype(COLUMN_TYPES[name]) for column, name in enumerate(names)}
         return order_rows(MessageSizes(**typed, messages=messages))
 
 
@@ -334,5 +333,5 @@ def _tag(rows: Indices, **numbers: int) -> Columns:
 
 
 def _take_column(parts: Sequence[Columns], name: str) -> npt.NDArray[Any]:
-    """Join a column, which the parts lose."""
+    """Join a column, and remove it from the parts."""
     return np.concatenate([np.empty(0, COLUMN_TYPES.get(name, np.uint64)), *(part.pop(name) for part in parts)])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a profile as the files of an OTF2 archive, through OTF2's own calls.
+"""Write a profile as the files of an OTF2 archive, with OTF2's own calls.
 
-otf2's comfortable writer keeps every location open and stamps the archive with the time of writing; this one closes
-each rank behind it and keeps the times of the run.
+otf2's high-level writer keeps every location open and stamps the archive with the time of writing. This one closes each
+rank after writing it, and keeps the times of the run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ibprof.profile.profile_data import (
 from ibprof.profile.profile_rows import order_rows
 
 Progress = Callable[[int, int], None]
-"""Is called with how many parts of the work are done, and of how many."""
+"""Called with the number of parts done, and their total."""
 
 _EVENT_CHUNK_BYTES = 1 << 20
 _DEFINITION_CHUNK_BYTES = 1 << 22
@@ -47,10 +47,10 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
     """Write an archive.
 
     Args:
-        run: what to write.
-        folder: is there, and empty.
+        run: the profile.
+        folder: an existing, empty folder.
         name: of the archive, without `.otf2`.
-        progress: is told of each rank.
+        progress: called after each rank.
 
     Raises:
         _otf2.Error: a file could not be written.
@@ -95,7 +95,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
 
 
 class _RankColumns:
-    """Rows of a profile, so that those of one rank, and in it of one region and operation, are found at once.
+    """Rows of a profile, indexed by rank, and within a rank by region and operation.
 
     Args:
         rows: in their order.
@@ -112,20 +112,20 @@ class _RankColumns:
         self._keys = [getattr(self._rows, name)[self._begins] for name in names]
 
     def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
-        """Give the rows of a rank by (region, operation), or by (region,) where there are no operations."""
+        """Return the rows of a rank by (region, operation), or by (region,) where there are no operations."""
         first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
         keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
         bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
         return {key: slice(*bound) for key, bound in zip(keys, bounds, strict=True)}
 
     def take(self, name: str, rows: slice) -> npt.NDArray[Any]:
-        """Give some rows of a column."""
+        """Return some rows of a column."""
         column: npt.NDArray[Any] = getattr(self._rows, name)[rows]
         return column
 
 
 class _RowsByRank:
-    """The rows of a profile."""
+    """The rows of a profile, indexed by rank."""
 
     def __init__(self, run: Profile) -> None:
         self.times = _RankColumns(order_rows(run.region_times))
@@ -138,7 +138,7 @@ class _RowsByRank:
             self._marks.setdefault(mark.rank, []).append(mark)
 
     def marks(self, rank: int) -> list[Mark]:
-        """Give the marks of a rank."""
+        """Return the marks of a rank."""
         return self._marks.get(rank, [])
 
 
@@ -173,7 +173,7 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
 
 
 def _write_totals(location: Location, rows: _RowsByRank, rank: int) -> None:
-    """Write each region once, the operations in it, at the end of the rank: that is when its totals were these."""
+    """Write each region once, with its operations, at the end of the rank, which is the time of these totals."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
     counters, sizes = rows.counters.of_rank(rank), rows.sizes.of_rank(rank)
     operations: dict[int, list[int]] = {region: [] for (region,) in (*times, *transfers)}
@@ -212,7 +212,7 @@ def _write_counters(location: Location, counters: _RankColumns, rows: slice) -> 
     tags = np.stack([counters.take(name, rows) for name in ("direction", "kind", "source")], axis=1)
     peers = counters.take("peer", rows)
     numbers = np.stack([counters.take(name, rows) for name in ("bytes", "messages")], axis=1)
-    # In the order of rows, the tags come one after another.
+    # In the order of rows, equal tags are adjacent.
     bounds = [0, *(np.flatnonzero((tags[1:] != tags[:-1]).any(axis=1)) + 1).tolist(), len(tags)]
     for begin, end in itertools.pairwise(bounds):
         direction, kind, source = tags[begin].tolist()

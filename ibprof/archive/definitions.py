@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the events of an archive refer to: texts, regions, parameters, metrics, the system's tree and its ranks."""
+"""Definitions of an archive: texts, regions, parameters, metrics, the system's tree and its ranks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _Call = tuple[Any, ...]
 
 
 class Written(Protocol):
-    """The events of a rank that were written.
+    """The written events of a rank.
 
     Attributes:
         begin_ns, time_ns: of the first and of the last one.
-        events: how many.
+        events: their number.
     """
 
     begin_ns: int
@@ -33,7 +33,7 @@ class Written(Protocol):
 
 
 class Definitions:
-    """Numbers what events refer to, and writes what they mean when all are known."""
+    """Number what events refer to, and write the definitions when all are known."""
 
     def __init__(self, run: Profile) -> None:
         self._texts: dict[str, int] = {"": 0}
@@ -42,24 +42,24 @@ class Definitions:
         self._regions = len(run.regions)
 
     def text(self, text: str) -> int:
-        """Give the number of a text."""
+        """Return the number of a text."""
         return self._texts.setdefault(text, len(self._texts))
 
     def parameter(self, name: str, kind: Any) -> int:
-        """Give the number of a parameter of a type."""
+        """Return the number of a parameter of a type."""
         return self._parameters.setdefault(name, (len(self._parameters), kind))[0]
 
     def metric(self, members: Sequence[str]) -> int:
-        """Give the number of a metric by the names of its numbers."""
+        """Return the number of a metric by the names of its values."""
         return self._metrics.setdefault(tuple(members), len(self._metrics))
 
     def operation(self, operation: int) -> int:
-        """Give the number of an operation among OTF2's regions: they follow ours."""
+        """Return the number of an operation among OTF2's regions: operations follow the profile's regions."""
         return self._regions + operation
 
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
-        """Write all definitions, none before those that it refers to."""
-        # Collecting them finds all texts, which must stand first.
+        """Write all definitions, each after those that it refers to."""
+        # Collecting them finds all texts, which must be written first.
         calls = [*self._system_tree(run), *self._ranks(run, locations), *self._regions_of(run), *self._values()]
         writer = _otf2.Archive_GetGlobalDefWriter(archive)
         begin = min((location.begin_ns for location in locations), default=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of an OTF2 archive as arrays, which a kernel writes and reads: a large job has more than Python can handle."""
+"""Events of an OTF2 archive as arrays, written and read by a kernel: large jobs have too many for Python."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Events:
     """Events of one or more locations, in order.
 
     Attributes:
-        records: `EVENT` [event].
-        values: uint64, those of all events, one event's behind the other's.
+        records: `ibp_event` [event].
+        values: uint64, those of all events, concatenated.
     """
 
     records: npt.NDArray[np.void]
@@ -84,15 +84,15 @@ def read_events(archive: Any, reader: Any, into: Events, count: int, values_coun
     Args:
         archive: OTF2's Reader.
         reader: its EvtReader of the location.
-        into: where they go; holds `count` events with `values_count` values already.
+        into: the destination; holds `count` events with `values_count` values already.
         count, values_count: see above.
 
     Returns:
-        How many events and values `into` holds now.
+        Number of events and values in `into` afterwards.
 
     Raises:
         _otf2.Error: they could not be read.
-        ValueError: there are more than `into` has room for.
+        ValueError: they exceed the capacity of `into`.
     """
     kernels = load_kernels()
     state = kernels.ffi.new("struct ibp_events *")
@@ -115,7 +115,7 @@ def _check(status: int) -> None:
 
 @lru_cache
 def _load_functions(struct: str) -> Any:
-    """Fill a struct with functions of the OTF2 that Python's otf2 has loaded."""
+    """Return a struct filled with functions of the OTF2 library that Python's otf2 has loaded."""
     ffi = load_kernels().ffi
     filled = ffi.new(f"{struct} *")
     types = dict(ffi.typeof(struct).fields)

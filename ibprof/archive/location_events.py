@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of one rank: they are gathered as arrays, and a kernel writes them."""
+"""The events of one rank, gathered as arrays and written by a kernel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ibprof.archive.events import ENTER, EVENT, LEAVE, METRIC, NUMBER, TEXT, Eve
 
 
 class Location:
-    """Gathers the events of one rank, and writes them in the end.
+    """Gather the events of one rank, and write them at the end.
 
     Attributes:
         begin_ns, time_ns: of its first event, and of the last one so far; times of an archive never decrease.
-        events: how many were written.
+        events: number of written events.
     """
 
     def __init__(self, archive: Any, number: int, begin_ns: int, definitions: Definitions) -> None:
@@ -34,43 +34,43 @@ class Location:
         self.events = 0
 
     def advance(self, time_ns: int) -> None:
-        """Go on to a time, unless it has passed: a clock that was set back must not set the archive back."""
+        """Advance to a time, unless it has passed: a clock that was set back must not set the archive back."""
         self.time_ns = max(self.time_ns, time_ns)
 
     def enter_region(self, region: int) -> None:
-        """Add that a region is entered, by its number in the profile."""
+        """Add the event that a region is entered, by its number in the profile."""
         self._add(ENTER, region)
 
     def leave_region(self, region: int) -> None:
-        """Add that it is left."""
+        """Add the event that it is left."""
         self._add(LEAVE, region)
 
     def enter_operation(self, operation: int) -> None:
-        """Add that an operation is entered, by its number in the profile."""
+        """Add the event that an operation is entered, by its number in the profile."""
         self.enter_region(self._definitions.operation(operation))
 
     def leave_operation(self, operation: int) -> None:
-        """Add that it is left."""
+        """Add the event that it is left."""
         self.leave_region(self._definitions.operation(operation))
 
     def text_parameter(self, name: str, value: str) -> None:
-        """Add a parameter whose value is a text."""
+        """Add a parameter with a text value."""
         parameter = self._definitions.parameter(name, otf2.ParameterType.STRING)
         self._add(TEXT, parameter, [self._definitions.text(value)])
 
     def metric(self, members: Sequence[str], values: Sequence[int]) -> None:
-        """Add a metric: the names of its numbers, and these."""
+        """Add a metric: the names of its values, and the values."""
         self._add(METRIC, self._definitions.metric(members), values)
 
     def numbered_metrics(
         self, name: str, parameters: npt.NDArray[Any], members: Sequence[str], numbers: npt.NDArray[np.uint64]
     ) -> None:
-        """Add metrics, each behind a parameter.
+        """Add metrics, each after a parameter.
 
         Args:
             name: of the parameters.
             parameters: their values [metric].
-            members: names of a metric's numbers.
+            members: names of a metric's values.
             numbers: [metric, member].
         """
         records = np.empty((len(parameters), 2), EVENT)

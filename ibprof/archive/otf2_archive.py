@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME` beside it."""
+"""A profile as an OTF2 archive: `NAME.otf2`, with `NAME.def` and the folder `NAME` next to it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ibprof.profile.profile_data import Profile
 SUFFIX = ".otf2"
 
 _MAGIC = b"OTF2"
-# Behind a byte for the kind of its first chunk, and one for the order of bytes.
+# After a byte for the kind of its first chunk, and one for the byte order.
 _MAGIC_OFFSET = 2
 
-# What a reader of OTF2 raises when an archive is damaged, or is well-formed and lacks what ibprof writes.
+# Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
 _DAMAGED = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
 
 
 def write_archive(run: Profile, path: Path, progress: Progress | None = None) -> None:
-    """Write a profile, in place of one that is there.
+    """Write a profile, replacing an existing archive.
 
     Args:
-        run: what to write.
+        run: the profile.
         path: of the anchor file.
-        progress: is told of each rank.
+        progress: called after each rank.
 
     Raises:
         UsageError: `path` does not end with `.otf2`.
@@ -42,7 +42,7 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         raise UsageError(f"{path}: an OTF2 archive needs a name that ends with {SUFFIX}")
     check_replaceable(path)
     try:
-        # Beside the archive, so that a rename brings it there.
+        # Next to the archive, so that a rename moves it there.
         folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=path.parent))
     except OSError as error:
         raise InputError(path.parent, None, "a folder to write in", (error.strerror or str(error)).lower()) from error
@@ -53,11 +53,11 @@ def write_archive(run: Profile, path: Path, progress: Progress | None = None) ->
         try:
             write_files(run, new, path.stem, progress)
         except _otf2.Error as error:
-            raise InputError(path, None, "room to write an archive", str(error)) from error
+            raise InputError(path, None, "space to write an archive", str(error)) from error
         for part in _parts(path):
             if part.exists():
                 part.rename(old / part.name)
-        # The anchor comes last: with it the archive is there.
+        # The anchor comes last: it completes the archive.
         for part in _parts(path):
             (new / part.name).rename(part)
     finally:
@@ -83,7 +83,7 @@ def read_archive(path: Path) -> Profile:
 
 
 def is_archive(path: Path) -> bool:
-    """Tell whether a file is the anchor of an OTF2 archive."""
+    """Return whether a file is the anchor of an OTF2 archive."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -91,7 +91,7 @@ def is_archive(path: Path) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Make sure that nothing is lost when an archive is written to `path`.
+    """Refuse a path where writing an archive would destroy something else.
 
     Raises:
         InputError: what is there is no OTF2 archive.
@@ -107,5 +107,5 @@ def check_replaceable(path: Path) -> None:
 
 
 def _parts(path: Path) -> tuple[Path, Path, Path]:
-    """Give the files of an archive, the anchor last."""
+    """Return the files of an archive, the anchor last."""
     return path.with_suffix(".def"), path.with_suffix(""), path

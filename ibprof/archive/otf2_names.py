@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names by which the parts of a profile are found in its OTF2 archive; docs/formats/profile.md explains them."""
+"""The names of a profile's parts in its OTF2 archive; docs/formats/profile.md explains them."""
 
 from __future__ import annotations
 
 from ibprof.profile.profile_data import Direction, Kind, Opcode, Source
 
 VERSION = 1
-"""Of what stands in the archive; grows when an older reader would read it wrongly."""
+"""Version of the archive's contents; it increases when an older reader would misread them."""
 
 VERSION_PROPERTY = "ibprof::version"
 
@@ -22,7 +22,7 @@ HOST_CLASS = "node"
 PORT_CLASS = "port"
 PAIR_CLASS = "port pair"
 
-# The parameter in front of a counter says who is at the other end.
+# The parameter before a counter holds the peer.
 PEER_PARAMETERS = {
     Direction.SENT: "destination",
     Direction.FETCHED: "fetched from",
@@ -44,66 +44,66 @@ Tag = tuple[Direction, Kind, Source]
 
 
 def counter_members(tag: Tag) -> tuple[str, str]:
-    """Name the two numbers of a counter: `bytes sent user openmpi`."""
+    """Return the names of the two values of a counter: `bytes sent user openmpi`."""
     words = " ".join(word.name.lower() for word in tag)
     return f"bytes {words}", f"messages {words}"
 
 
 def parse_counter_member(name: str) -> Tag:
-    """Take the name of a counter's first number apart.
+    """Parse the name of a counter's first value.
 
     Raises:
-        LookupError, ValueError: it is none.
+        LookupError, ValueError: it is invalid.
     """
     _, direction, kind, source = name.upper().split(" ")
     return Direction[direction], Kind[kind], Source[source]
 
 
 def transfer_members(opcode: Opcode) -> tuple[str, str]:
-    """Name the two numbers of a transfer: `bytes posted write`."""
+    """Return the names of the two values of a transfer: `bytes posted write`."""
     return f"{TRANSFER_MEMBER} {opcode.name.lower()}", f"messages posted {opcode.name.lower()}"
 
 
 def parse_transfer_member(name: str) -> Opcode:
-    """Take the name of a transfer's first number apart.
+    """Parse the name of a transfer's first value.
 
     Raises:
-        LookupError: it is none.
+        LookupError: it is invalid.
     """
     return Opcode[name.removeprefix(TRANSFER_MEMBER).strip().upper()]
 
 
 def interval_members(first_peer: int, last_peer: int) -> tuple[str, str, str]:
-    """Name the numbers of an interval: `bytes to ranks 0-3`."""
+    """Return the names of the values of an interval: `bytes to ranks 0-3`."""
     peers = f"{first_peer}-{last_peer}"
     return f"{INTERVAL_MEMBER} {peers}", f"messages to ranks {peers}", "interval_end_ns"
 
 
 def parse_interval_member(name: str) -> tuple[int, int]:
-    """Take the name of an interval's first number apart.
+    """Parse the name of an interval's first value.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     first, last = name.removeprefix(INTERVAL_MEMBER).split("-")
     return int(first), int(last)
 
 
 def size_member(direction: Direction, kind: Kind) -> str:
-    """Name the number of messages of a size: `messages by size sent user`."""
+    """Return the name of the number of messages of a size: `messages by size sent user`."""
     return f"{SIZE_MEMBER} {direction.name.lower()} {kind.name.lower()}"
 
 
 def parse_size_member(name: str) -> tuple[Direction, Kind]:
-    """Take the name of a number of messages of a size apart.
+    """Parse the name of a number of messages of a size.
 
     Raises:
-        LookupError, ValueError: it is none.
+        LookupError, ValueError: it is invalid.
     """
     direction, kind = name.removeprefix(SIZE_MEMBER).strip().upper().split(" ")
     return Direction[direction], Kind[kind]
 
 
 def lower_bound(size_bin: int) -> int:
-    """Give the fewest bytes of a message in a bin of sizes."""
+    """Return the smallest number of bytes of a message in a size bin."""
     return 1 << size_bin >> 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile knows of its run, hosts, ports and ranks, as properties of OTF2 definitions and back.
+"""Properties of OTF2 definitions for the attributes of runs, hosts, ports and ranks.
 
-A property is `ibprof::` and the name of an attribute in `profile_data`. A part of a tuple has a number behind its
-name, and where it has attributes of its own, each has its name behind that; what is None has no property.
+A property is `ibprof::` and the name of an attribute in `profile_data`. A part of a tuple adds its number to the name.
+If the part has attributes, each adds its own name after that. None has no property.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Value = int | float | str
 
 
 def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tuple[str, Value]]:
-    """Give the attributes of a dataclass as names and values of properties.
+    """Yield the attributes of a dataclass as names and values of properties.
 
     Args:
-        thing: whose attributes are numbers, texts, tuples of texts or of such things, enumerators, or None.
-        leave_out: attributes that are written in another way.
+        thing: object whose attributes are numbers, texts, tuples of texts or of such objects, enumerators, or None.
+        leave_out: attributes that are stored elsewhere.
     """
     yield from _write(PREFIX, thing, leave_out)
 
@@ -32,12 +32,12 @@ def to_properties(thing: object, leave_out: Sequence[str] = ()) -> Iterator[tupl
 def from_properties(
     made: Callable[..., Thing], find: Callable[[str], Value | None], leave_out: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Give the attributes of a dataclass from properties, as keyword arguments.
+    """Return the attributes of a dataclass from properties, as keyword arguments.
 
     Args:
         made: the dataclass.
-        find: gives the value of a property, None for one that is not there.
-        leave_out: attributes that are written in another way.
+        find: returns the value of a property, None if it is missing.
+        leave_out: attributes that are stored elsewhere.
 
     Raises:
         LookupError: a property is missing, or names no enumerator.

@@ -7,6 +7,7 @@ import argparse
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
@@ -23,25 +24,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof collect", _collect, argv)
 
 
-def _collect(argv: Sequence[str] | None) -> None:
+@dataclass(frozen=True, slots=True)
+class CollectOptions:
+    """Options of `ibprof collect`."""
+
+    recording: Path
+    output: Path | None
+    run: str | None
+    from_node: bool
+
+
+def _parse(argv: Sequence[str] | None) -> CollectOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof collect",
-        description="Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ beside it.",
+        description="Make an OTF2 archive of a recording: profile.otf2, with profile.def and profile/ next to it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
-    parser.add_argument("--run", metavar="NAME", help="which run, where the folder has several (default: the newest)")
+    parser.add_argument("--run", metavar="NAME", help="which run, if the folder has several (default: the newest)")
     parser.add_argument(
         "--from-node",
         action="store_true",
-        help="make no archive, but bring into REC what killed processes left on the storage of this node, where "
-        "nobody else can read it",
+        help="make no archive, but copy into REC what killed processes left on the storage of this node, which "
+        "no other node can read",
     )
-    wanted = parser.parse_args(argv)
-    if wanted.from_node:
-        _bring(wanted.recording)
+    given = parser.parse_args(argv)
+    return CollectOptions(given.recording, given.output, given.run, given.from_node)
+
+
+def _collect(argv: Sequence[str] | None) -> None:
+    options = _parse(argv)
+    if options.from_node:
+        _copy_from_node(options.recording)
         return
 
     from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415  (--help must come at once)
@@ -50,8 +66,8 @@ def _collect(argv: Sequence[str] | None) -> None:
     from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
     from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
 
-    output: Path = wanted.output or archive_path_of(wanted.recording)
-    run = read_recording(wanted.recording, wanted.run)
+    output = options.output or archive_path_of(options.recording)
+    run = read_recording(options.recording, options.run)
     with show_progress("writing ranks") as progress:
         write_archive(run, output, progress)
     print(f"{output}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)
@@ -59,10 +75,10 @@ def _collect(argv: Sequence[str] | None) -> None:
         print(f"  {sentence}", file=sys.stderr)
 
 
-def _bring(recording: Path) -> None:
-    from ibprof.recording.node_storage import bring_from_node  # noqa: PLC0415  (needed seldom)
+def _copy_from_node(recording: Path) -> None:
+    from ibprof.recording.node_storage import copy_from_node  # noqa: PLC0415  (needed seldom)
 
-    brought = bring_from_node(recording)
-    for place in brought.in_use:
-        print(f"{place}: left alone, since a process still writes it", file=sys.stderr)
-    print(f"{recording}: {len(brought.files)} brought from {socket.gethostname()}", file=sys.stderr)
+    copied = copy_from_node(recording)
+    for path in copied.in_use:
+        print(f"{path}: not copied, since a process still writes it", file=sys.stderr)
+    print(f"{recording}: {len(copied.files)} copied from {socket.gethostname()}", file=sys.stderr)

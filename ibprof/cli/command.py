@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every command ends: the one place where an error becomes a line on stderr and an exit status.
+"""The end of every command: the one place where an error becomes a line on stderr and an exit status.
 
 def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof-layout", _lay_out_and_write, argv)
@@ -23,7 +23,7 @@ _KILLED_BY = 128
 def run_command(
     name: str, body: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None
 ) -> int:
-    """Run the body of a command and turn whatever ends it into an exit status.
+    """Run the body of a command, and return its exit status.
 
     Args:
         name: of the command, as the user typed it; begins every message.
@@ -31,37 +31,37 @@ def run_command(
         argv: the arguments after the command's name.
 
     Returns:
-        The exit status: what `body` returned; an `IbprofError`'s own; 3 where the operating system refused a file or
-        an input does not fit into memory; 130 after an interrupt; 141 when the reader of stdout went away; 70, with a
-        traceback, for a bug of ours.
+        The exit status: that of `body` or of an `IbprofError`. 3 if the operating system refused a file or an input
+        exceeds the memory. 130 after an interrupt. 141 if the reader of stdout ended. 70, with a traceback, for a
+        bug in ibprof.
     """
     _replace_closed_streams()
-    _let_any_name_be_printed()
+    _allow_any_text()
     try:
         status = body(argv)
         sys.stdout.flush()
     except IbprofError as error:
-        _say(f"{name}: {error}")
+        _print_error(f"{name}: {error}")
         return error.status
     except BrokenPipeError:
         _forget_stdout()
         return _KILLED_BY + signal.SIGPIPE
     except KeyboardInterrupt:
-        _say(f"{name}: interrupted")
+        _print_error(f"{name}: interrupted")
         return _KILLED_BY + signal.SIGINT
     except (OSError, MemoryError) as error:
-        _say(f"{name}: {_refusal(error)}")
+        _print_error(f"{name}: {_refusal(error)}")
         _forget_stdout()
         return InputError.status
     except Exception:
-        _say(traceback.format_exc().rstrip())
-        _say(f"{name}: this is a bug of ibprof; please report it with the lines above")
+        _print_error(traceback.format_exc().rstrip())
+        _print_error(f"{name}: this is a bug of ibprof; please report it with the lines above")
         return UNEXPECTED
     return status or 0
 
 
 def _replace_closed_streams() -> None:
-    """Where a shell closed stdout or stderr (`>&-`), Python has None, and the next file would get its descriptor."""
+    """Replace streams that a shell closed (`>&-`): Python has None, and the next file would get their descriptor."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  (open to the end)
@@ -69,20 +69,20 @@ def _replace_closed_streams() -> None:
 
 def _refusal(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
-        return "the input does not fit into this machine's memory" + (f" ({error})" if str(error) else "")
+        return "the input exceeds this machine's memory" + (f" ({error})" if str(error) else "")
     where = f"{os.fspath(error.filename)!s}: " if error.filename is not None else ""
     return f"{where}{error.strerror or error}"
 
 
-def _let_any_name_be_printed() -> None:
-    """Names of hosts and regions are anyone's text: an encoding that lacks a letter must not end the command."""
+def _allow_any_text() -> None:
+    """Allow any text in names of hosts and regions: a letter that the encoding lacks must not end the command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _say(message: str) -> None:
-    # With stderr gone too there is nobody left to tell; the status still tells.
+def _print_error(message: str) -> None:
+    # If stderr is closed too, only the status remains.
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
@@ -90,7 +90,7 @@ def _say(message: str) -> None:
 
 
 def _forget_stdout() -> None:
-    """Keep the interpreter's own flush at exit from failing once more on the same stream."""
+    """Keep the interpreter's own flush at exit from failing again on the same stream."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError):

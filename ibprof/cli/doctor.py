@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof doctor`: say whether a job would be recorded here, and what to change if not."""
+"""`ibprof doctor`: check whether a job would be recorded here, and what to change if not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from ibprof.cli.command import run_command
 from ibprof.errors import InconsistentError
@@ -26,30 +26,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof doctor", _examine, argv)
 
 
-def _examine(argv: Sequence[str] | None) -> int:
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """Options of `ibprof doctor`."""
+
+    command: tuple[str, ...]
+    json: bool
+
+
+def _parse(argv: Sequence[str] | None) -> DoctorOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof doctor",
         usage="ibprof doctor [--json] [-- CMD]",
-        description="Say whether a job would be recorded here: which MPI, what its messages go through, where they are "
-        "seen and what is not, whether CMD can be preloaded, limits, ports, and the folder to record in. A process is "
-        "recorded on trial. Status 5 when a job would not be recorded.",
+        description="Check whether a job would be recorded here: which MPI, which transports, where messages are "
+        "recorded and where not, whether CMD can be preloaded, limits, ports, and the output folder. One process is "
+        "recorded as a trial. Exit status 5: a job would not be recorded.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--json", action="store_true", help="for programs: what was found, and whether a job is recorded"
-    )
+    parser.add_argument("--json", action="store_true", help="print all findings as JSON, and whether a job is recorded")
     parser.add_argument(
         "command", metavar="CMD", nargs=argparse.REMAINDER, help="the command of a job, which is not run"
     )
-    wanted = parser.parse_args(argv)
-    command = wanted.command[1:] if wanted.command[:1] == ["--"] else wanted.command
+    given = parser.parse_args(argv)
+    command = given.command[1:] if given.command[:1] == ["--"] else given.command
+    return DoctorOptions(tuple(command), given.json)
+
+
+def _examine(argv: Sequence[str] | None) -> int:
+    options = _parse(argv)
 
     from ibprof.doctor.examination import examine  # noqa: PLC0415  (--help must come at once)
 
-    findings = list(examine(os.environ, command))
+    findings = list(examine(os.environ, options.command))
     good = all(finding.good for finding in findings)
-    if wanted.json:
+    if options.json:
         json.dump({"would_record": good, "findings": [asdict(finding) for finding in findings]}, sys.stdout, indent=2)
         print()
     else:

@@ -31,15 +31,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Give the variables that make a launcher carry the library, by its bare name too, and its settings.
+    """Return the variables with which a launcher passes on the library, also by its bare name, and its settings.
 
     Args:
-        environment: of the shell that they are for.
+        environment: of the user's shell.
         library: libibprof.so.
     """
     folders = [folder for folder in environment.get(SEARCH_PATH, "").split(":") if folder]
     exports = {SEARCH_PATH: ":".join([str(library.parent), *(one for one in folders if one != str(library.parent))])}
-    # A name without a value in Open MPI's list makes mpirun warn; what is set to nothing means what is not set.
+    # A name without a value in Open MPI's list makes mpirun warn. An empty variable counts as unset.
     exports |= {name: environment.get(name, "") for name in CARRIED if name != SEARCH_PATH}
     settings = intranode_settings(environment) | exact_settings(environment)
     exports |= settings
@@ -49,21 +49,27 @@ def carry_by_environment(environment: Mapping[str, str], library: Path) -> dict[
 
 
 def with_library(environment: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Give an environment in which every program is preloaded, also those that a launcher in it starts elsewhere."""
+    """Return an environment in which every program is preloaded, also those that its launchers start on other hosts."""
     preloaded = {**environment, PRELOAD: preload(library, environment.get(PRELOAD, ""))}
     return preloaded | carry_by_environment(preloaded, library)
 
 
-def _print_exports(argv: Sequence[str] | None) -> None:
+def _parse(argv: Sequence[str] | None) -> str:
+    """Return the name of the shell."""
     parser = argparse.ArgumentParser(
         prog="ibprof env",
-        description="Print exports for a shell, after which LD_PRELOAD=libibprof.so in front of a launcher is all that "
-        "a job needs to be recorded: the bare name is found, and Open MPI carries it and IBPROF* to other hosts.",
+        description="Print exports for a shell. Then LD_PRELOAD=libibprof.so in front of a launcher is all that "
+        "a job needs to be recorded: the bare name is found, and Open MPI passes it and IBPROF* to other hosts.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--shell", choices=("sh", "csh"), default="sh", help="whose syntax (default: %(default)s)")
-    form = "export {}={}" if parser.parse_args(argv).shell == "sh" else "setenv {} {}"
+    shell: str = parser.parse_args(argv).shell
+    return shell
+
+
+def _print_exports(argv: Sequence[str] | None) -> None:
+    form = "export {}={}" if _parse(argv) == "sh" else "setenv {} {}"
     for sentence in describe_exact(os.environ):
         print(f"ibprof env: {sentence}", file=sys.stderr)
     for name, value in carry_by_environment(os.environ, find_library()).items():

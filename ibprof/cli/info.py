@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof info`: say what is in a profile, and what is not."""
+"""`ibprof info`: print what is in a profile, and what is missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -30,31 +31,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof info", _print_info, argv)
 
 
-def _print_info(argv: Sequence[str] | None) -> None:
+@dataclass(frozen=True, slots=True)
+class InfoOptions:
+    """Options of `ibprof info`."""
+
+    profile: Path
+    run: str | None
+    all_marks: bool
+    json: bool
+
+
+def _parse(argv: Sequence[str] | None) -> InfoOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof info",
-        description="Say what is in a profile: the job, hosts and ports, regions and operations with bytes and times, "
-        "and what was not seen.",
+        description="Print what is in a profile: the job, hosts, ports, regions and operations with bytes and times, "
+        "and what was not recorded.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
-    parser.add_argument(
-        "--marks", action="store_true", help="list the marks of all ranks, not those of the first alone"
-    )
-    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    parser.add_argument("--marks", action="store_true", help="list the marks of all ranks, not only those of the first")
+    parser.add_argument("--json", action="store_true", help="print all of it as JSON")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
-    wanted = parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    return InfoOptions(given.profile, given.run, given.marks, given.json)
+
+
+def _print_info(argv: Sequence[str] | None) -> None:
+    options = _parse(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.profile_summary import summarize  # noqa: PLC0415
 
-    summary = summarize(load_profile(wanted.profile, wanted.run))
-    if wanted.json:
+    summary = summarize(load_profile(options.profile, options.run))
+    if options.json:
         json.dump(summary, sys.stdout, indent=2)
         print()
     else:
-        _print_text(summary, all_marks=wanted.marks)
+        _print_text(summary, all_marks=options.all_marks)
 
 
 def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
@@ -175,7 +189,7 @@ def _print_pairs(pairs: dict[str, str]) -> None:
 
 
 def _print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns; the text of a profile is anyone's, so none of it may steer the terminal."""
+    """Print columns; names in a profile are untrusted text and must not control the terminal."""
     lines = [tuple(map(printable, row)) for row in rows]
     if not lines:
         return

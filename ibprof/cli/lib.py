@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ibprof.cli.command import run_command
 from ibprof.native.installed_files import find_include, find_library
@@ -22,7 +23,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof lib", _print_paths, argv)
 
 
-def _print_paths(argv: Sequence[str] | None) -> None:
+@dataclass(frozen=True, slots=True)
+class LibOptions:
+    """Options of `ibprof lib`."""
+
+    cflags: bool
+    libs: bool
+
+
+def _parse(argv: Sequence[str] | None) -> LibOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof lib",
         description="Print the path of libibprof.so.",
@@ -31,11 +40,16 @@ def _print_paths(argv: Sequence[str] | None) -> None:
     )
     parser.add_argument("--cflags", action="store_true", help="print the options to compile with ibprof.h instead")
     parser.add_argument("--libs", action="store_true", help="print the options to link libibprof.so instead")
-    wanted = parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    return LibOptions(given.cflags, given.libs)
+
+
+def _print_paths(argv: Sequence[str] | None) -> None:
+    options = _parse(argv)
     words = []
-    if wanted.cflags:
+    if options.cflags:
         words.append(f"-I{find_include()}")
-    if wanted.libs:
+    if options.libs:
         folder = find_library().parent
         words += [f"-L{folder}", f"-Wl,-rpath,{folder}", "-libprof"]
     print(shlex.join(words or [str(find_library())]))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof X` finds the command X among the entry points of one group, so the front imports none of them.
+"""`ibprof X` finds the command X among the entry points of one group, so the front imports no command.
 
-This holds for commands of other packages too: whoever adds an entry point to the group adds a command.
+Other packages can add commands too, as entry points of this group.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXAMPLES = """\
 examples:
   ibprof run -- mpirun -n 16 ./app         record a job; leaves profile.otf2
   ibprof info profile.otf2                 what was recorded
-  ibprof-report ibdiagnet.lst profile.otf2 the hot links, and who loads them
+  ibprof-report ibdiagnet.lst profile.otf2 the most loaded links, and who loads them
   ibprof COMMAND --help                    more on one command
 """
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def find_commands() -> dict[str, EntryPoint]:
-    """Find all commands that are installed, by name."""
+    """Return all installed commands, by name."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
@@ -65,11 +65,11 @@ def _front(argv: Sequence[str] | None) -> int:
         print(f"ibprof {version('ibprof')}")
         return 0
     known = ", ".join(find_commands())
-    raise UsageError(f"there is no command {arguments[0]!r}; known are {known}")
+    raise UsageError(f"unknown command {arguments[0]!r}; expected one of {known}")
 
 
 def _describe(point: EntryPoint) -> str:
-    """Give the first sentence of a command's module, which is read and not imported: some import much."""
+    """Return the first sentence of a command's module. The module is parsed, not imported, since some import much."""
     try:
         spec = importlib.util.find_spec(point.module)
         text = get_docstring(parse(Path(spec.origin).read_text(encoding="utf-8"))) if spec and spec.origin else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof matrix`: who sent how much to whom, as CSV."""
+"""`ibprof matrix`: print the bytes between ranks, hosts or ports as CSV."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import csv
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
@@ -29,24 +30,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof matrix", _print_matrix, argv)
 
 
+@dataclass(frozen=True, slots=True)
+class MatrixOptions:
+    """Options of `ibprof matrix`."""
+
+    profile: Path
+    run: str | None
+    by: str
+    operation: str | None
+    region: str | None
+    since_start: bool
+    kind: str
+    received: bool
+    output: Path | None
+
+
 def _print_matrix(argv: Sequence[str] | None) -> None:
-    wanted = _parser().parse_args(argv)
+    options = _parse(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
     from ibprof.profile.communication_matrix import Selection, build_matrix  # noqa: PLC0415
     from ibprof.profile.profile_data import Kind  # noqa: PLC0415
 
     selection = Selection(
-        operation=wanted.operation,
-        region=wanted.region,
-        since_start=wanted.since_start,
-        kind=Kind[wanted.kind.upper()],
-        received=wanted.direction == "received",
+        operation=options.operation,
+        region=options.region,
+        since_start=options.since_start,
+        kind=Kind[options.kind.upper()],
+        received=options.received,
     )
-    matrix = build_matrix(load_profile(wanted.profile, wanted.run), wanted.by, selection)
+    matrix = build_matrix(load_profile(options.profile, options.run), options.by, selection)
     for note in matrix.notes:
         print(f"ibprof matrix: {note}", file=sys.stderr)
-    output = wanted.output.open("w", newline="", encoding="utf-8") if wanted.output else nullcontext(sys.stdout)
+    output = options.output.open("w", newline="", encoding="utf-8") if options.output else nullcontext(sys.stdout)
     with output as file:
         rows = csv.writer(file, lineterminator="\n")
         if matrix.labels:
@@ -58,25 +74,25 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
             file.writelines(matrix.text())
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parse(argv: Sequence[str] | None) -> MatrixOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof matrix",
-        description="Print who sent how much to whom, as CSV: src,dst,bytes,messages, without pairs of no traffic. By "
-        "port there are the columns src_port,dst_port too: host, device and number; bytes are then those that were "
-        "posted to queue pairs, where these were seen.",
+        description="Print bytes and messages of each pair with traffic as CSV: src,dst,bytes,messages. By port there "
+        "are the columns src_port,dst_port too: host, device and number. Bytes are then those that were posted to "
+        "queue pairs, where these were recorded.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("profile", metavar="PROFILE", type=Path, help="a profile or a recording")
     parser.add_argument(
-        "--by", choices=("rank", "host", "port"), default="rank", help="what sends (default: %(default)s)"
+        "--by", choices=("rank", "host", "port"), default="rank", help="what sends and receives (default: %(default)s)"
     )
-    parser.add_argument("--operation", metavar="OP", help="of one MPI operation, such as ALLTOALL")
-    parser.add_argument("--region", metavar="NAME", help="of one region")
+    parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
+    parser.add_argument("--region", metavar="NAME", help="only this region")
     parser.add_argument(
         "--since-start",
         action="store_true",
-        help="with --region: of all regions closed, or left for good, until its end",
+        help="with --region: all regions closed, or left for good, until its end",
     )
     parser.add_argument(
         "--kind",
@@ -88,8 +104,19 @@ def _parser() -> argparse.ArgumentParser:
         "--direction",
         choices=("sent", "received"),
         default="sent",
-        help="as senders saw it, or as receivers did, for a check (default: %(default)s)",
+        help="bytes as senders counted them, or as receivers did, for a check (default: %(default)s)",
     )
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="a file in place of stdout")
-    return parser
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write to FILE instead of stdout")
+    given = parser.parse_args(argv)
+    return MatrixOptions(
+        profile=given.profile,
+        run=given.run,
+        by=given.by,
+        operation=given.operation,
+        region=given.region,
+        since_start=given.since_start,
+        kind=given.kind,
+        received=given.direction == "received",
+        output=given.output,
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof run`: run a command with its MPI traffic recorded, and its output and exit status as they are without."""
+"""`ibprof run`: run a command and record its MPI traffic; its output and exit status do not change."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
@@ -29,14 +30,14 @@ NOT_FOUND = 127
 NOT_STARTED = 126
 JOBS_SHOWN = 4
 LONGEST_VALUE = 1 << 16
-"""Half of what Linux takes for one variable."""
+"""Half of what Linux accepts for one variable."""
 
 EXAMPLES = """\
 examples:
-  ibprof run -- mpirun -n 16 ./app                       record all ranks, on other hosts too
-  ibprof run --operations ALLTOALL,BCAST -- srun ./app   these operations alone
+  ibprof run -- mpirun -n 16 ./app                       record all ranks, also on other hosts
+  ibprof run --operations ALLTOALL,BCAST -- srun ./app   only these operations
   IBPROF_SOURCE=exact ibprof run -- mpirun -n 16 ./app   with transports whose every byte is seen at the ports
-  mpirun -n 16 ibprof run -- ./app                       preload the application alone
+  mpirun -n 16 ibprof run -- ./app                       preload only the application
 """
 
 
@@ -45,14 +46,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("ibprof run", _record, argv)
 
 
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of `ibprof run`."""
+
+    command: list[str]
+    output: Path | None
+    operations: str | None
+    verbose: int | None
+
+
 def _record(argv: Sequence[str] | None) -> int:
-    wanted = _parser().parse_args(argv)
-    command: list[str] = wanted.command[1:] if wanted.command[:1] == ["--"] else wanted.command
+    options = _parse(argv)
+    command = options.command
     if not command:
         raise UsageError("a command is missing: ibprof run -- mpirun -n 4 ./app")
     environment = dict(os.environ)
     library = find_library()
-    variables = _settings(wanted, environment)
+    variables = _settings(options, environment)
     variables |= _exact_transports(variables, environment)
     launcher = identify_launcher(command[0])
     if launcher is None and is_inside_job(environment):
@@ -78,50 +89,52 @@ def _record(argv: Sequence[str] | None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parse(argv: Sequence[str] | None) -> RunOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof run",
         usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] -- CMD",
-        description="Run CMD with its MPI traffic recorded. When CMD starts with mpirun, mpiexec or srun, all ranks on "
-        "all hosts are; then profile.otf2 is made of what they recorded.",
+        description="Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec or srun, all ranks on "
+        "all hosts are recorded. Then profile.otf2 is made of their recordings.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, help="where to leave profile.otf2 and profile.ibprof (default: .)"
+        "-o", "--output", metavar="DIR", type=Path, help="folder of profile.otf2 and profile.ibprof (default: .)"
     )
     parser.add_argument(
-        "--operations", metavar="OP,...", help="record these MPI operations alone, as IBPROF=OP,... does"
+        "--operations", metavar="OP,...", help="record only these MPI operations, as with IBPROF=OP,..."
     )
-    parser.add_argument("--verbose", metavar="N", type=int, choices=range(6), help="how much the library says (0 to 5)")
+    parser.add_argument("--verbose", metavar="N", type=int, choices=range(6), help="verbosity of the library (0 to 5)")
     parser.add_argument("command", metavar="CMD", nargs=argparse.REMAINDER, help="a command and its arguments")
-    return parser
+    given = parser.parse_args(argv)
+    command = given.command[1:] if given.command[:1] == ["--"] else given.command
+    return RunOptions(command, given.output, given.operations, given.verbose)
 
 
-def _settings(wanted: argparse.Namespace, environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables of libibprof.so, from the environment and the options, which go first."""
+def _settings(options: RunOptions, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of libibprof.so, from the environment and the options, which take precedence."""
     settings = {name: value for name, value in environment.items() if re.match("IBPROF(_|$)", name) and value}
     settings |= intranode_settings(environment)
-    if wanted.output:
-        settings["IBPROF_OUTPUT"] = str((wanted.output / RECORDING).absolute())
-    if wanted.operations is not None:
-        settings["IBPROF"] = wanted.operations
-    if wanted.verbose is not None:
-        settings["IBPROF_VERBOSE"] = str(wanted.verbose)
+    if options.output:
+        settings["IBPROF_OUTPUT"] = str((options.output / RECORDING).absolute())
+    if options.operations is not None:
+        settings["IBPROF"] = options.operations
+    if options.verbose is not None:
+        settings["IBPROF_VERBOSE"] = str(options.verbose)
     return settings
 
 
 def _exact_transports(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables that make MPI use transports whose every byte is seen, if IBPROF_SOURCE=exact asks for it."""
+    """Return the variables for transports whose every byte is seen, if IBPROF_SOURCE=exact asks for it."""
     asked = {**environment, **settings}
-    if not is_inside_job(environment):  # said once would be said by every rank
+    if not is_inside_job(environment):  # every rank would print it
         for sentence in describe_exact(asked):
             print(f"ibprof run: {sentence}", file=sys.stderr)
     return exact_settings(asked)
 
 
 def _explain_missing(program: str) -> int:
-    """Say why a program cannot be started, if it cannot, and give the status that a shell would; else 0."""
+    """Print why a program cannot be started, if so, and return the status that a shell would; else 0."""
     if shutil.which(program):
         return 0
     there = shutil.which(program, os.F_OK) or ("/" in program and Path(program).is_dir())
@@ -130,7 +143,7 @@ def _explain_missing(program: str) -> int:
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Give this process to the command: nothing of ours stays between it and the launcher."""
+    """Replace this process by the command: nothing remains between it and the launcher."""
     try:
         os.execvpe(command[0], list(command), dict(environment))
     except OSError as error:
@@ -139,7 +152,7 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
 
 
 def _collect(recording: Path, name: str, status: int) -> None:
-    """Make the profile and say what is in it. Whatever goes wrong here, the command's status is its own."""
+    """Make the profile and print a summary. Errors here do not change the command's status."""
     try:
         for line in _make_profile(recording, name):
             print(f"ibprof: {line}", file=sys.stderr)
@@ -153,8 +166,10 @@ def _collect(recording: Path, name: str, status: int) -> None:
 
 def _make_profile(recording: Path, name: str) -> list[str]:
     if "%" in recording.name or "%" in str(recording.parent):
-        return [f"each host left its recording in {recording}: bring them into one folder, then ibprof collect it"]
-    # The command has its time; these take some of ours.
+        return [
+            f"each host left its recording in {recording}: copy them into one folder, then run ibprof collect on it"
+        ]
+    # The command has ended, so the time of these imports does not delay it.
     from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
@@ -165,7 +180,7 @@ def _make_profile(recording: Path, name: str) -> list[str]:
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
     if not runs:
         return ["no process left a recording; unless a line above says why, none initialised MPI (try: ibprof doctor)"]
-    # A program that spawns others is the larger job; of several that a script starts, the last is meant.
+    # A program that spawns others is the larger job. Of several jobs that a script starts, the last is meant.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     profile = merge_run(recording, chosen)
     archive = archive_path_of(recording)
@@ -182,11 +197,11 @@ def _make_profile(recording: Path, name: str) -> list[str]:
         *describe_briefly(profile),
         *describe_gaps(profile),
         *others,
-        f"{_shorten(archive)} is the profile, {_shorten(recording)} the recording it was made of",
+        f"{_shorten(archive)} is the profile, made from the recording {_shorten(recording)}",
         f"next: ibprof info {_shorten(archive)}, or ibprof-report {_shorten(archive)}",
     ]
 
 
 def _shorten(path: Path) -> str:
-    """Write a path as short as it can be, and so that a shell takes it for one word."""
+    """Return a path as short as possible, quoted for a shell."""
     return shlex.quote(str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the head of a program's file says: may it be preloaded at all?"""
+"""The ELF header of a program's file: whether it can be preloaded."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Elf:
     """A program or library.
 
     Attributes:
-        machine: what it runs on, and for how many bits.
+        machine: its architecture and word size.
         interpreter: the dynamic linker that starts it; empty for a library and for a static program.
-        dynamic: whether a dynamic linker has anything to do.
+        dynamic: whether a dynamic linker loads it.
     """
 
     machine: str
@@ -31,7 +31,7 @@ class Elf:
 
 
 class _HeaderOffsets(NamedTuple):
-    """Where the head of a file has the table of program headers, and an entry of it what it is of."""
+    """Offsets in a file's header (table of program headers, entry size) and in an entry (offset, length)."""
 
     table: int
     entry_size: int
@@ -43,7 +43,7 @@ _WIDE, _NARROW = _HeaderOffsets(32, 54, 8, 32), _HeaderOffsets(28, 42, 4, 16)
 
 
 def read_elf(path: Path) -> Elf | None:
-    """Read the head of a file; None when it is no ELF file, or damaged."""
+    """Read the header of a file; None if it is no ELF file, or damaged."""
     try:
         with path.open("rb") as file:
             head = file.read(64)

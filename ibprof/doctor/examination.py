@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that is looked at, in the order in which a user would ask."""
+"""All checks, in the order of a user's questions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ibprof.native.installed_files import find_library
 
 
 def examine(environment: Mapping[str, str], command: Sequence[str] = ()) -> Iterator[DoctorFinding]:
-    """Look at what a recording needs.
+    """Yield the findings on what a recording needs.
 
     Args:
-        environment: that a job would be started in.
-        command: that is to be recorded, with its launcher or without; empty for any.
+        environment: of the job.
+        command: the command to record, with or without its launcher; empty for any.
     """
     library = find_library()
     program = identify_program(command) if command else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thing that was looked at."""
+"""The result of one check."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        about: what.
-        good: whether a job can be recorded as far as this goes.
-        text: what was found, and what to do when it is not good.
+        about: its subject.
+        good: whether a job can be recorded as far as this check goes.
+        text: the result, and what to do if it is not good.
     """
 
     about: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine offers to any job that is recorded on it."""
+"""Checks of the machine that any recorded job depends on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof.text.quantities import format_bytes
 
 NAME = "libibprof.so"
 
-# Mellanox' library of the same name counts calls to verbs, and is steered by these.
+# Mellanox' library of the same name counts calls to verbs, and is configured by this.
 _OTHER_LIBRARY = "IBPROF_MODE"
 
 _ASK_SECONDS = 20
@@ -31,12 +31,12 @@ _LIMITS = (
     ("file size", resource.RLIMIT_FSIZE, 1 << 20),
     ("open files", resource.RLIMIT_NOFILE, 32),
 )
-"""Limits, and what a process that is recorded needs of each, with room to spare."""
+"""Limits, and what a recorded process needs of each, with a margin."""
 
-_LEAST_ROOM_BYTES = 4 << 20
+_LEAST_FREE_BYTES = 4 << 20
 _SYSFS = Path("/sys/class/infiniband")
 
-_COUNTED = "reports say how many queue pairs were not seen (IBPROF_SOURCE=exact with ibprof run measures them)"
+_COUNTED = "reports show how many queue pairs were not recorded (IBPROF_SOURCE=exact with ibprof run measures them)"
 
 _WITHIN_A_HOST = ("self", "sm", "shm", "posix", "sysv", "cma", "knem", "xpmem")
 
@@ -44,23 +44,23 @@ _REMOTE = (
     *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "cifs", "smbfs", "smb2", "smb3", "ncpfs", "9p", "afs", "coda"),
     *("panfs", "ocfs2", "gfs2", "orangefs", "pvfs2", "vboxsf", "vmhgfs"),
 )
-"""File systems that are no node's own; those of storage.c."""
+"""Network file systems; those of storage.c."""
 
 _COPIED = "counters are mapped on each node's own storage and copied there"
 
 
 def examine_machine(library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Look at the library, other preloads, limits, ports and the folder to record in.
+    """Check the library, other preloads, limits, ports and the output folder.
 
     Args:
         library: libibprof.so.
-        environment: that a job would be started in.
+        environment: of the job.
     """
     yield _load(library)
     yield _look_for_another(library, environment)
     preloaded = [*_split(environment.get("LD_PRELOAD", "")), *_split(_read(Path("/etc/ld.so.preload")))]
     if others := [item for item in preloaded if Path(item).name != NAME]:
-        yield DoctorFinding("preloads", good=True, text=f"{', '.join(others)} too, behind ours")
+        yield DoctorFinding("preloads", good=True, text=f"{', '.join(others)} too, after libibprof.so")
     yield from _judge_limits()
     yield from _list_ports(environment)
     yield _try_folder(Path(environment.get("IBPROF_OUTPUT") or "profile.ibprof"))
@@ -82,7 +82,7 @@ def _load(library: Path) -> DoctorFinding:
 
 
 def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFinding:
-    """Look for a library of the same name that would be found first."""
+    """Check for a library of the same name that would be found first."""
     preloaded = [Path(item) for item in re.split("[: ]+", environment.get("LD_PRELOAD", "")) if item]
     folders = [Path(folder) for folder in environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
     named = [item for item in preloaded if item.name == NAME and "/" in str(item)]
@@ -91,13 +91,13 @@ def _look_for_another(library: Path, environment: Mapping[str, str]) -> DoctorFi
     if found is not None and not found.samefile(library):
         whose = "Mellanox' library" if _OTHER_LIBRARY.encode() in found.read_bytes() else "another one"
         return DoctorFinding(
-            "name", good=False, text=f"{found} is {whose} and comes before ours: use ibprof run, or ibprof env"
+            "name", good=False, text=f"{found} is {whose} and comes before ibprof's: use ibprof run, or ibprof env"
         )
     if found is None and known_to_system:
         return DoctorFinding(
             "name", good=False, text=f"the system has another {known_to_system}: use ibprof run, or ibprof env"
         )
-    return DoctorFinding("name", good=True, text=f"no other {NAME} comes before ours")
+    return DoctorFinding("name", good=True, text=f"no other {NAME} comes before ibprof's")
 
 
 def _judge_limits() -> Iterator[DoctorFinding]:
@@ -117,7 +117,7 @@ def _list_ports(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     devices = Path(environment.get("IBPROF_SYSFS") or _SYSFS)
     ports = sorted(devices.glob("*/ports/*"))
     if not ports:
-        text = "no InfiniBand port in sysfs: ranks find their place in a fabric by host names, or by --placement"
+        text = "no InfiniBand port in sysfs: ranks are placed in a fabric by host names, or by --placement"
         yield DoctorFinding("ports", good=True, text=text)
         return
     shown = (f"{port.parent.parent.name}/{port.name} LID {_read(port / 'lid').strip()}" for port in ports)
@@ -125,9 +125,9 @@ def _list_ports(environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
     past = sorted({port.parent.parent.name for port in ports if _is_mlx5(port.parent.parent)})
     seen = exact_settings(environment) or _takes_seen_transports(environment.get(TRANSPORTS, ""))
     if past and not seen:
-        text = f"on {', '.join(past)} (mlx5) UCX posts past verbs by itself: then rails are modelled, and {_COUNTED}"
+        text = f"on {', '.join(past)} (mlx5) UCX bypasses verbs by default: rails are then modelled, and {_COUNTED}"
     else:
-        text = "what is posted by verbs is seen: rails are measured where all messages go that way"
+        text = "what is posted by verbs is recorded: rails are measured if all messages use it"
     yield DoctorFinding("rails", good=True, text=text)
 
 
@@ -137,7 +137,7 @@ def _is_mlx5(device: Path) -> bool:
 
 
 def _takes_seen_transports(chosen: str) -> bool:
-    """Tell whether UCX is told to use transports of which none goes past verbs."""
+    """Return whether UCX is set to transports that all post by verbs."""
     words = [word for word in chosen.split(",") if word]
     return bool(words) and all(word.endswith("_verbs") or word in _WITHIN_A_HOST for word in words)
 
@@ -153,14 +153,14 @@ def _try_folder(folder: Path) -> DoctorFinding:
         return DoctorFinding("folder", good=False, text=text)
     kind = _file_system(existing)
     free = shutil.disk_usage(existing).free
-    if free < _LEAST_ROOM_BYTES:
-        return DoctorFinding("folder", good=False, text=f"{folder} has no room: {format_bytes(free)} on {kind}")
-    place = "its counters are mapped there" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
-    return DoctorFinding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {place}")
+    if free < _LEAST_FREE_BYTES:
+        return DoctorFinding("folder", good=False, text=f"{folder} has no space: {format_bytes(free)} on {kind}")
+    where = "its counters are mapped there" if kind not in _REMOTE and not kind.startswith("fuse") else _COPIED
+    return DoctorFinding("folder", good=True, text=f"{folder} on {kind}, {format_bytes(free)} free: {where}")
 
 
 def _file_system(path: Path) -> str:
-    """Name the kind of file system that a path is on, as the kernel does."""
+    """Return the kind of file system of a path, by its name in the kernel."""
     device = path.stat().st_dev
     numbers = f"{os.major(device)}:{os.minor(device)}"
     for line in _read(Path("/proc/self/mountinfo")).splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI there is, what its messages go through, and where ibprof would see them."""
+"""Check the MPI library: its version, the path of its messages, and where ibprof would see them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _TRANSPORTS = (
     (r"libibverbs\.so", "verbs"),
     (r"libmlx5", "mlx5"),
     (r"libpsm2", "PSM2"),
-    (r"libhcoll", "hcoll, whose collectives no source sees"),
-    (r"libucc\.so", "UCC, whose collectives no source sees"),
+    (r"libhcoll", "hcoll, whose collectives no source records"),
+    (r"libucc\.so", "UCC, whose collectives no source records"),
 )
-"""What a file that an MPI process has mapped says about how messages travel."""
+"""The transports that a mapped file of an MPI process indicates."""
 
 _FORTRAN = (
     (r"libmpi_usempif08|libmpi_f08", "use mpi_f08"),
@@ -50,31 +50,31 @@ _FORTRAN = (
 _NETWORK_UNUSED = "does not send through libfabric"
 _AS_BETWEEN_HOSTS = {"I_MPI_FABRICS": "shm:ofi"}
 _ONE_HOST = (
-    "{}: a job on several hosts is recorded; on this host alone the MPI opens no network, and nothing is, "
-    "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages of ranks on one host go over the network too)"
+    "{}: a job on several hosts is recorded. On this host alone the MPI opens no network, and nothing is recorded "
+    "unless I_MPI_FABRICS=shm:ofi is set (IBPROF_INTRANODE=1: messages within a host use the network too)"
 )
 
 _PREFIX = "OPAL_PREFIX"
 
 _OF_THE_TRIAL = "a lone rank"
-"""How a note begins on what is so because the trial is one process."""
+"""Prefix of a note that holds only because the trial is one process."""
 
 _LIBRARIES = ("libmpi.so.40", "libmpi.so.12", "libmpich.so", "libmpi.so", "libmpi_abi.so")
-"""Those whose name tells the ABI first; without a version it may be a few words to the linker."""
+"""Names that identify the ABI come first; a name without a version may be a linker script."""
 
 
 def examine_mpi(program: Program | None, library: Path, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Say which MPI a program, or else the launcher on the PATH, uses, and try whether it is recorded.
+    """Identify the MPI of a program, or else of the launcher on the PATH, and try to record it.
 
     Args:
-        program: that is to be recorded; None for any.
+        program: the program to record; None for any.
         library: libibprof.so.
-        environment: that a job would be started in.
+        environment: of the job.
     """
     launchers = (program.launcher_path if program else None, *map(shutil.which, ("mpirun", "mpiexec", "srun")))
     launcher = next(filter(None, launchers), None)
     kind = identify_launcher(launcher) if launcher else None
-    mpi = program.mpi if program else _beside(launcher) or _on_search_path(launcher, environment)
+    mpi = program.mpi if program else _belonging_to(launcher) or _on_search_path(launcher, environment)
     if program and mpi is None and program.python is None:
         if any(name.startswith("libibverbs.so") for name in program.libraries):
             yield DoctorFinding("MPI", good=True, text="none, but verbs: what it posts to queue pairs is recorded")
@@ -91,12 +91,12 @@ def examine_mpi(program: Program | None, library: Path, environment: Mapping[str
         yield DoctorFinding("MPI", good=False, text=f"{where}: load the MPI module that jobs use")
         return
     if mpi and not trial.started and _PREFIX not in environment:
-        # Where an Open MPI was moved to, as PyPI's is, its launcher tells its processes.
+        # If an Open MPI was moved, as PyPI's is, its launcher passes the new path to its processes.
         moved = try_library(mpi, library, {**environment, _PREFIX: str(mpi.parent.parent)})
         trial = moved if moved.started else trial
     between_hosts = None
     if mpi and _NETWORK_UNUSED in trial.said:
-        # Intel MPI opens it where there are several hosts, or it is told to.
+        # Intel MPI opens it if there are several hosts, or if it is asked to.
         between_hosts = try_library(mpi, library, {**environment, **_AS_BETWEEN_HOSTS})
     if between_hosts and between_hosts.rank:
         findings = _judge(between_hosts, mpi, program, kind, launcher)
@@ -123,15 +123,15 @@ def _judge(
             return
         said = trial.said.splitlines()
         reason = f": {said[-1]}" if said else ""
-        yield DoctorFinding("MPI", good=False, text=f"{where} could not be initialised by a process alone{reason}")
+        yield DoctorFinding("MPI", good=False, text=f"{where} could not be initialised by a single process{reason}")
         return
     names = [Path(mpi).resolve().name if mpi else "", *trial.loaded]
-    abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an ABI of its own")
-    version = " ".join(trial.mpi.split()) or "an MPI that does not tell its version"
+    abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an unknown ABI")
+    version = " ".join(trial.mpi.split()) or "an MPI without a version string"
     yield DoctorFinding("MPI", good=True, text=f"{version} ({where}), {abi}")
     family = next((family for word, family in _FAMILIES.items() if word in trial.mpi), None)
     if kind in _LAUNCHED and family and _LAUNCHED[kind] != family:
-        text = f"{launcher} starts {_LAUNCHED[kind]}, not this MPI: each process would be a job of its own"
+        text = f"{launcher} starts {_LAUNCHED[kind]}, not this MPI: each process would be a separate job"
         yield DoctorFinding("launcher", good=False, text=text)
     elif launcher:
         yield DoctorFinding(
@@ -142,7 +142,7 @@ def _judge(
     )
     loads = tuple(program.libraries) if program else tuple(list_libraries(mpi)) + _siblings(mpi) if mpi else ()
     if flavours := _describe(loads, _FORTRAN):
-        yield DoctorFinding("Fortran", good=True, text=f"{flavours}: calls are seen as those of C are")
+        yield DoctorFinding("Fortran", good=True, text=f"{flavours}: calls are recorded like those of C")
     yield from _judge_source(trial)
 
 
@@ -163,7 +163,7 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
 
 
 def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str:
-    """Say what files stand for; what a pattern has in brackets is listed behind its word."""
+    """Return what files stand for; groups of a pattern are listed after its word."""
     found: dict[str, list[str]] = {}
     for pattern, word in table:
         for name in names:
@@ -172,8 +172,8 @@ def _describe(names: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> str
     return "; ".join(f"{word} {', '.join(sorted(set(parts)))}".strip() for word, parts in found.items())
 
 
-def _beside(launcher: str | None) -> Path | None:
-    """Find the MPI library that belongs to a launcher: among what it loads, or in the lib folders beside it."""
+def _belonging_to(launcher: str | None) -> Path | None:
+    """Return the MPI library of a launcher: among what it loads, or in the lib folders next to it."""
     if launcher is None:
         return None
     path = Path(launcher).resolve()
@@ -186,7 +186,7 @@ def _beside(launcher: str | None) -> Path | None:
 
 
 def _on_search_path(launcher: str | None, environment: Mapping[str, str]) -> Path | None:
-    """Find the MPI library that a batch system's launcher, which belongs to none, would start programs with."""
+    """Return the MPI library with which a batch system's launcher, which has none itself, would start programs."""
     if launcher is None or identify_launcher(launcher) != Launcher.SRUN:
         return None
     searched = f"{environment.get('LD_LIBRARY_PATH', '')}:{environment.get('CRAY_LD_LIBRARY_PATH', '')}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record the smallest job there is, and look at what came of it: no list of MPIs can know as much."""
+"""Record a minimal job and examine the result, which no list of MPIs can replace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof.recording.recording_reader import read_recording
 
 _SECONDS = 60
 
-# A process that is a job of its own. Python needs no compiler; it calls the first MPI_Init there is, as a program does.
+# A process that is a whole job. Python needs no compiler; it calls the first MPI_Init, as a program does.
 _BY_LIBRARY = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
@@ -32,7 +32,7 @@ ended = 0
 import ctypes
 class mpi: MPI_Finalize = staticmethod(MPI.Finalize)
 """
-_AND_TELL = """
+_AND_REPORT = """
 import json, sys
 maps = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if line.count("/")}
 json.dump(sorted(maps), open(sys.argv[1], "w"))
@@ -43,14 +43,14 @@ sys.exit(1 if ended else 0)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a job of one process.
+    """Result of a job of one process.
 
     Attributes:
-        rank: what it recorded; None when it recorded nothing.
-        mpi: the library's own name and version, empty where it is not known.
-        loaded: files that it had mapped, by their names.
-        said: on stderr.
-        started: whether MPI was initialised, and so the trial says anything.
+        rank: its record; None if it recorded nothing.
+        mpi: the library's own name and version, empty where unknown.
+        loaded: names of its mapped files.
+        said: its stderr.
+        started: whether MPI was initialised; otherwise the trial proves nothing.
     """
 
     rank: Rank | None
@@ -62,12 +62,12 @@ class Trial:
 
 def try_library(mpi: Path, library: Path, environment: Mapping[str, str]) -> Trial:
     """Record a process that loads an MPI library."""
-    return _try([sys.executable, "-c", _BY_LIBRARY + _AND_TELL], [str(mpi)], library, environment)
+    return _try([sys.executable, "-c", _BY_LIBRARY + _AND_REPORT], [str(mpi)], library, environment)
 
 
 def try_mpi4py(python: Path, library: Path, environment: Mapping[str, str]) -> Trial:
     """Record a process of a Python with the MPI that its mpi4py loads."""
-    return _try([str(python), "-c", _BY_MPI4PY + _AND_TELL], [], library, environment)
+    return _try([str(python), "-c", _BY_MPI4PY + _AND_REPORT], [], library, environment)
 
 
 def _try(command: Sequence[str], arguments: Sequence[str], library: Path, environment: Mapping[str, str]) -> Trial:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that is to be recorded: can it be preloaded, and which MPI does it load?"""
+"""Check a program: whether it can be preloaded, and which MPI it loads."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _SCRIPT_DEPTH = 4
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a command comes to.
+    """The program that a command starts.
 
     Attributes:
-        launcher: that starts it, and its path.
-        path: of the program itself; None where it is not found.
-        interpreter: what runs it, where it is a script.
-        libraries: it loads, by their names, with the path of each.
+        launcher, launcher_path: its launcher, and the launcher's path.
+        path: of the program itself; None if it is not found.
+        interpreter: what runs it, if it is a script.
+        libraries: names of the libraries that it loads, with their paths.
         names_mpi: its file names an MPI library, which it may load itself.
     """
 
@@ -49,13 +49,13 @@ class Program:
 
     @property
     def python(self) -> Path | None:
-        """The Python that it is or is run by."""
+        """The Python that it is, or that runs it."""
         runner = self.interpreter or self.path
         return runner if runner and _PYTHON.match(runner.name) else None
 
 
 def identify_program(command: Sequence[str]) -> Program:
-    """Find what a command starts."""
+    """Return the program that a command starts."""
     launcher = identify_launcher(command[0])
     named = command[0]
     if launcher:
@@ -75,7 +75,7 @@ def identify_program(command: Sequence[str]) -> Program:
 
 
 def list_libraries(binary: Path) -> dict[str, Path]:
-    """List what the dynamic linker would load for a program or a library, by name; nothing of it is run."""
+    """Return what the dynamic linker would load for a program or a library, by name, without running it."""
     elf = read_elf(binary)
     linker = elf.interpreter if elf else ""
     own = read_elf(Path("/proc/self/exe"))
@@ -95,31 +95,31 @@ def list_libraries(binary: Path) -> dict[str, Path]:
 
 
 def judge_program(program: Program, library: Path) -> Iterator[DoctorFinding]:
-    """Say whether the library can be preloaded into a program."""
+    """Yield whether the library can be preloaded into a program."""
     if program.path is None:
         yield DoctorFinding("program", good=False, text="there is no such program")
         return
     binary = program.interpreter or program.path
     what = f"{program.path}" + (f", run by {program.interpreter}" if program.interpreter else "")
-    elf, ours = read_elf(binary), read_elf(library)
+    elf, own = read_elf(binary), read_elf(library)
     mode = binary.stat().st_mode
     if elf is None:
         yield DoctorFinding("program", good=False, text=f"{what} is no program that this system's linker starts")
     elif not elf.dynamic or not elf.interpreter:
         why = "is linked statically, so nothing can be preloaded into it: link it dynamically (without -static)"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
-    elif ours and elf.machine != ours.machine:
-        why = f"is for {elf.machine}, libibprof.so for {ours.machine}: install ibprof with that compiler"
+    elif own and elf.machine != own.machine:
+        why = f"is for {elf.machine}, libibprof.so for {own.machine}: install ibprof with that compiler"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     elif mode & (stat.S_ISUID | stat.S_ISGID) or _has_capabilities(binary):
-        why = "is setuid, setgid or has capabilities, so the linker leaves out preloads: run a copy without them"
+        why = "is setuid, setgid or has capabilities, so the linker ignores preloads: run a copy without them"
         yield DoctorFinding("program", good=False, text=f"{what} {why}")
     else:
         yield DoctorFinding("program", good=True, text=f"{what} can be preloaded")
 
 
 def _find_runner(path: Path) -> Path | None:
-    """Give what runs a script at last; None for what is no script."""
+    """Return the interpreter at the end of a chain of scripts; None for no script."""
     runner: Path | None = None
     for _ in range(_SCRIPT_DEPTH):
         head = _read(runner or path, 256)

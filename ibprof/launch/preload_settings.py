@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How libibprof.so and its settings reach every process of a job, by the means of the launcher that starts it.
+"""Pass libibprof.so and its settings to every process of a job, by the means of its launcher.
 
-What Open MPI does was tried with 4.1.4, 4.1.8 and 5.0.11:
+The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 
-* `-x NAME=VALUE` reaches all hosts. In 4 it counts for one part of `mpirun A : B` and the last of a name holds, in 5
-  it counts for all parts and the first one holds.
-* `OMPI_MCA_mca_base_env_list` does so from the environment. In 4 mpirun refuses to run with both it and `-x`.
-* `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, goes together with `-x`. 5 has none.
-* Both lists may name only variables that are set, be it to nothing: else mpirun warns.
+* `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
+  In 5 it applies to all parts, and the first value counts.
+* `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
+* `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 has none.
+* Both lists may name only variables that are set, even if empty; otherwise mpirun warns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CARRIED = (
 
 ENV_LIST = "mca_base_env_list"
 
-# The variables by which a process knows its rank, and so that it was started by a launcher.
+# The variables by which a process knows its rank, and so that a launcher started it.
 _RANK_VARIABLES = ("PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 _LAUNCHERS = (
@@ -59,7 +59,7 @@ _ASK_SECONDS = 20
 
 
 class Launcher(Enum):
-    """Programs that start the processes of a job, as far as they pass variables on in different ways."""
+    """Kinds of launchers that differ in passing on variables."""
 
     OPENMPI_4 = auto()
     OPENMPI_5 = auto()
@@ -69,21 +69,21 @@ class Launcher(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command and the environment to start it in."""
+    """A command and its environment."""
 
     command: list[str]
     environment: dict[str, str]
 
 
 def is_inside_job(environment: Mapping[str, str]) -> bool:
-    """Tell whether this process is a rank of a job."""
+    """Return whether this process is a rank of a job."""
     # The script of a batch job has SLURM_PROCID too, but is no step of it.
     in_step = "SLURM_PROCID" in environment and "SLURM_STEP_ID" in environment
     return in_step or any(name in environment for name in _RANK_VARIABLES)
 
 
 def identify_launcher(program: str) -> Launcher | None:
-    """Tell what a program starts jobs as; None where it is no launcher that is known."""
+    """Return the kind of launcher of a program; None if it is no known launcher."""
     name = Path(program).name
     if name not in _LAUNCHERS:
         return None
@@ -100,28 +100,28 @@ def identify_launcher(program: str) -> Launcher | None:
 
 
 def preload(library: Path, present: str) -> str:
-    """Put the library before what is preloaded already, once.
+    """Return the value of LD_PRELOAD with the library before what is preloaded already, once.
 
     Raises:
-        InconsistentError: the dynamic linker would take parts of the library's path for libraries.
+        InconsistentError: the dynamic linker would split the library's path.
     """
     if re.search("[: ]", str(library)):
         raise InconsistentError(
-            f"{library}: blanks and colons separate the libraries in {PRELOAD}, so every process would complain of a "
-            "part of this path: install ibprof in a folder whose path has none"
+            f"{library}: blanks and colons separate the libraries in {PRELOAD}, so every process would warn about "
+            "a part of this path: install ibprof in a folder whose path has none"
         )
     others = [item for item in re.split("[: ]+", present) if item and item != str(library)]
     return ":".join([str(library), *others])
 
 
 def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Add what makes a launcher give variables to all processes of the job.
+    """Return a launch in which the launcher passes variables to all processes of the job.
 
     Args:
-        launcher: what the command begins with.
-        launch: the user's command, in the user's environment. What it asks for itself goes first, but for LD_PRELOAD:
-            ours and the user's are joined.
-        variables: to give to the processes; LD_PRELOAD holds the library alone.
+        launcher: kind of the command's launcher.
+        launch: the user's command, in the user's environment. Variables that it passes itself take precedence, except
+            LD_PRELOAD: the two values are joined.
+        variables: to pass to the processes; LD_PRELOAD holds the library only.
     """
     if launcher is Launcher.SRUN:
         return _carry_by_srun(launch, variables)
@@ -139,14 +139,14 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
 
 
 def list_variable(launcher: Launcher | None, environment: Mapping[str, str]) -> str:
-    """Name the variable that lists, for Open MPI, which variables go to other hosts, and leaves `-x` usable."""
+    """Return the variable that lists Open MPI's variables for other hosts, and that permits `-x`."""
     if launcher is Launcher.OPENMPI_5 or f"OMPI_MCA_{ENV_LIST}" in environment:
         return f"OMPI_MCA_{ENV_LIST}"
     return f"OMPI_MCA_{ENV_LIST}_internal"
 
 
 def extend_list(present: str, names: Sequence[str]) -> str:
-    """Add names to Open MPI's list of variables, each once."""
+    """Return Open MPI's list of variables with names added, each once."""
     items = [item for item in present.split(";") if item]
     return ";".join(items + [name for name in names if name not in items])
 
@@ -157,7 +157,7 @@ def _ask_version(program: str) -> str:
         return ""
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_SECONDS, check=False
+            [path, "--version"], capture_output=True, text=True, errors="reindex", timeout=_ASK_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
@@ -165,20 +165,20 @@ def _ask_version(program: str) -> str:
 
 
 def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[str, str]]:
-    """Take the user's own LD_PRELOAD out of a command, and note what other variables it passes on.
+    """Remove the user's own LD_PRELOAD from a command, and note the other variables that it passes.
 
     Returns:
-        The command, and the variables by name; the value matters, and is known, for LD_PRELOAD alone.
+        The command, and the variables by name; the value is needed, and known, only for LD_PRELOAD.
     """
     length = 3 if option == "-genv" else 2
     kept: list[str] = []
     asked: dict[str, str] = {}
-    place = 0
-    while place < len(command):
-        words = list(command[place : place + length])
+    index = 0
+    while index < len(command):
+        words = list(command[index : index + length])
         if words[0] not in (option, f"-{option}") or len(words) < length:
             kept.append(words[0])
-            place += 1
+            index += 1
             continue
         name, equals, value = words[1].partition("=") if length == 2 else (words[1], "=", words[2])
         if name != PRELOAD:
@@ -186,12 +186,12 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
         # Without a value, the one in the environment is meant.
         if name != PRELOAD or equals:
             asked[name] = value
-        place += length
+        index += length
     return kept, asked
 
 
 def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part: bool) -> list[str]:
-    """Put options behind the launcher's name, and behind each `:` where they count for one part only."""
+    """Insert options after the launcher's name, and after each `:` if they apply to one part only."""
     made = [command[0], *options]
     for word in command[1:]:
         made.append(word)
@@ -201,21 +201,21 @@ def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part
 
 
 def _extend_env_list(launch: Launch, wanted: Mapping[str, str]) -> Launch | None:
-    """Add to the list of variables that the user has made in place of `-x`; None where there is none."""
-    ours = [f"{name}={value}" for name, value in wanted.items()]
+    """Add to the list of variables that the user has set instead of `-x`; None if there is none."""
+    added = [f"{name}={value}" for name, value in wanted.items()]
     variable = f"OMPI_MCA_{ENV_LIST}"
     command = list(launch.command)
     if ENV_LIST in command[:-1]:
-        place = command.index(ENV_LIST) + 1
-        command[place] = extend_list(command[place], ours)
+        index = command.index(ENV_LIST) + 1
+        command[index] = extend_list(command[index], added)
         return Launch(command, launch.environment)
     if launch.environment.get(variable):
-        return Launch(command, launch.environment | {variable: extend_list(launch.environment[variable], ours)})
+        return Launch(command, launch.environment | {variable: extend_list(launch.environment[variable], added)})
     return None
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Name the variables in --export. Values may hold commas: but for LD_PRELOAD they come from srun's environment."""
+    """Name the variables in --export; values, which may contain commas, come from srun's environment."""
     command = list(launch.command)
     given = next((index for index, word in enumerate(command) if word.startswith("--export=")), None)
     asked = launch.environment.get("SLURM_EXPORT_ENV", "ALL")
@@ -227,6 +227,6 @@ def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
         items.remove(item)
         present = item.partition("=")[2] or present
     names = [name for name in variables if name != PRELOAD and name not in (item.partition("=")[0] for item in items)]
-    ours = f"{PRELOAD}={preload(Path(variables[PRELOAD]), present)}"
+    preloaded = f"{PRELOAD}={preload(Path(variables[PRELOAD]), present)}"
     environment = launch.environment | {name: variables[name] for name in names}
-    return Launch([command[0], f"--export={','.join([*items, ours, *names])}", *command[1:]], environment)
+    return Launch([command[0], f"--export={','.join([*items, preloaded, *names])}", *command[1:]], environment)

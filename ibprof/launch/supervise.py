@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a command in our place: its input and output are ours, signals reach it, and its end is ours."""
+"""Run a command in place of this process: with its input and output, signals, and exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def run_in_foreground(launch: Launch) -> int:
     """Run a command to its end.
 
     Returns:
-        Its exit status; 128 and the signal's number when one ended it.
+        Its exit status; 128 and the signal's number if a signal ended it.
 
     Raises:
         OSError: it cannot be started.
@@ -28,11 +28,11 @@ def run_in_foreground(launch: Launch) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     try:
-        # No thread of ours runs yet, so that the child may run Python before the command.
+        # No other thread runs yet, so the child may run Python before the command.
         child = subprocess.Popen(launch.command, env=launch.environment, preexec_fn=unblock)  # noqa: PLW1509
         while child.poll() is None:
             received = signal.sigwaitinfo(watched)
-            # A key like Ctrl-C reaches the command without us: it comes from the kernel, to all of a terminal's job.
+            # The kernel sends Ctrl-C and the like to all processes of the terminal, so the command gets it directly.
             sent_by_process = received.si_code <= 0
             if received.si_signo != signal.SIGCHLD and sent_by_process:
                 child.send_signal(received.si_signo)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of ibprof that are not Python: libraries, headers, and what the headers define."""
+"""Native parts of ibprof: libraries, headers, and the definitions in the headers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the C headers define, for Python: numbers, and structs as numpy types.
+"""Definitions of the C headers for Python: numbers, and structs as numpy types.
 
 A number or a layout stands in a header alone. Python repeats names, so that type checkers know them. Parsing takes a
 millisecond, so enumerations can be read when a module is imported; cffi would take a hundred.

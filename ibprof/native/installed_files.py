@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parts of ibprof that are not Python were installed."""
+"""Paths of the installed native parts of ibprof."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEXT_ENDS = "/* -- cffi ends -- */"
 
 
 def find_library() -> Path:
-    """Find libibprof.so.
+    """Return the path of libibprof.so.
 
     Raises:
         MissingToolError: it was not built.
@@ -23,7 +23,7 @@ def find_library() -> Path:
 
 
 def find_include() -> Path:
-    """Find the folder of ibprof.h.
+    """Return the folder of ibprof.h.
 
     Raises:
         MissingToolError: it was not installed.
@@ -32,7 +32,7 @@ def find_include() -> Path:
 
 
 def find_recording_header() -> Path:
-    """Find the header that describes recordings.
+    """Return the path of the header that describes recordings.
 
     Raises:
         MissingToolError: it was not installed.
@@ -41,7 +41,7 @@ def find_recording_header() -> Path:
 
 
 def find_kernels() -> Path:
-    """Find libibprof_kernels.so.
+    """Return the path of libibprof_kernels.so.
 
     Raises:
         MissingToolError: it was not built.
@@ -50,7 +50,7 @@ def find_kernels() -> Path:
 
 
 def find_kernels_headers() -> list[Path]:
-    """Find the headers that describe libibprof_kernels.so, each after those that it includes.
+    """Return the paths of the headers that describe libibprof_kernels.so, each after those that it includes.
 
     Raises:
         MissingToolError: one was not installed.
@@ -60,7 +60,7 @@ def find_kernels_headers() -> list[Path]:
 
 
 def cffi_text(header: Path) -> str:
-    """Give the part of a header that cffi can read: what is between the two marker lines."""
+    """Return the part of a header that cffi can read, between the two marker lines."""
     return header.read_text(encoding="utf-8").partition(_TEXT_BEGINS)[2].partition(_TEXT_ENDS)[0]
 
 
@@ -72,7 +72,7 @@ def _find_header(name: str) -> Path:
 
 
 def _find(name: str) -> Path:
-    # A wheel is always unpacked, so what is in it has a path, which a loader and a compiler need.
+    # A wheel is always unpacked, so its files have paths, as a loader and a compiler need.
     path = Path(str(files("ibprof").joinpath(name)))
     if not path.is_file():
         raise MissingToolError(f"{path} is missing: this ibprof was not built; install it with `pip install .`")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libibprof_kernels.so, loaded: the loops that are too slow in Python.
+"""libibprof_kernels.so: the loops that are too slow in Python.
 
-The installed headers, which `ibprof_kernels.h` includes, are the only description of what the library exports.
+The installed headers, which `ibprof_kernels.h` includes, are the only description of its functions.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ibprof.native.installed_files import cffi_text, find_kernels, find_kernels_
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The library and what it takes to call it.
+    """The library with its cffi interface.
 
     Attributes:
-        ffi: makes C's structs and pointers.
-        lib: has the functions and constants of the header as attributes.
+        ffi: makes C structs and pointers.
+        lib: has the functions and constants of the headers as attributes.
     """
 
     ffi: Any
     lib: Any
 
     def pointer(self, array: npt.NDArray[Any]) -> Any:
-        """Give a pointer to the elements of an array that is C-contiguous. The array must outlive its use."""
+        """Return a pointer to the elements of a C-contiguous array, which must outlive the pointer."""
         if not array.flags.c_contiguous:
             raise ValueError("a kernel takes C-contiguous arrays")
         return self.ffi.cast(_pointer_type(array.dtype), array.ctypes.data)
@@ -38,10 +38,10 @@ class Kernels:
 
 @lru_cache(maxsize=1)
 def load_kernels() -> Kernels:
-    """Load the library that was installed.
+    """Load the installed library.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: it is not installed.
     """
     ffi = FFI()
     for header in find_kernels_headers():
@@ -50,7 +50,7 @@ def load_kernels() -> Kernels:
 
 
 def sum_exactly(values: npt.NDArray[np.uint64]) -> int:
-    """Add up values; numpy alone wraps around silently at 2**64."""
+    """Return the exact sum of values; numpy alone wraps around silently at 2**64."""
     kernels = load_kernels()
     result = np.empty(2, np.uint64)
     values = np.ascontiguousarray(values)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ibprof.native.headers import recording_header
 
-# Which struct a kind of segment holds.
+# The struct that each kind of segment holds.
 _RECORDS = {
     "IBP_SEGMENT_PROCESS": "process",
     "IBP_SEGMENT_PORTS": "port",
@@ -31,12 +31,12 @@ _RECORDS = {
 
 @dataclass(frozen=True, slots=True)
 class RecordingLayout:
-    """What a reader of recordings needs of the header.
+    """The header as seen from Python.
 
     Attributes:
         constants: integer defines and enumerators, by name.
         types: structured type of each struct, by name without `ibp_`.
-        record_names: struct that a segment holds, by the number of the segment's kind.
+        record_names: struct in a segment, by the number of the segment's kind.
     """
 
     constants: Mapping[str, int]
@@ -46,10 +46,10 @@ class RecordingLayout:
 
 @lru_cache(maxsize=1)
 def recording_layout() -> RecordingLayout:
-    """Read the header that was installed.
+    """Read the installed header.
 
     Raises:
-        MissingToolError: there is none.
+        MissingToolError: it is not installed.
     """
     header = recording_header()
     types = {name.removeprefix("ibp_"): record for name, record in header.types.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Profile: what one run sent, as arrays, and what can be computed from it alone."""
+"""The Profile: what one run sent, as arrays, and what follows from it alone."""
 
 from ibprof.profile import profile_html
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sent how much to whom: the communication matrix of a profile, by rank, host or port."""
+"""The communication matrix of a profile, by rank, host or port."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibprof.text.csv_rows import format_pairs, format_row
 
 Flags = npt.NDArray[np.bool_]
 
-_NO_REGION = "--since-start needs the --region until whose end bytes are meant"
+_NO_REGION = "--since-start needs --region, the region that ends the interval"
 
 _COUNTERS_AT_ONCE = 1 << 20
 _ROWS_AT_ONCE = 1 << 16
@@ -27,13 +27,13 @@ _ROWS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which bytes of a profile are meant.
+    """The bytes of a profile to count.
 
     Attributes:
         operation, region: names; None for all.
         since_start: with a region that a mark closed, what was sent until then.
-        kind: the user's bytes or MPI's own.
-        received: what receivers saw, in place of what senders and fetchers did.
+        kind: user data or MPI's own messages.
+        received: what receivers saw, instead of what senders and fetchers did.
     """
 
     operation: str | None = None
@@ -45,14 +45,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Bytes by pair, those that are not zero, in order of source and destination.
+    """Bytes of each pair that is not zero, in order of source and destination.
 
     Attributes:
-        names: of what sends and receives; ports by their GUID.
-        labels: of ports, the host, device and number of each name where they are known; else empty.
+        names: of senders and receivers; ports by their GUID.
         source, destination: int64 [pair], indices into the names.
-        bytes, messages: [pair], uint64, or Python's integers where these do not hold a sum.
-        notes: what is not in the rows, a sentence each.
+        bytes, messages: [pair], uint64, or Python integers where a sum exceeds 64 bits.
+        notes: what the rows do not include, a sentence each.
+        labels: of ports, the host, device and number of each name where known; otherwise empty.
     """
 
     names: list[str]
@@ -64,11 +64,11 @@ class Matrix:
     labels: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[tuple[str, str, int, int]]:
-        """Give source, destination, bytes and messages of each pair."""
+        """Yield source, destination, bytes and messages of each pair."""
         return chain.from_iterable(self._some_rows(begin) for begin in range(0, len(self.source), _ROWS_AT_ONCE))
 
     def text(self) -> Iterator[str]:
-        """Give the same as lines of CSV, many at a time."""
+        """Yield the same as lines of CSV, many at a time."""
         if object in (self.bytes.dtype, self.messages.dtype):
             return map(format_row, self.rows())
         return format_pairs(self.names, self.source, self.destination, self.bytes, self.messages)
@@ -81,10 +81,10 @@ class Matrix:
 
 
 def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
-    """Add up what ranks, hosts or ports sent one another.
+    """Return what ranks, hosts or ports sent to each other.
 
-    Ports are those that work requests were posted between, where that was seen, with all headers above the network's.
-    What one operation sent, or receivers saw, only the source tells that is next to the MPI calls: then a host must
+    Ports are those of the posted work requests, where these were recorded, with all headers above the network's. Bytes
+    of one operation, or as receivers saw them, are known only to the source next to the MPI calls. Then a host must
     have one port.
 
     Args:
@@ -93,7 +93,7 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         selection: which bytes.
 
     Raises:
-        UsageError: there is no such operation or region, or ports cannot be told.
+        UsageError: the operation or region is unknown, or ports cannot be identified.
     """
     if by == "port" and len(run.transfers.bytes) and _is_of_wire(selection):
         return _build_measured(run, selection)
@@ -102,47 +102,49 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
     notes: list[str] = []
     if selection.region is not None and selection.since_start and (left_out := _count_left_out(run, selection.region)):
         notes.append(
-            f"{left_out} bytes more were sent until then in regions that went on, or came again, and are left out"
+            f"{left_out} more bytes were sent until then in regions that continued or came again; they are left out"
         )
     sources = np.unique(counters.source[chosen])
     if len(sources) > 1:
         # They see the same bytes at two depths; the one next to the MPI calls knows ranks and operations.
         chosen &= counters.source == sources[0]
-        notes.append(f"bytes are those seen by {Source(sources[0]).name.lower()}")
-    names, place = _name_ranks(run, by)
+        notes.append(f"bytes are those measured by {Source(sources[0]).name.lower()}")
+    names, row_of = _name_ranks(run, by)
     if by == "port":
-        notes.append("ports were not measured: each host has one, which carries what its ranks send to others")
+        notes.append(
+            "ports were not measured: each host has one, which is assumed to carry what its ranks send to other hosts"
+        )
     lost = 0
     parts = []
     for begin in range(0, max(len(chosen), 1), _COUNTERS_AT_ONCE):
         rows = np.flatnonzero(chosen[begin : begin + _COUNTERS_AT_ONCE]) + begin
-        mine, theirs = place[counters.rank[rows]], place[np.minimum(counters.peer[rows], run.world_size)]
-        nowhere = (mine < 0) | (theirs < 0)
-        lost += sum_exactly(counters.bytes[rows[nowhere]])
-        rows, mine, theirs = rows[~nowhere], mine[~nowhere], theirs[~nowhere]
+        mine, theirs = row_of[counters.rank[rows]], row_of[np.minimum(counters.peer[rows], run.world_size)]
+        unknown = (mine < 0) | (theirs < 0)
+        lost += sum_exactly(counters.bytes[rows[unknown]])
+        rows, mine, theirs = rows[~unknown], mine[~unknown], theirs[~unknown]
         outward = counters.direction[rows] == Direction.SENT
         pair = np.where(outward, mine, theirs) * len(names) + np.where(outward, theirs, mine)
         parts.append(sum_by_key(pair, counters.bytes[rows], counters.messages[rows]))
     if lost:
-        notes.append(f"{lost} bytes are left out: the {by} at the other end is not known")
+        notes.append(f"{lost} bytes are left out: the {by} at the other end is unknown")
     found, amounts, messages = sum_by_key(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     source, destination = np.divmod(found, len(names))
-    # What stays on a host does not touch its port.
+    # Traffic within a host does not pass its port.
     kept = (amounts > 0) | (messages > 0) if by != "port" else source != destination
     return Matrix(names, source[kept], destination[kept], amounts[kept], messages[kept], notes, _label(run, by, names))
 
 
 def _is_of_wire(selection: Selection) -> bool:
-    """Tell whether work requests can say what is asked for: they know no operations, and headers from data no more."""
+    """Return whether work requests can answer: they have no operations, and do not separate headers from data."""
     return selection.operation is None and selection.kind == Kind.USER and not selection.received
 
 
 def _build_measured(run: Profile, selection: Selection) -> Matrix:
-    """Add up what work requests carried from port to port."""
+    """Return what work requests carried from port to port."""
     transfers = run.transfers
     notes = ["bytes are those posted to queue pairs (verbs), headers of MPI included: ports are measured"]
     if why := describe_unmeasured(run):
-        notes.append(f"they are not all: {why}")
+        notes.append(f"they are incomplete: {why}")
     rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
     if selection.region is not None:
         region = _find("region", selection.region, run.regions, run.regions)
@@ -155,9 +157,9 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
     labels = {end.name: end.label for both in ends for end in both if end.label}
     names = sorted({end.name for both in ends for end in both})
     number = {name: row for row, name in enumerate(names)}
-    place = np.array([[number[end.name] for end in both] for both in ends], np.int64)[transfers.pair[rows]]
+    row_of = np.array([[number[end.name] for end in both] for both in ends], np.int64)[transfers.pair[rows]]
     outward = np.isin(transfers.opcode[rows], OUTWARD_OPCODES)
-    source, destination = np.where(outward, place.T, place.T[::-1])
+    source, destination = np.where(outward, row_of.T, row_of.T[::-1])
     key = source * len(names) + destination
     found, amounts, messages = sum_by_key(key, transfers.bytes[rows], transfers.messages[rows])
     source, destination = np.divmod(found, max(len(names), 1))
@@ -200,7 +202,7 @@ def _find(what: str, name: str, names: Sequence[str], known: Collection[str]) ->
 
 
 def _closed_until(run: Profile, region: int) -> Flags:
-    """Choose the regions [process, region] that each rank closed, or left for good, until it closed this one last."""
+    """Return the regions [process, region] that each rank closed, or left for good, until it last closed this one."""
     closed: dict[int, list[int]] = {}
     closed_last = np.zeros(_processes(run), np.uint64)
     for mark in run.marks:
@@ -223,7 +225,7 @@ def _closed_until(run: Profile, region: int) -> Flags:
 
 
 def _count_left_out(run: Profile, name: str) -> int:
-    """Count user data that was sent until a region was closed last, and that no counter tells from what came later."""
+    """Return user data sent until a region was last closed that no counter separates from later traffic."""
     region = run.regions.index(name)
     closed = {mark.rank: mark for mark in run.marks if mark.kind == MarkKind.CLOSE and mark.region == region}
     counters = run.counters
@@ -239,34 +241,34 @@ def _only_region(run: Profile, region: int) -> Flags:
 
 
 def _processes(run: Profile) -> int:
-    """Give the size of an array by rank; processes without MPI are numbered behind the ranks."""
+    """Return the size of an array by rank; processes without MPI have numbers after the ranks."""
     return max([run.world_size, *(1 + rank.rank for rank in run.ranks)])
 
 
 def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Name the rows of a matrix.
+    """Return the names of the rows of a matrix, and the row of each rank.
 
     Returns:
-        The names, in the order of the rows; and the row of each rank, -1 where its host was not recorded, then -1 for
-        a peer that is none.
+        The names, in the order of the rows; the row of each rank, -1 where its host was not recorded, then -1 for a
+        peer that is no rank.
     """
-    place = np.full(run.world_size + 1, -1, np.int64)
+    row_of = np.full(run.world_size + 1, -1, np.int64)
     if by == "rank":
-        place[:-1] = np.arange(run.world_size)
-        return [str(rank) for rank in range(run.world_size)], place
+        row_of[:-1] = np.arange(run.world_size)
+        return [str(rank) for rank in range(run.world_size)], row_of
     of_host = [host.name for host in run.hosts] if by == "host" else [_only_port(host) for host in run.hosts]
     names = sorted(set(of_host))
     number = {name: row for row, name in enumerate(names)}
     for rank in (rank for rank in run.ranks if rank.rank < run.world_size):
-        place[rank.rank] = number[of_host[rank.host]]
-    return names, place
+        row_of[rank.rank] = number[of_host[rank.host]]
+    return names, row_of
 
 
 def _only_port(host: Host) -> str:
     active = [port for port in host.ports if port.state == ACTIVE]
     if len(active) != 1:
         raise UsageError(
-            f"host {host.name} has {len(active)} active ports, and which one carried the bytes was not measured: "
+            f"host {host.name} has {len(active)} active ports, and the port of the bytes was not measured: "
             "use --by host"
         )
     return active[0].port_guid

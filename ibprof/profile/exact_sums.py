@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of counters that are exact, whatever their size; numpy's own wrap around silently at 2**64."""
+"""Exact sums of counters of any size; numpy alone wraps around silently at 2**64."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy.typing as npt
 from ibprof.native.kernel_library import sum_exactly
 
 _PIECE_BITS = 22
-"""2**31 pieces of so many bits add up to what a float64 still holds exactly."""
+"""2**31 pieces of this many bits have a sum that a float64 holds exactly."""
 
 _DENSE = 8
 _DENSE_ANYHOW = 1 << 16
-"""Keys are dense where they are below so many times the number of rows, or this."""
+"""Keys are dense if they are below this multiple of the number of rows, or below this number."""
 
 Keys = npt.NDArray[np.int64]
 Counts = npt.NDArray[Any]
 
 
 def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, Counts]:
-    """Add up two columns over the rows of each key.
+    """Return the sums of two columns over the rows of each key.
 
     Args:
         key, first, second: arrays of one length.
 
     Returns:
-        The keys that there are, ascending, and the sums of each: uint64, or Python's integers where needed.
+        The distinct keys, ascending, and the sums of each: uint64, or Python integers where needed.
     """
     if any(column.dtype == np.uint64 and sum_exactly(column) >= 1 << 64 for column in (first, second)):
         first, second = first.astype(object), second.astype(object)
     if (key[1:] < key[:-1]).any():
-        order = np.argsort(key)  # in which order equal ones are added up does not matter
+        order = np.argsort(key)  # the order of equal keys does not matter
         key, first, second = key[order], first[order], second[order]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     if not len(starts):
@@ -42,11 +42,11 @@ def sum_by_key(key: Keys, first: Counts, second: Counts) -> tuple[Keys, Counts, 
 
 
 def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) -> list[int]:
-    """Add up values over the rows of each group, exactly.
+    """Return the exact sum of values over the rows of each group.
 
     Args:
         group: number of each row's group, below `groups`.
-        groups: how many there are.
+        groups: number of groups.
         values: of the rows.
     """
     sums = [0] * groups
@@ -58,13 +58,13 @@ def sum_by_group(group: npt.NDArray[np.integer], groups: int, values: Counts) ->
 
 
 def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp]]:
-    """Number the keys that there are, as `np.unique` does, many times as quickly where rows are in order or keys dense.
+    """Number the distinct keys, as `np.unique` does, but faster where rows are sorted or keys dense.
 
     Args:
         key: int [row].
 
     Returns:
-        The different keys, int64, ascending, and the number of each row's key among them, intp [row].
+        The distinct keys, int64, ascending, and the number of each row's key among them, intp [row].
     """
     wide: Keys = key.astype(np.int64, copy=False)
     if not len(wide):
@@ -83,7 +83,7 @@ def number_keys(key: npt.NDArray[np.integer]) -> tuple[Keys, npt.NDArray[np.intp
 
 
 def find_distinct(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.intp]:
-    """Give the different numbers in some columns, ascending; none is below 0, and all are small."""
+    """Return the distinct numbers in some columns, ascending; none is below 0, and all are small."""
     occurs = np.zeros(1 + max((int(column.max()) for column in columns if len(column)), default=-1), np.bool_)
     for column in columns:
         occurs[column] = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile lacks, in sentences: every report says it."""
+"""The gaps of a profile, in sentences: every report includes them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ibprof.text.quantities import format_bytes, format_seconds
 
 
 def describe_gaps(run: Profile) -> Iterator[str]:
-    """Say what was not seen of a run, a sentence each."""
+    """Yield what is missing from a run, a sentence each."""
     recorded = {rank.rank for rank in run.ranks}
     if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
         lacking = f"{len(missing)} of {run.world_size} ranks were not recorded"
-        yield f"{lacking}: {format_ranks(missing)}; {_place_missing(run)}"
+        yield f"{lacking}: {format_ranks(missing)}; {_locate_missing(run)}"
     if run.operations_asked:
         yield f"only these operations were recorded: {run.operations_asked}"
     end = "MPI_Finalize" if run.mpi else "its own end"
     if killed := [rank.rank for rank in run.ranks if not rank.finalized]:
-        yield f"rank {format_ranks(killed)} did not reach {end}: the counters end where the process did"
+        yield f"rank {format_ranks(killed)} did not reach {end}: the counters end where the process ended"
     if lost := [rank.rank for rank in run.ranks if rank.lost_bytes or rank.lost_messages]:
         amount = format_bytes(sum(rank.lost_bytes for rank in run.ranks))
-        yield f"{amount} of rank {format_ranks(lost)} are in no counter by peer and no mark, for want of room"
+        yield f"recording full: {amount} of rank {format_ranks(lost)} are in no counter by peer and in no mark"
     if off := [rank.rank for rank in run.ranks if rank.off_ns]:
         longest = format_seconds(max(rank.off_ns for rank in run.ranks) / 1e9)
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
@@ -44,52 +44,52 @@ def describe_gaps(run: Profile) -> Iterator[str]:
 
 
 def _describe_ports(run: Profile) -> Iterator[str]:
-    """What ports carried that is not known to be this run's, or the other way round."""
+    """Yield traffic of ports that is not known to be this run's, and traffic of the run that ports lack."""
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
-            f"{count} queue pair(s) of rank {format_ranks(unseen)} post past verbs (mlx5 direct), so ports do not have "
-            "their bytes; IBPROF_SOURCE=exact with `ibprof run` takes the transports that are seen"
+            f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (mlx5 direct), so ports do not have "
+            "their bytes; IBPROF_SOURCE=exact with `ibprof run` selects transports that are recorded"
         )
     if len(run.transfers.bytes):
         if run.operations_asked:
-            yield "what was posted to queue pairs is of all operations"
+            yield "bytes posted to queue pairs are those of all operations"
         yield from describe_ports(run)
     if describe_unmeasured(run):
         yield from describe_hosts(run)
 
 
 def _describe_elsewhere(run: Profile) -> Iterator[str]:
-    """What has an end that no matrix has a row or column for."""
+    """Yield traffic whose other end has no row or column in any matrix."""
     counters = run.counters
     sent = (counters.kind == Kind.USER) & (counters.direction != Direction.RECEIVED)
     if elsewhere := sum_exactly(counters.bytes[sent & (counters.peer == UNKNOWN_PEER)]):
         yield (
-            f"{format_bytes(elsewhere)} are between ranks and processes that are none of MPI_COMM_WORLD's (another "
-            "job's, spawned or connected, or not recorded): no matrix and no link has them"
+            f"{format_bytes(elsewhere)} are between ranks and processes outside MPI_COMM_WORLD (another "
+            "job's, spawned or connected, or not recorded): no matrix and no link includes them"
         )
 
 
-def _place_missing(run: Profile) -> str:
-    there = {host.name for host in run.hosts}
-    unknown = [name for name in run.job_hosts if name not in there]
-    absent = [name for name in unknown if not any(same_host(name, host) for host in there)]
+def _locate_missing(run: Profile) -> str:
+    recorded_hosts = {host.name for host in run.hosts}
+    unknown = [name for name in run.job_hosts if name not in recorded_hosts]
+    absent = [name for name in unknown if not any(same_host(name, host) for host in recorded_hosts)]
     recorded = format_names([host.name for host in run.hosts])
     if absent:
-        return f"of the job's hosts {format_names(absent)} left no recording, {recorded} did"
+        return f"of the job's hosts, {format_names(absent)} left no recording; {recorded} did"
     if run.job_hosts:
-        return f"all hosts that the job is known to have left a recording ({recorded}): they ran without the library"
-    return f"their hosts are not known: others than {recorded}, or these without the library"
+        return f"all known hosts of the job left a recording ({recorded}): these ranks ran without the library"
+    return f"their hosts are unknown: others than {recorded}, or these without the library"
 
 
 def format_names(names: Sequence[str], limit: int = 16) -> str:
-    """List names; after `limit` of them as a count."""
+    """Return a list of names; after `limit` of them a count."""
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
     return ", ".join(names[:limit]) + more
 
 
 def format_ranks(ranks: Sequence[int], limit: int = 8) -> str:
-    """Write ascending numbers as ranges: `0-3, 7`; after `limit` ranges as a count."""
+    """Return ascending numbers as ranges: `0-3, 7`; after `limit` ranges a count."""
     ranges: list[list[int]] = []
     for rank in ranks:
         if ranges and rank == ranges[-1][1] + 1:

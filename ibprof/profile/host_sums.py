@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of each host sent to others, beside what its ports counted: where no work request tells of ports."""
+"""Bytes that the ranks of each host sent to others, compared with its port counters; used without work requests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ibprof.profile.profile_data import ACTIVE, Direction, Kind, Profile
 from ibprof.text.quantities import format_bytes
 
 _PACKETS_A_MESSAGE = 4
-"""Requests to send, to receive, and of the end of a transfer, beside the data."""
+"""Packets of a message other than its data: request to send, request to receive, end of transfer."""
 
 _PACKETS_A_PEER = 32
-"""More than what it takes to get in touch with one."""
+"""More packets than the connection to a peer takes."""
 
 _WORTH_SAYING = 1 << 20
 """Bytes: subnet managers and other daemons use each port a little."""
@@ -26,14 +26,14 @@ _WORTH_SAYING = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class HostCheck:
-    """What one host sent, by two counts.
+    """Bytes sent by one host, from two counts.
 
     Attributes:
         host: its name.
-        bytes_sent: what its ranks sent to ranks on other hosts, as the MPI library was given it.
-        hardware_sent: bytes with all headers by its ports' own counters, of all that used them; None where not known.
-        unexplained_sent: of `hardware_sent`, at least so many bytes are not the ranks' messages and what it takes to
-            send them; None where that is not known.
+        bytes_sent: bytes that its ranks passed to the MPI library for ranks on other hosts.
+        hardware_sent: bytes with all headers by its port counters, of all traffic; None where unknown.
+        unexplained_sent: bytes of `hardware_sent` that at least are not the ranks' messages with their overhead; None
+            where unknown.
     """
 
     host: str
@@ -43,7 +43,7 @@ class HostCheck:
 
 
 def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
-    """Set what ranks sent beside what their hosts' ports counted, host by host."""
+    """Compare what ranks sent with their hosts' port counters, host by host."""
     counted = _sum_hardware(run)
     if all(hardware is None for hardware in counted):
         return ()
@@ -53,7 +53,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
     amounts, messages = counters.bytes[rows], counters.messages[rows]
     surely = (source < count) & (destination < count) & (source != destination) & (counters.kind[rows] == Kind.USER)
     sent = sum_by_group(source[surely], count, amounts[surely])
-    # To and from whom is not known: it may have been another host.
+    # The peer is unknown: it may have been on another host.
     perhaps = (source != destination) | (source == count)
     carried = sum_by_group(source[perhaps], count + 1, amounts[perhaps])
     packets = messages * _PACKETS_A_MESSAGE + amounts // SMALLEST_MTU + np.uint64(_PACKETS_A_PEER)
@@ -76,7 +76,7 @@ def check_hosts(run: Profile) -> tuple[HostCheck, ...]:
 
 
 def describe_hosts(run: Profile) -> Iterator[str]:
-    """Say where ports carried other traffic too, or less than ranks sent, a sentence each."""
+    """Yield where ports carried other traffic too, or less than ranks sent, a sentence each."""
     for each in check_hosts(run):
         if each.hardware_sent is None or each.unexplained_sent is None:
             continue
@@ -84,17 +84,17 @@ def describe_hosts(run: Profile) -> Iterator[str]:
         if each.hardware_sent < NEARLY * each.bytes_sent:
             yield (
                 f"{counted}, fewer than the {format_bytes(each.bytes_sent)} that its ranks sent to other hosts: "
-                "messages went another way too (another network, or ports that were not recorded)"
+                "messages also took another network, or ports that were not recorded"
             )
         elif each.unexplained_sent > max(_WORTH_SAYING, (1 - NEARLY) * each.hardware_sent):
             yield (
-                f"{counted}, at least {format_bytes(each.unexplained_sent)} of which the messages of its ranks do not "
-                "explain (other jobs, file systems, or calls that were not seen)"
+                f"{counted}; its ranks' messages do not explain at least {format_bytes(each.unexplained_sent)} of them "
+                "(other jobs, file systems, or calls that were not recorded)"
             )
 
 
 def _sum_hardware(run: Profile) -> list[int | None]:
-    """Add up what the active ports of each host counted; None where there are none, or one does not tell."""
+    """Return what the active ports of each host counted; None where there are none, or a port has no counter."""
     grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
     active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.state == ACTIVE}
     for port in sum_ports(run):
@@ -108,7 +108,7 @@ def _sum_hardware(run: Profile) -> list[int | None]:
 
 
 def _ends(run: Profile) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Give the hosts that data went from and to, one beyond the last where it is not known, and the counters' rows."""
+    """Return the source and destination hosts of data, one beyond the last where unknown, and the counters' rows."""
     counters = run.counters
     host = np.full(run.world_size + 1, len(run.hosts), np.int64)
     for rank in run.ranks:

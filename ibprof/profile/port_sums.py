@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each port carried: as posted to queue pairs, and as the port itself counted."""
+"""Traffic of each port: as posted to queue pairs, and as the port itself counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Port, Profile
 from ibprof.profile.transfer_ports import PortEnd, PortIndex
 
-# Bytes of the port's own counters, those that are there first: InfiniBand's count in words of 4 bytes.
+# Bytes of the port's own counters, the first that exists: InfiniBand counts words of 4 bytes.
 _SENT_COUNTERS = (("port_xmit_data", 4), ("tx_bytes", 1))
 _RECEIVED_COUNTERS = (("port_rcv_data", 4), ("rx_bytes", 1))
 
@@ -18,21 +18,21 @@ NEARLY = 0.99
 
 SMALLEST_MTU = 1024
 OVERHEAD = 128
-"""Bytes, more than the headers of a packet and of the acknowledgement that it is answered with."""
+"""Bytes, more than the headers of a packet and of its acknowledgement."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortSum:
-    """What one port carried.
+    """Traffic of one port.
 
     Attributes:
-        host, device, port: which.
+        host, device, port: the port.
         guid: of the port.
         bytes_sent, bytes_received: over the wire, as posted to queue pairs at either end.
-        hardware_sent, hardware_received: bytes with all headers by the port's own counters, of all that used it, from
-            the start of the host's first process to its end; None where they are not known.
-        unexplained_sent: of `hardware_sent`, at least so many bytes are not the run's work requests with their
-            headers: other jobs', file systems', or of a transport that was not seen; None where that is not known.
+        hardware_sent, hardware_received: bytes with all headers by the port's own counters, of all traffic, from the
+            start of the host's first process to its end; None where unknown.
+        unexplained_sent: bytes of `hardware_sent` that at least are not the run's work requests with their headers.
+            They belong to other jobs, file systems, or a transport that was not recorded. None where unknown.
     """
 
     host: str
@@ -62,10 +62,10 @@ class _PostedByPort:
 
 
 def sum_ports(run: Profile) -> tuple[PortSum, ...]:
-    """Add up what each recorded port carried, host by host."""
+    """Return the traffic of each recorded port, host by host."""
     index = PortIndex(run)
     ends = [index.ends(pair) for pair in run.pairs]
-    book = _PostedByPort()
+    posted_by_port = _PostedByPort()
     moved = run.transfers
     columns = (moved.pair, moved.opcode, moved.bytes, moved.messages)
     for pair, opcode, amount, messages in zip(*(column.tolist() for column in columns), strict=True):
@@ -73,18 +73,18 @@ def sum_ports(run: Profile) -> tuple[PortSum, ...]:
         if own.name == remote.name:
             continue
         source, destination = (own, remote) if opcode in OUTWARD_OPCODES else (remote, own)
-        book.of(source).sent += amount
-        book.of(destination).received += amount
+        posted_by_port.of(source).sent += amount
+        posted_by_port.of(destination).received += amount
         # Requests, data and acknowledgements: both ends send some of them.
         for end in (own, remote):
-            book.of(end).packets += messages + amount // SMALLEST_MTU
-    return tuple(_sum_ports(run, book))
+            posted_by_port.of(end).packets += messages + amount // SMALLEST_MTU
+    return tuple(_sum_ports(run, posted_by_port))
 
 
-def _sum_ports(run: Profile, book: _PostedByPort) -> Iterator[PortSum]:
+def _sum_ports(run: Profile, posted_by_port: _PostedByPort) -> Iterator[PortSum]:
     for number, host in enumerate(run.hosts):
         for port in host.ports:
-            posted = book.amounts.get((number, port.port_guid), _Posted())
+            posted = posted_by_port.amounts.get((number, port.port_guid), _Posted())
             sent, received = _grown(port, _SENT_COUNTERS), _grown(port, _RECEIVED_COUNTERS)
             explained = posted.sent + OVERHEAD * posted.packets
             yield PortSum(
@@ -101,7 +101,7 @@ def _sum_ports(run: Profile, book: _PostedByPort) -> Iterator[PortSum]:
 
 
 def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
-    """Give what a counter grew by, in bytes; None where it is not there, was not read again, or was reset meanwhile."""
+    """Return the growth of a counter, in bytes; None if it is missing, was not read again, or was reset."""
     for name, unit in counters:
         for counter in port.hardware:
             if counter.name == name:
@@ -111,13 +111,13 @@ def _grown(port: Port, counters: tuple[tuple[str, int], ...]) -> int | None:
 
 
 def describe_ports(run: Profile) -> Iterator[str]:
-    """Say where ports carried other traffic too, or less than was posted, a sentence each."""
+    """Yield where ports carried other traffic too, or less than was posted, a sentence each."""
     for each in sum_ports(run):
         name = f"{each.host} {each.device}/{each.port}"
         if each.unexplained_sent:
             yield (
                 f"{name} sent at least {each.unexplained_sent} bytes that this run's work requests do not explain "
-                "(other jobs, file systems, or a transport that was not seen)"
+                "(other jobs, file systems, or a transport that was not recorded)"
             )
         if each.hardware_sent is not None and each.hardware_sent < NEARLY * each.bytes_sent:
             yield f"{name} counted {each.hardware_sent} bytes sent, fewer than the {each.bytes_sent} that were posted"

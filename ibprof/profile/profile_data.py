@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Profile: what one run sent, as arrays, whichever file it was read from.
+"""The Profile: what one run sent, as arrays, independent of the file that it was read from.
 
 A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two forms of the same Profile.
 """
@@ -24,7 +24,7 @@ _OPCODES = _HEADER.enumerators("ibp_opcode", "IBP_OPCODE_")
 _MARKS = _HEADER.enumerators("ibp_mark_kind", "IBP_MARK_")
 
 UNKNOWN_PEER = _HEADER.constants["IBP_PEER_UNKNOWN"]
-"""Stands for a peer that is no known rank of MPI_COMM_WORLD (a spawned job, an address without a rank)."""
+"""A peer that is no rank of MPI_COMM_WORLD (a spawned job, or a rank that could not be identified)."""
 
 ACTIVE = 4
 """State of a port whose link is up."""
@@ -44,7 +44,7 @@ class Source(IntEnum):
 
 
 class Kind(IntEnum):
-    """What bytes are: the user's, MPI's own, or whole work requests, which mix the two."""
+    """The kind of bytes: user data, MPI's own, or whole work requests, which do not separate the two."""
 
     USER = _KINDS["USER"]
     CONTROL = _KINDS["CONTROL"]
@@ -52,7 +52,7 @@ class Kind(IntEnum):
 
 
 class Direction(IntEnum):
-    """Sent and fetched bytes make the matrix; received ones witness the same bytes at the other end."""
+    """Sent and fetched bytes make the matrix; received bytes are the same bytes seen at the other end."""
 
     SENT = _DIRECTIONS["SENT"]
     FETCHED = _DIRECTIONS["FETCHED"]
@@ -60,7 +60,7 @@ class Direction(IntEnum):
 
 
 class Opcode(IntEnum):
-    """What a work request does. What is sent or written goes to the remote port, the rest comes from there."""
+    """The operation of a work request. SEND and WRITE go to the remote port, the others come from there."""
 
     SEND = _OPCODES["SEND"]
     WRITE = _OPCODES["WRITE"]
@@ -69,11 +69,11 @@ class Opcode(IntEnum):
 
 
 OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
-"""Those whose bytes go to the remote port."""
+"""Opcodes whose bytes go to the remote port."""
 
 
 class MarkKind(IntEnum):
-    """What happened at a moment that was marked."""
+    """The event that a mark records."""
 
     START = _MARKS["START"]
     CLOSE = _MARKS["CLOSE"]
@@ -86,12 +86,12 @@ class MarkKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class HardwareCounter:
-    """A counter that a port's hardware or driver keeps, of all traffic, whoever sends it.
+    """A counter that a port's hardware or driver keeps, of all traffic from any process.
 
     Attributes:
-        name: as Linux has it in sysfs.
+        name: as in Linux's sysfs.
         before: when the first process of the host began to record.
-        after: when that process ended; None when it was killed.
+        after: when that process ended; None if it was killed.
     """
 
     name: str
@@ -126,13 +126,13 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class PortPair:
-    """Two ports that processes of a host posted work requests between: their own and a remote one.
+    """Two ports that work requests were posted between: one of the host, and a remote one.
 
     Attributes:
         host: index into `Profile.hosts`.
-        device, port: of the host; the device is empty where it is not known.
+        device, port: of the host; the device is empty where unknown.
         lid, remote_lid: path bits included; None on Ethernet.
-        gid, remote_gid: as in `Port.gids`; empty where the path names none.
+        gid, remote_gid: as in `Port.gids`; empty where the path has none.
     """
 
     host: int
@@ -154,13 +154,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where a process is on a Cartesian grid that the program made (MPI_Cart_create).
+    """Position of a process on a Cartesian grid of the program (MPI_Cart_create).
 
     Attributes:
-        dimensions: how many.
+        dimensions: number of dimensions.
         extents: processes along each.
-        periodic: 1 where it is closed to a ring, else 0.
-        place: of the process along each, from 0.
+        periodic: 1 where the dimension is a ring, else 0.
+        place: coordinates of the process, from 0.
     """
 
     dimensions: int
@@ -171,19 +171,19 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A process that was recorded.
+    """A recorded process.
 
     Attributes:
-        rank: in MPI_COMM_WORLD; a process that initialised no MPI has a number behind the last rank.
+        rank: in MPI_COMM_WORLD; a process without MPI has a number after the last rank.
         host: index into `Profile.hosts`.
-        stop_ns: Unix time of MPI_Finalize, None when the process did not get there.
-        finalized: whether its counters are those of the whole run.
-        lost_bytes, lost_messages: counted, but not by peer, for want of room.
-        off_ns: time for which recording was switched off.
-        marks_seen: marks passed, of which the first are in `Profile.marks`.
-        queue_pairs_unseen: that post past verbs, so that their bytes are in no transfer.
-        notes: what this process could not see, a sentence each.
-        grids: that it is on, in the order in which they were made.
+        stop_ns: Unix time of MPI_Finalize, None if the process did not reach it.
+        finalized: whether its counters cover the whole run.
+        lost_bytes, lost_messages: counted in total, but not by peer, because the recording was full.
+        off_ns: time during which recording was switched off.
+        marks_seen: number of marks, of which the first are in `Profile.marks`.
+        queue_pairs_unseen: queue pairs that bypass verbs, so that their bytes are in no transfer.
+        notes: what this process could not record, a sentence each.
+        grids: its grids, in the order in which they were made.
     """
 
     rank: int
@@ -210,7 +210,7 @@ class Counters(RowArrays):
     Rows are in the order of rank, region, operation, direction, kind, source, peer.
 
     Attributes:
-        rank: int32, who counted.
+        rank: int32, the counting rank.
         peer: uint32, the rank at the other end, or `UNKNOWN_PEER`.
         region, operation: int32, indices into the Profile's names.
         kind, direction, source: uint8, of the enums above.
@@ -230,13 +230,13 @@ class Counters(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Transfers(RowArrays):
-    """What was posted to queue pairs, a row each; arrays of one length. Source: the verbs library.
+    """Work requests posted to queue pairs; arrays of one length. Source: the verbs library.
 
-    These bytes are those of `Counters` seen further down, with headers of the layers between: never added to them. Rows
+    These are the bytes of `Counters` at a lower layer, with headers of the layers between: never added to them. Rows
     are in the order of rank, region, opcode, pair.
 
     Attributes:
-        rank: int32, who posted.
+        rank: int32, the posting rank.
         region: int32, index into the Profile's names.
         opcode: uint8, `Opcode`.
         pair: int32, index into `Profile.pairs`.
@@ -253,16 +253,16 @@ class Transfers(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Intervals(RowArrays):
-    """What each rank sent and fetched over time, by group of peers; arrays of one length. IBPROF_INTERVAL makes them.
+    """Bytes that each rank sent and fetched over time, by group of peers; arrays of one length. See IBPROF_INTERVAL.
 
-    The bytes and messages of a rank's rows add up to those of its `Counters` that are of user data and not received.
-    Rows are in the order of rank, begin_ns, first_peer; nothing sent, no row.
+    The bytes and messages of a rank's rows sum to those of its `Counters` of user data that are not received. Rows are
+    in the order of rank, begin_ns, first_peer. Intervals without traffic have no row.
 
     Attributes:
         rank: int32.
-        begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and nobody knows when the interval ended.
-        first_peer, last_peer: uint32, ranks at the other end; both `UNKNOWN_PEER` for those that are no rank, or had no
-            group of their own.
+        begin_ns, end_ns: uint64, Unix times. Equal where a rank was killed and the end of the interval is unknown.
+        first_peer, last_peer: uint32, ranks at the other end; both are `UNKNOWN_PEER` for peers that are no rank, or
+            have no group.
         bytes, messages: uint64.
     """
 
@@ -277,7 +277,7 @@ class Intervals(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class RegionTimes(RowArrays):
-    """How often and how long each rank was in each region; arrays of one length, a row a (rank, region), in that order.
+    """Visits and time of each rank in each region; arrays of one length, a row per (rank, region), in that order.
 
     Attributes:
         rank, region: int32.
@@ -294,7 +294,7 @@ class RegionTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class MessageSizes(RowArrays):
-    """Messages by size; arrays of one length, a row a (rank, region, operation, direction, kind), in that order.
+    """Messages by size; arrays of one length, a row per (rank, region, operation, direction, kind), in that order.
 
     Attributes:
         messages: uint64 [row, `SIZE_BINS`].
@@ -310,9 +310,9 @@ class MessageSizes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment that was marked on one rank, with that rank's totals of user data since its start.
+    """A marked moment on one rank, with that rank's totals of user data since its start.
 
-    The totals are 0 at BEGIN and END, which are kept cheap.
+    The totals are 0 at BEGIN and END, which must be cheap.
     """
 
     rank: int
@@ -327,23 +327,23 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Profile(NotebookView):
-    """What one run sent.
+    """Traffic of one run.
 
     Attributes:
         name: of the file or folder it was read from.
         mpi: the MPI library's own name and version.
-        command: of rank 0, or of the first rank that was recorded.
+        command: of rank 0, or of the first recorded rank.
         job: the launcher's name of the job.
-        world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the processes that were recorded.
-        operations_asked: IBPROF as it was given; empty when all operations were recorded.
-        hosts: machines that ranks were recorded on.
+        world_size: ranks in MPI_COMM_WORLD, recorded or not; without MPI the number of recorded processes.
+        operations_asked: value of IBPROF; empty if all operations were recorded.
+        hosts: machines of the recorded ranks.
         ranks: recorded processes, by rank.
-        job_hosts: that the job was started on, as its launcher or the batch system names them, if they do.
-        regions, operations: names, each there once; regions of the same name on different ranks are one.
+        job_hosts: hosts of the job by its launcher or batch system, if known.
+        regions, operations: distinct names; regions with the same name on different ranks are one.
         marks: by rank, each rank's in the order in which they were made.
-        pairs: of ports; each there once.
+        pairs: distinct pairs of ports.
         transfers: between them.
-        intervals: traffic over time, where that was asked for.
+        intervals: traffic over time, if it was recorded.
     """
 
     name: str

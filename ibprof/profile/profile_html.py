@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile in a notebook."""
+"""A profile as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NS = 1e-9
 
 @render_html.register
 def render_profile(run: Profile) -> str:
-    """Return what a profile shows in a notebook: what ran, where, and what sent most."""
+    """Return a profile as HTML for a notebook: the command, its hosts, and the largest senders."""
     said = summarize(run)
     head = [
         ("command", said["command"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a profile: put together from parts, and brought into the order that their types promise."""
+"""Rows of a profile, joined from parts and sorted in the order that their types promise."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ _ROW_ORDER = (
 
 
 def order_rows(rows: Rows) -> Rows:
-    """Bring rows into the order that their type promises; rows that are equal in it stay as they are."""
+    """Return rows in the order that their type promises; the sort is stable."""
     columns = rows.columns()
     order = _find_order(columns)
     return rows if order is None else type(rows)(**{name: column[order] for name, column in columns.items()})
 
 
 def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
-    """Make ordered rows of the columns of several parts.
+    """Return sorted rows from the columns of several parts.
 
-    The parts are empty in the end: millions of rows are not to be in memory twice.
+    The parts are empty afterwards, since millions of rows must not be in memory twice.
 
     Args:
         made: type of the rows.
         parts: arrays by the names of its attributes.
     """
     names = list(made.column_types())
-    # Blocks are ordered one by one, as long as they stay in the processor's cache.
+    # Blocks are sorted one by one, while they are in the processor's cache.
     blocks = [_join_block(names, block) for block in _split_parts(parts)]
     in_order = all(
         one["rank"].max(initial=-1) < other["rank"].min(initial=np.iinfo(np.int32).max)
@@ -68,7 +68,7 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
 
 
 def _split_parts(parts: Sequence[Columns]) -> Iterator[list[Columns]]:
-    """Put parts together to blocks of some rows."""
+    """Yield blocks of some rows, joined from parts."""
     block: list[Columns] = []
     rows = 0
     for part in parts:
@@ -105,28 +105,28 @@ def _order_columns(columns: Columns) -> None:
 
 
 def _find_order(columns: Columns) -> npt.NDArray[np.intp] | None:
-    """Find the order of rows by `_ROW_ORDER`; None when they are in it."""
+    """Return the order of rows by `_ROW_ORDER`; None if they are in it."""
     keys = [columns[name] for name in _ROW_ORDER if name in columns]
     ranges = [_range(key) for key in keys]
     if prod(ranges) >= 1 << 64:
         return np.lexsort(keys[::-1])
-    # All keys in one number are sorted several times as fast as one after the other.
+    # A single number from all keys sorts several times as fast as one key after the other.
     whole = np.zeros(len(keys[0]), np.uint64)
     for key, count in zip(keys, ranges, strict=True):
         whole *= np.uint64(count)
-        # Signed numbers, none of which is below 0, would be added as floats.
+        # Signed numbers would be added as floats; none is below 0.
         digits = key.view(f"u{key.itemsize}")
         whole += np.minimum(digits, digits.dtype.type(count - 1))
     if (whole[1:] >= whole[:-1]).all():
         return None
-    # Rows that are equal in it are few, and without any a sort need not be stable, which is several times as fast.
+    # Rows with equal keys are rare. Without any the sort need not be stable, which is several times as fast.
     order = np.argsort(whole)
     ordered = whole[order]
     return order if (ordered[1:] > ordered[:-1]).all() else np.argsort(whole, kind="stable")
 
 
 def _range(key: npt.NDArray[Any]) -> int:
-    """Give a number above all of a key's, `UNKNOWN_PEER` taken as the one behind the highest other."""
+    """Return a number above all of a key's; `UNKNOWN_PEER` counts as one above the highest other."""
     highest = int(key.max(initial=0))
     if highest == UNKNOWN_PEER:
         highest = int(key.max(initial=0, where=key != UNKNOWN_PEER)) + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in a profile, in numbers that programs and people can read."""
+"""A profile's contents in numbers, for programs and people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKi
 
 
 def describe_briefly(run: Profile) -> Iterator[str]:
-    """Say in two lines what was recorded."""
+    """Yield what was recorded, in a few lines."""
     hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
     total, _ = _sum(run.counters, _is_sent(run.counters))
     yield f"{_ranks_recorded(run)} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
@@ -35,7 +35,7 @@ def describe_briefly(run: Profile) -> Iterator[str]:
 
 
 def summarize(run: Profile) -> dict[str, Any]:
-    """Describe a profile as JSON takes it. Bytes are the user's, sent or fetched, unless a key says otherwise."""
+    """Return a description of a profile for JSON. Bytes are user data, sent or fetched, unless a key says otherwise."""
     counters = run.counters
     sent, received = _is_sent(counters), counters.direction == Direction.RECEIVED
     user, control = counters.kind == Kind.USER, counters.kind == Kind.CONTROL
@@ -74,7 +74,7 @@ def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def _ranks_recorded(run: Profile) -> int:
-    """Count the ranks; processes without MPI count where there are no others."""
+    """Return the number of recorded ranks; without MPI, of processes."""
     return sum(rank.rank < run.world_size for rank in run.ranks)
 
 
@@ -120,7 +120,7 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
 
 
 def _check(check: HostCheck | None) -> dict[str, int | None]:
-    """Say what ranks and ports counted each; null where the ports did not."""
+    """Return the two counts of a host; null where its ports did not count."""
     return {
         "bytes_to_others": check.bytes_sent if check else None,
         "hardware_sent": check.hardware_sent if check else None,
@@ -139,7 +139,7 @@ def _carried(port: PortSum) -> dict[str, int | None]:
 
 
 def _regions(run: Profile) -> list[dict[str, Any]]:
-    """Describe the regions that were visited or sent something; times are of the rank that spent most."""
+    """Return the regions that were visited or sent something; times are of the rank that spent most."""
     times, counters, sent = run.region_times, run.counters, np.flatnonzero(_is_sent(run.counters))
     count = len(run.regions)
     totals = sum_by_group(counters.region[sent], count, counters.bytes[sent])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows as arrays of one length, a column each: what the tables of a profile have in common."""
+"""Rows as arrays of one length, one per column: the base of a profile's tables."""
 
 from __future__ import annotations
 

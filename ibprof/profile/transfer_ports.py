@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports at both ends of what work requests carried, and whether that is all that a run sent."""
+"""The ports at both ends of work requests, and whether these carried all that a run sent."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Kind, Port, PortPair, Profile
 
 _COMPLETE = 0.99
-"""Work requests carry headers beside the user's bytes; but a message may still be on its way when MPI ends."""
+"""Work requests carry headers in addition to user data, but a message may still be in transit when MPI ends."""
 
 _PREFIX_DIGITS = 19
-"""Of a GID: the subnet's half, as sysfs writes it."""
+"""Digits of a GID's subnet prefix, as sysfs writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortEnd:
-    """One end of what work requests carried.
+    """One end of work requests.
 
     Attributes:
         host: index into `Profile.hosts`; None where no recorded host has the port.
         port: None where it was not recorded.
-        name: the port's GUID, else its GID, else its LID and from where.
-        label: host, device and number, where they are known.
+        name: the port's GUID, else its GID, else its LID and the local port.
+        label: host, device and number, where known.
     """
 
     host: int | None
@@ -36,16 +36,16 @@ class PortEnd:
 
 
 class PortIndex:
-    """Finds the recorded port that a GID or a LID names.
+    """Find the recorded port of a GID or a LID.
 
     Args:
-        run: whose hosts have the ports.
+        run: the profile with the ports.
     """
 
     def __init__(self, run: Profile) -> None:
         self._hosts = run.hosts
-        self._by_gid: dict[str, list[_Place]] = {}
-        self._by_lid: dict[int, list[_Place]] = {}
+        self._by_gid: dict[str, list[_HostPort]] = {}
+        self._by_lid: dict[int, list[_HostPort]] = {}
         self._by_name: dict[tuple[int, str, int], Port] = {}
         for number, host in enumerate(run.hosts):
             for port in host.ports:
@@ -56,7 +56,7 @@ class PortIndex:
                     self._by_lid.setdefault(lid, []).append((number, port))
 
     def ends(self, pair: PortPair) -> tuple[PortEnd, PortEnd]:
-        """Give the own and the remote end of a pair."""
+        """Return the local and the remote end of a pair."""
         own = self._own(pair)
         return own, self._remote(pair, own)
 
@@ -80,8 +80,8 @@ class PortIndex:
     def _label(self, host: int, device: str, port: int) -> str:
         return f"{self._hosts[host].name} {device}/{port}"
 
-    def _with_lid(self, lid: int, own: PortEnd) -> _Place | None:
-        """Give the port of a LID. Each subnet has its own: where several ports have it, those like the own one count.
+    def _with_lid(self, lid: int, own: PortEnd) -> _HostPort | None:
+        """Return the port of a LID. Each subnet has its own LIDs: of several ports those like the local one are chosen.
 
         Adapters of one kind are mostly cabled alike, so a device of the same name is on the same subnet.
         """
@@ -93,7 +93,7 @@ class PortIndex:
         return _only(found)
 
 
-_Place = tuple[int, Port]
+_HostPort = tuple[int, Port]
 """A port and the number of its host."""
 
 
@@ -101,37 +101,37 @@ def _prefix(port: Port) -> str:
     return port.gids[0][:_PREFIX_DIGITS] if port.gids else ""
 
 
-def _only(found: Sequence[_Place]) -> _Place | None:
+def _only(found: Sequence[_HostPort]) -> _HostPort | None:
     return found[0] if len(found) == 1 else None
 
 
 def bytes_posted(run: Profile) -> int:
-    """Add up what was posted to queue pairs between different ports."""
+    """Return the bytes posted to queue pairs between different ports."""
     own = np.array([_is_loop(pair) for pair in run.pairs], bool)
     return sum_exactly(run.transfers.bytes[~own[run.transfers.pair]]) if len(own) else 0
 
 
 def _is_loop(pair: PortPair) -> bool:
-    """Tell whether a pair leads from a port to itself, so that no wire carries it."""
+    """Return whether a pair leads from a port to itself, so that no wire carries it."""
     by_gid = bool(pair.gid) and pair.gid == pair.remote_gid
     return by_gid or (pair.lid is not None and pair.lid == pair.remote_lid)
 
 
 def describe_unmeasured(run: Profile) -> str | None:
-    """Say why what was seen at the queue pairs is not all that was sent; None where it is, as far as is known."""
+    """Return why recorded work requests are not all that was sent; None where they are, as far as is known."""
     posted = bytes_posted(run)
     if not posted:
-        return "nothing was seen to be posted to queue pairs"
+        return "no work requests were recorded at queue pairs"
     if unseen := sum(rank.queue_pairs_unseen for rank in run.ranks):
-        return f"{unseen} queue pair(s) post past verbs (mlx5 direct; IBPROF_SOURCE=exact makes a run use what is seen)"
+        return f"{unseen} queue pair(s) bypass verbs (mlx5 direct; IBPROF_SOURCE=exact selects recorded transports)"
     between = _bytes_between_hosts(run)
     if posted < _COMPLETE * between:
-        return f"of {between} bytes between hosts only {posted} were seen at the queue pairs: MPI used another way too"
+        return f"of {between} bytes between hosts only {posted} were recorded at queue pairs: MPI also used others"
     return None
 
 
 def _bytes_between_hosts(run: Profile) -> int:
-    """Add up what ranks sent to ranks on other hosts, as the source sees it that knows ranks."""
+    """Return what ranks sent to ranks on other hosts, by the source that knows ranks."""
     counters = run.counters
     host = np.full(run.world_size + 1, -1, np.int64)
     for rank in run.ranks:

@@ -12,7 +12,7 @@ from ibprof.recording.host_file import RecordingFile
 
 
 def read_grids(file: RecordingFile) -> list[tuple[Grid, ...]]:
-    """Read where each process of a file is on the grids that it made.
+    """Return the positions of each process of a file on the grids that it made.
 
     Raises:
         InputError: a grid has no dimension, or a process is not on it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files of a recording are one run: a folder may hold several, each with a file a host."""
+"""The runs in the folder of a recording, each with a file per host."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ibprof.native.recording_layout import recording_layout
 from ibprof.recording.host_file import RecordingFile, open_recording_file
 
 SUFFIX = ".ibprof"
-"""Of the files in the folder, and by default of the folder itself."""
+"""Suffix of the files in the folder, and by default of the folder itself."""
 
 START_SPREAD_NS = 600 * 10**9
-"""All hosts of one run begin within this time; MPI_Init waits for the last of them."""
+"""Largest spread of the start times of one run's hosts; MPI_Init waits for the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class RecordedRun:
     """The files of one run.
 
     Attributes:
-        name: what `--run` takes.
-        start_ns: when its first process began to record.
-        files: a host each.
+        name: the argument of `--run`.
+        start_ns: start of its first process.
+        files: one per host.
     """
 
     name: str
@@ -37,12 +37,12 @@ class RecordedRun:
 
     @property
     def ranks(self) -> int:
-        """How many processes were recorded."""
+        """Number of recorded processes."""
         return sum(len(file.processes) for file in self.files)
 
 
 def is_recording(path: Path) -> bool:
-    """Tell whether a path can be a recording: a folder with files of one, or a file that begins as one."""
+    """Return whether a path can be a recording: a folder with files of one, or a file that begins like one."""
     if path.is_dir():
         return any(path.glob(f"*{SUFFIX}"))
     if not path.is_file():
@@ -53,7 +53,7 @@ def is_recording(path: Path) -> bool:
 
 
 def archive_path_of(recording: Path) -> Path:
-    """Name the archive that a recording is collected to, where nobody names another."""
+    """Return the default path of the archive of a recording."""
     if recording.suffix == SUFFIX and not recording.is_file():
         return recording.with_suffix(".otf2")
     # A name without suffix is taken: an archive has a folder of its own name.
@@ -61,7 +61,7 @@ def archive_path_of(recording: Path) -> Path:
 
 
 def recording_files(path: Path) -> list[Path]:
-    """Give the files of a recording.
+    """Return the files of a recording.
 
     Raises:
         InputError: there is none.
@@ -73,7 +73,7 @@ def recording_files(path: Path) -> list[Path]:
 
 
 def list_runs(path: Path) -> list[RecordedRun]:
-    """Sort the files of a recording into runs, the oldest first.
+    """Return the runs of a recording, the oldest first.
 
     Raises:
         InputError: there is no file, or one of them is no recording.
@@ -98,7 +98,7 @@ class _Group:
     ranks: set[int] = field(default_factory=set)
 
     def takes(self, file: RecordingFile) -> bool:
-        """Tell whether a file is of the same run."""
+        """Return whether a file is of the same run."""
         first = self.files[0]
         # A script may start several jobs within one `ibprof run`.
         if (file.run, file.job) != (first.run, first.job):
@@ -111,7 +111,7 @@ class _Group:
 
 
 def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
-    """Give the newest run, or the one that was named.
+    """Return the newest run, or the named one.
 
     Raises:
         UsageError: there is no run of that name.
@@ -126,7 +126,7 @@ def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> Rec
 
 
 def _ranks(file: RecordingFile) -> list[int]:
-    """Give the ranks of a file; processes without MPI have none."""
+    """Return the ranks of a file; processes without MPI have none."""
     return [rank for rank, size in file.processes[["world_rank", "world_size"]].tolist() if size]
 
 

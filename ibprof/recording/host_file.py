@@ -18,26 +18,26 @@ from ibprof.native.recording_layout import recording_layout
 Records = npt.NDArray[np.void]
 
 SIZE_LIMIT = 1 << 36
-"""Bytes of a file, many times what a large host leaves. A sparse file can have any size and would take forever."""
+"""Bytes of a file, many times those of a large host. A sparse file can have any size and would take forever."""
 
 _PAGES_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingFile:
-    """What the processes of one host counted in one run.
+    """The counters of one host's processes in one run.
 
     Attributes:
         path: of the file.
         host: its name.
-        job: the launcher's name of the job, empty for a lone process.
-        run: name of the run, empty where nobody gave one.
-        start_ns: when the first process of this host began to record.
+        job: the launcher's name of the job, empty for a single process.
+        run: name of the run, empty without one.
+        start_ns: start of the first process of this host.
         operations: names, which counters refer to by index.
-        cut_short: space was handed out that the file does not have: it was copied in part, or its disk was full.
+        cut_short: space was assigned that the file does not have: it was copied in part, or its disk was full.
         storage: the file on the node's own storage that this is a copy of; empty where processes mapped this one.
-        on_node: that file is there and was read in the place of the copy.
-        processes: `ibp_process` [process] of those that recorded something, in the order in which they came.
+        on_node: that file exists and was read instead of the copy.
+        processes: `ibp_process` [process] of those that recorded something, in the order of their start.
     """
 
     path: Path
@@ -63,8 +63,8 @@ class RecordingFile:
             kind: of the segments: `IBP_SEGMENT_...`.
 
         Returns:
-            The records, process by process, each in the order in which they were made, and the index of the process
-            that each belongs to.
+            The records, process by process, each in the order in which they were made, and the index of each record's
+            process.
         """
         layout = recording_layout()
         number = layout.constants[kind]
@@ -76,17 +76,17 @@ class RecordingFile:
         used = self._segments["used"][chosen]
         begins = (self._segments["offset"][chosen] + layout.types["segment"].itemsize).tolist()
         sizes = (used * np.uint64(record.itemsize)).tolist()
-        # As bytes: numpy compares the fields of structs anew for each part.
+        # As bytes: numpy compares the fields of structs again for each part.
         parts = [self._bytes[begin : begin + size] for begin, size in zip(begins, sizes, strict=True)]
         return np.concatenate(parts).view(record), np.repeat(self._owner[chosen], used)
 
     def release(self) -> None:
-        """Give the memory of what was read back; it is read from disk again when it is asked for."""
+        """Release the memory of records that were read; later reads load them from disk again."""
         if self._is_mapped:
             self._map.madvise(mmap.MADV_DONTNEED)
 
     def counters(self) -> tuple[Records, npt.NDArray[np.intp]]:
-        """Read the counters as `records` does, those that were just changing hands put right."""
+        """Read the counters as `records` does, and apply the redo logs of their processes."""
         counters, owner = self.records("IBP_SEGMENT_COUNTERS")
         for index in np.flatnonzero(self.processes["redo_from"]):
             process = self.processes[index]
@@ -101,7 +101,7 @@ class RecordingFile:
 
 
 def open_recording_file(path: Path) -> RecordingFile:
-    """Read the header of a file, where its segments are, and its processes.
+    """Read the header of a file, its segments, and its processes.
 
     Raises:
         InputError: it is no recording, of another version or byte order, or damaged.
@@ -145,18 +145,18 @@ def decode_text(raw: bytes) -> str:
 
 
 def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
-    """Give the bytes of a file, and whether they are mapped from it."""
+    """Return the bytes of a file, and whether they are mapped from it."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(path, None, "a recording", "something that is no file")
+            raise InputError(path, None, "a recording", "something other than a file")
         if not status.st_size:
             raise InputError(path, None, "a recording", "an empty file")
         if status.st_size > SIZE_LIMIT:
             raise InputError(path, None, f"at most {SIZE_LIMIT:,} bytes", f"{status.st_size:,}")
         with path.open("rb") as file:
-            # Mapped: most pages of a large recording are read once, and none is copied before it is needed. But to look
-            # at a hole takes a page of a file system in memory, and where that is full it is SIGBUS.
+            # Mapped: most pages of a large recording are read once, and none is copied early. But reading a hole
+            # allocates a page of an in-memory file system; if that is full, the process gets SIGBUS.
             if os.lseek(file.fileno(), 0, os.SEEK_HOLE) >= status.st_size:
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
             file.seek(0)
@@ -168,7 +168,7 @@ def _map_file(path: Path) -> tuple[mmap.mmap, bool]:
 
 
 def _map_storage(copy: np.void) -> tuple[mmap.mmap, bool] | None:
-    """Map the file on the node's own storage that a file is a copy of; None where it is not there, or another one."""
+    """Map the node's own file that a file is a copy of; None if it is missing or another one."""
     storage = decode_text(copy["storage"])
     if not storage:
         return None
@@ -186,7 +186,7 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     magic = np.array([constants["IBP_FILE_MAGIC"]], np.uint64)
     start = bytes(data[: magic.nbytes])
     if start == magic.byteswap().tobytes():
-        raise InputError(path, None, "a recording in this machine's byte order", "one in the other")
+        raise InputError(path, None, "a recording in this machine's byte order", "the other byte order")
     if start != magic.tobytes():
         raise InputError(path, None, "a recording", f"a file that begins with {quote_found(start)}")
     if len(data) < record.itemsize:
@@ -206,29 +206,29 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
-    """Find the segments, in the order of the file. What looks like one inside a segment is data."""
+    """Return the segments in the order of the file. Data inside a segment may look like one; it is skipped."""
     layout = recording_layout()
     record, page = layout.types["segment"], layout.constants["IBP_PAGE_BYTES"]
     magic = layout.constants["IBP_SEGMENT_MAGIC"]
     heads = data[: len(data) // page * page].reshape(-1, page)[:, : record.itemsize].view(record)[:, 0]
     magics, sizes = heads["magic"], heads["bytes"]
     starts = []
-    place = int(header["segments_offset"]) // page
-    # From one to the next: of a large file, few pages are looked at.
-    while place < len(heads):
-        if magics[place] == magic:
-            starts.append(place)
-            place += max(int(sizes[place]) // page, 1)
+    page_index = int(header["segments_offset"]) // page
+    # Each segment leads to the next, so few pages of a large file are read.
+    while page_index < len(heads):
+        if magics[page_index] == magic:
+            starts.append(page_index)
+            page_index += max(int(sizes[page_index]) // page, 1)
         else:
-            place = _next_segment(magics, place, magic)
+            page_index = _next_segment(magics, page_index, magic)
     found = heads[starts]
     _check_segments(path, found, np.array(starts, np.uint64) * np.uint64(page), len(data))
     return found
 
 
-def _next_segment(magics: npt.NDArray[np.uint32], place: int, magic: int) -> int:
-    """Give the next page that begins with the magic, or the end; those without were handed out and never filled."""
-    for begin in range(place, len(magics), _PAGES_AT_ONCE):
+def _next_segment(magics: npt.NDArray[np.uint32], page_index: int, magic: int) -> int:
+    """Return the next page that begins with the magic, or the end; other pages were assigned but never filled."""
+    for begin in range(page_index, len(magics), _PAGES_AT_ONCE):
         found = np.flatnonzero(magics[begin : begin + _PAGES_AT_ONCE] == magic)
         if len(found):
             return begin + int(found[0])
@@ -236,7 +236,7 @@ def _next_segment(magics: npt.NDArray[np.uint32], place: int, magic: int) -> int
 
 
 def _check_segments(path: Path, segments: Records, offsets: npt.NDArray[np.uint64], file_bytes: int) -> None:
-    """Raise InputError for the first of the segments that is none, or not whole."""
+    """Raise InputError for the first invalid or incomplete segment."""
     layout = recording_layout()
     header, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
     of_kind = np.zeros(max(layout.record_names) + 2, np.uint64)
@@ -273,7 +273,7 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
 
 
 def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) -> tuple[Records, npt.NDArray[np.intp]]:
-    """Find the processes, and for each segment the index of the process it belongs to, -1 for none."""
+    """Return the processes, and for each segment the index of its process, -1 for none."""
     layout = recording_layout()
     record = layout.types["process"]
     theirs = segments[segments["kind"] == layout.constants["IBP_SEGMENT_PROCESS"]]
@@ -284,7 +284,7 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
         raise InputError(path, None, expected, str(segment["process"]))
     begins = [offset + layout.types["segment"].itemsize for offset in theirs["offset"].tolist()]
     described = np.concatenate([data[begin : begin + record.itemsize] for begin in begins] or [data[:0]]).view(record)
-    # A process that was killed before it had described itself recorded nothing.
+    # A process that was killed before it described itself recorded nothing.
     started = (theirs["used"] > 0) & (described["start_ns"] != 0)
     number = np.where(started, np.cumsum(started) - 1, -1).astype(np.intp)
     owner = number[np.searchsorted(theirs["offset"], segments["process"])] if len(theirs) else np.empty(0, np.intp)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording says of traffic over time: differences of totals that its processes noted at some moments."""
+"""Traffic over time in a recording: differences of totals that its processes recorded at some moments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Totals = npt.NDArray[np.int64]
 """Bytes and messages by group of peers: [moment, group, 2]."""
 
 Peers = npt.NDArray[np.uint32]
-"""A peer of each group that something was sent to."""
+"""A peer of each group with traffic."""
 
 
 def read_intervals(
@@ -27,23 +27,23 @@ def read_intervals(
     counters_owner: npt.NDArray[np.intp],
     owners: dict[bytes, int],
 ) -> list[Columns]:
-    """Read the intervals of a file's processes; those that noted nothing have none.
+    """Read the intervals of a file's processes; processes without snapshots have none.
 
-    The last interval of a process is what its counters say beyond the last moment: its intervals add up to them, even
-    if it was killed.
+    The last interval of a process is the difference between its counters and its last snapshot. So its intervals sum to
+    its counters, even if it was killed.
 
     Args:
         file: of a host.
         world_rank: of each process.
-        counters: of all of them, with the peers as the processes numbered them.
-        counters_owner: process of each.
-        owners: ranks of addresses, where processes know their peers by these.
+        counters: of all processes, with the peers as the processes numbered them.
+        counters_owner: process of each counter.
+        owners: ranks of addresses, where processes know their peers by address.
 
     Returns:
-        The columns of `Intervals`, a part a process.
+        The columns of `Intervals`, a part per process.
 
     Raises:
-        InputError: totals decrease, groups change, or one is of an address that its process does not have.
+        InputError: totals decrease, groups change, or a group is of an address that its process does not have.
     """
     snapshots, owner = file.records("IBP_SEGMENT_SNAPSHOTS")
     taken = np.flatnonzero(snapshots["time_ns"])
@@ -66,9 +66,9 @@ def read_intervals(
         )
         sent = np.diff(totals.astype(np.int64), axis=0)
         if (sent[:-1] < 0).any():
-            raise InputError(file.path, None, "totals that grow with time", "some that do not")
+            raise InputError(file.path, None, "totals that grow with time", "decreasing ones")
         times = np.concatenate([[process["start_ns"]], own["time_ns"], [process["stop_ns"]]]).astype(np.uint64)
-        # Nobody knows when a process that was killed sent the last of it. A copy of two moments can lack what it noted.
+        # When a killed process sent its last bytes is unknown. A copy of two moments can lack a snapshot.
         times = np.maximum.accumulate(times)
         used = np.flatnonzero(sent.any(axis=(0, 2)))
         if group_ranks:
@@ -84,19 +84,19 @@ def _last_group() -> int:
 
 
 def _total(counters: Records, group_ranks: int) -> npt.NDArray[np.uint64]:
-    """Add up counters by group; see `ibp_snapshot`."""
+    """Return the sums of counters by group; see `ibp_snapshot`."""
     total = np.zeros((_last_group() + 1, 2), np.uint64)
     peer, first_address = counters["peer"].astype(np.int64), recording_layout().constants["IBP_PEER_ADDRESS"]
     group = peer // group_ranks if group_ranks else peer - first_address
     grouped = (peer >= first_address) == (not group_ranks)
     group = np.where(grouped, np.minimum(group, _last_group()), _last_group())
-    for place, name in enumerate(("bytes", "messages")):
-        np.add.at(total[:, place], group, counters[name])
+    for column, name in enumerate(("bytes", "messages")):
+        np.add.at(total[:, column], group, counters[name])
     return total
 
 
 def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size: int) -> tuple[Peers, Peers]:
-    """Give the first and the last rank of each."""
+    """Return the first and the last rank of each group."""
     first = groups * group_ranks
     last = np.minimum(first + group_ranks, world_size) - 1
     no_rank = groups == _last_group()
@@ -107,7 +107,7 @@ def _ranks_of_groups(groups: npt.NDArray[np.intp], group_ranks: int, world_size:
 def _owners_of_groups(
     file: RecordingFile, process: int, groups: npt.NDArray[np.intp], owners: dict[bytes, int]
 ) -> Peers:
-    """Give the rank that has the address of each."""
+    """Return the rank that has the address of each group."""
     constants = recording_layout().constants
     peers = (groups + constants["IBP_PEER_ADDRESS"]).astype(np.uint32)
     peers[groups == _last_group()] = UNKNOWN_PEER
@@ -115,19 +115,19 @@ def _owners_of_groups(
 
 
 def _make_rows(rank: int, times: npt.NDArray[np.uint64], sent: Totals, first: Peers, last: Peers) -> Columns:
-    """Make a row of each interval and peers that something was sent to in it."""
-    peers, place, group = np.unique(first, return_index=True, return_inverse=True)
-    if len(peers) < len(first):  # a rank may have several addresses, and not every address has a rank
+    """Return a row for each interval and peers with traffic in it."""
+    peers, first_group, group = np.unique(first, return_index=True, return_inverse=True)
+    if len(peers) < len(first):  # a rank may have several addresses, and an address no rank
         sent = np.stack([sent[:, group == number].sum(axis=1) for number in range(len(peers))], axis=1)
     else:
-        sent = sent[:, place]
+        sent = sent[:, first_group]
     interval, column = np.nonzero(sent.any(axis=2))
     return {
         "rank": np.full(len(interval), rank, np.int32),
         "begin_ns": times[interval],
         "end_ns": times[interval + 1],
         "first_peer": peers[column],
-        "last_peer": last[place][column],
+        "last_peer": last[first_group][column],
         "bytes": sent[interval, column, 0].astype(np.uint64),
         "messages": sent[interval, column, 1].astype(np.uint64),
     }

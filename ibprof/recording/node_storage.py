@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What killed processes left on the storage of their nodes, brought to the recording that it is of."""
+"""Files that killed processes left on their nodes' own storage, copied back to the recording."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ibprof.recording.host_file import open_recording_file
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """What was found of a recording on the node that this runs on.
+class CopiedFiles:
+    """Files of a recording found on this node.
 
     Attributes:
-        files: of the recording, that are whole now; nothing of them is left on the node.
-        in_use: files on the node that a process still writes, left alone.
+        files: files of the recording that are complete now; nothing of them remains on the node.
+        in_use: files on the node that a process still writes; they are unchanged.
     """
 
     files: tuple[Path, ...]
     in_use: tuple[Path, ...]
 
 
-def bring_from_node(recording: Path) -> Brought:
-    """Put the files that this node's own storage holds in the place of their copies in a recording.
+def copy_from_node(recording: Path) -> CopiedFiles:
+    """Replace files of a recording by their originals on this node's own storage.
 
     Raises:
         InputError: there is no recording.
@@ -38,40 +38,40 @@ def bring_from_node(recording: Path) -> Brought:
         file = open_recording_file(path)
         if not file.on_node:
             continue
-        place = Path(file.storage)
-        if _is_mapped(place):
-            in_use.append(place)
+        original = Path(file.storage)
+        if _is_mapped(original):
+            in_use.append(original)
             continue
         try:
-            _replace(path, _as_own(place.read_bytes()))
-            place.unlink()
+            _replace(path, _without_storage(original.read_bytes()))
+            original.unlink()
         except OSError as error:
             raise IbprofError(f"{path}: {(error.strerror or str(error)).lower()}") from error
         files.append(path)
-    return Brought(tuple(files), tuple(in_use))
+    return CopiedFiles(tuple(files), tuple(in_use))
 
 
-def _is_mapped(place: Path) -> bool:
-    """Tell whether a process of this node has a file mapped that it writes into."""
+def _is_mapped(original: Path) -> bool:
+    """Return whether a process of this node has a file mapped for writing."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
-        except OSError:  # it ended, or is somebody else's, who cannot write into a folder that is ours alone
+        except OSError:  # it ended, or is another user's, who cannot write to this folder
             continue
-        if any(line.endswith(f" {place}") and "w" in line.split()[1] for line in lines):
+        if any(line.endswith(f" {original}") and "w" in line.split()[1] for line in lines):
             return True
     return False
 
 
-def _as_own(content: bytes) -> bytes:
-    """Give the content without the word that it is of a file elsewhere."""
+def _without_storage(content: bytes) -> bytes:
+    """Return the content without the reference to a file elsewhere."""
     record = recording_layout().types["file_header"]
     storage, begin = record.fields["storage"][:2]  # type: ignore[index]
     return content[:begin] + bytes(storage.itemsize) + content[begin + storage.itemsize :]
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it."""
+    """Write a file atomically."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that a recording knows by their address on the network, as ranks: the one whose own address it is."""
+"""Ranks of peers that a recording knows by network address: the rank with this address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.int32]]) -> dict[bytes, int]:
-    """Give the rank of each address that a process says is its own.
+    """Return the rank of each address that a process states as its own.
 
     Args:
         files: of one run.
@@ -33,16 +33,16 @@ def find_owners(files: Sequence[RecordingFile], ranks: Sequence[npt.NDArray[np.i
 def resolve_peers(
     file: RecordingFile, peers: npt.NDArray[np.uint32], owner: Indices, owners: dict[bytes, int]
 ) -> npt.NDArray[np.uint32]:
-    """Put ranks in the place of addresses.
+    """Replace addresses by ranks.
 
     Args:
-        file: that the counters are of.
+        file: of the counters.
         peers: uint32 [counter], as recorded.
         owner: process of each counter, in the order of the file.
-        owners: of `find_owners`.
+        owners: from `find_owners`.
 
     Returns:
-        uint32 [counter]; IBP_PEER_UNKNOWN for an address that no process has that was recorded.
+        uint32 [counter]; IBP_PEER_UNKNOWN for an address of no recorded process.
 
     Raises:
         InputError: a counter names an address that its process does not have.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of a recording: what their hardware counted, and what work requests carried between them."""
+"""The ports of a recording: their hardware counters, and the work requests between them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ibprof.recording.host_file import RecordingFile, Records, decode_text
 Indices = npt.NDArray[np.intp]
 
 _NEGATIVE = 1 << 63
-"""From here on an unsigned number is one below 0 that has wrapped around."""
+"""From this value on an unsigned number is a negative one that wrapped around."""
 
 
 def read_ports(file: RecordingFile) -> list[Port]:
-    """Read the ports of a host, with what their hardware counted."""
+    """Read the ports of a host, with their hardware counters."""
     hardware: dict[tuple[str, int], list[HardwareCounter]] = {}
     records, _ = file.records("IBP_SEGMENT_HARDWARE")
     for record in records:
@@ -61,8 +61,8 @@ def read_transfers(
         file: of the host.
         host: its index in the profile.
         ranks: of the file's processes.
-        pairs: numbers of pairs of ports in the profile; grows.
-        translate_regions: gives the profile's numbers of regions of processes.
+        pairs: numbers of pairs of ports in the profile; this function adds to it.
+        translate_regions: returns the profile's numbers of regions of processes.
 
     Returns:
         The columns of `Transfers`.
@@ -75,9 +75,9 @@ def read_transfers(
     beyond = np.flatnonzero(records["opcode"] >= len(Opcode))
     if len(beyond):
         raise InputError(file.path, None, f"opcodes below {len(Opcode)}", str(records["opcode"][beyond[0]]))
-    keys, amounts = _give_to_regions(file, records, owner, pair)
+    keys, amounts = _assign_to_regions(file, records, owner, pair)
     found, sums = _add_up(keys, amounts)
-    # In the recording of a process that is still running, parts can be newer than the whole.
+    # In the recording of a running process, parts can be newer than the total.
     sums[(sums >= _NEGATIVE).any(axis=1)] = 0
     kept = sums.any(axis=1) & (found[:, 1] != recording_layout().constants["IBP_REGION_OFF"])
     found, sums = found[kept], sums[kept]
@@ -91,13 +91,13 @@ def read_transfers(
     }
 
 
-def _give_to_regions(
+def _assign_to_regions(
     file: RecordingFile, records: Records, owner: Indices, pair: Indices
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Put what is in no region's record into the region that was open.
+    """Assign what is in no region's record to the region that was open.
 
     Returns:
-        Rows of process, region, opcode and pair, and of bytes and messages that belong to each; rows of one key add up.
+        Rows of process, region, opcode and pair, and of bytes and messages of each; rows of one key are to be summed.
     """
     whole = records["region"] == recording_layout().constants["IBP_REGION_ALL"]
     open_region = file.processes["transfers_region"][owner]
@@ -106,7 +106,7 @@ def _give_to_regions(
     def rows(region: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
         return np.stack([owner, region, records["opcode"], pair], axis=1).astype(np.int64)
 
-    # What a region has is what the open one has not. Unsigned numbers wrap around, and back again.
+    # The open region has what the others do not have. Unsigned numbers wrap around, and back again.
     keys = np.concatenate([rows(np.where(whole, open_region, records["region"])), rows(open_region)[~whole]])
     return keys, np.concatenate([amounts, np.zeros(2, np.uint64) - amounts[~whole]])
 
@@ -114,7 +114,7 @@ def _give_to_regions(
 def _add_up(
     keys: npt.NDArray[np.int64], amounts: npt.NDArray[np.uint64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
-    """Add up the amounts of equal rows of keys; sums wrap around."""
+    """Return the sums of amounts over equal rows of keys; sums wrap around."""
     order = np.lexsort(keys.T[::-1])
     keys, amounts = keys[order], amounts[order]
     first = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)])) if len(keys) else order
@@ -124,9 +124,9 @@ def _add_up(
 def _number_pairs(
     file: RecordingFile, host: int, pairs: dict[PortPair, int], transfers: Records, owner: Indices
 ) -> Indices:
-    """Give the profile's number of the pair of each transfer."""
+    """Return the profile's number of the pair of each transfer."""
     records, pair_owner = file.records("IBP_SEGMENT_PAIRS")
-    # Most processes of a host speak to the same ports: each pair is made once.
+    # Most processes of a host have the same peer ports: each pair is made once.
     raw, which = np.unique(records.view(f"V{records.dtype.itemsize}"), return_inverse=True)
     different = raw.view(records.dtype)
     common = np.array([pairs.setdefault(_read_pair(record, host), len(pairs)) for record in different], np.intp)

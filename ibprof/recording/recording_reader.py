@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording, as a run leaves it, read as a Profile.
+"""Read a recording, the files that a run leaves, as a Profile.
 
-Regions and operations have numbers of their own in each process and each file; here they get common ones, by name, in
-the order in which the lowest ranks have them.
+Each process and each file numbers its regions and operations separately. This module numbers them by name, in the order
+of the lowest ranks that have them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from ibprof.text.host_lists import find_job_hosts
 
 Indices = npt.NDArray[np.intp]
 
-NO_MPI = "is a process that initialised no MPI: only what it posted to queue pairs was seen"
+NO_MPI = "is a process without MPI: only what it posted to queue pairs was recorded"
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
 
@@ -60,7 +60,7 @@ def read_recording(path: Path, run: str | None = None) -> Profile:
 
     Raises:
         InputError: a file is no recording, or damaged.
-        InconsistentError: files contradict one another.
+        InconsistentError: files contradict each other.
         UsageError: there is no run of that name.
     """
     return merge_run(path, choose_run(path, list_runs(path), run))
@@ -70,12 +70,12 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     """Read the files of a run.
 
     Args:
-        path: of the recording, which gives the profile its name.
+        path: of the recording, which becomes the name of the profile.
         run: one of `list_runs`.
 
     Raises:
         InputError: a file is damaged.
-        InconsistentError: files contradict one another.
+        InconsistentError: files contradict each other.
     """
     files = list(run.files)
     world_size, numbers = _number_processes(files)
@@ -110,7 +110,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class _SharedNumbers:
-    """The common numbers of names, and what is known of hosts by name; grows as files are read."""
+    """Common numbers of names, and the ports of hosts by name; both grow as files are read."""
 
     regions: dict[str, int] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class _SharedNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _FilePart:
-    """What one file adds to a profile, with common numbers."""
+    """The rows of one file, with common numbers."""
 
     ranks: list[Rank]
     counters: Columns
@@ -132,10 +132,10 @@ class _FilePart:
 
 
 def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
-    """Number the processes of each file: ranks as they are, those without MPI behind them in the order of their start.
+    """Number the processes of each file: ranks keep their number, those without MPI follow in the order of their start.
 
     Returns:
-        The size of MPI_COMM_WORLD, in which each rank is there once, and the numbers; without any rank, the number of
+        The size of MPI_COMM_WORLD, where each rank occurs once, and the numbers; without any rank, the number of
         processes.
     """
     without_mpi = [file.processes["world_size"] == 0 for file in files]
@@ -152,7 +152,7 @@ def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDA
 
 
 def _check_world(files: Sequence[RecordingFile]) -> int:
-    """Give the size of MPI_COMM_WORLD, 0 where there is none."""
+    """Return the size of MPI_COMM_WORLD, 0 without one."""
     seen: dict[int, RecordingFile] = {}
     sizes = set()
     for file in files:
@@ -166,10 +166,10 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
             seen[rank] = file
             sizes.add(size)
     if not any(len(file.processes) for file in files):
-        raise InputError(files[0].path, None, "a process that was recorded", "none: all ended before MPI_Init did")
+        raise InputError(files[0].path, None, "a recorded process", "none: all ended before MPI_Init returned")
     if len(sizes) > 1:
         raise InconsistentError(
-            f"the processes of one run disagree on how many they are: {sorted(sizes)} ({files[0].path.parent})"
+            f"the processes of one run disagree on their number: {sorted(sizes)} ({files[0].path.parent})"
         )
     return int(max(sizes, default=0))
 
@@ -186,7 +186,7 @@ def _read_file(
     )
     regions = _Regions(file, world_rank, names)
     counters, owner = file.counters()
-    # A counter whose bytes went to a region that was closed stays behind, empty.
+    # A counter whose bytes were moved to a closed region remains, empty.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
         counters, owner = counters[used], owner[used]
@@ -228,7 +228,7 @@ def _read_file(
 
 
 class _Regions:
-    """The regions of a file's processes; a region's number in its process becomes its number in the profile.
+    """The regions of a file's processes, with their numbers in the profile.
 
     Attributes:
         records: `ibp_region` of all processes, one after the other.
@@ -240,7 +240,7 @@ class _Regions:
         self._file = file
         self.records, self.owner = file.records("IBP_SEGMENT_REGIONS")
         in_order_of_rank = np.argsort(world_rank[self.owner], kind="stable")
-        # Most ranks have the same names: each is decoded once.
+        # Most ranks have the same names: each name is decoded once.
         found, first, which = np.unique(self.records["name"][in_order_of_rank], return_index=True, return_inverse=True)
         common = np.empty(len(found), np.int32)
         for index in np.argsort(first):
@@ -252,7 +252,7 @@ class _Regions:
         self._count = np.bincount(self.owner, minlength=processes)
 
     def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
-        """Give the common numbers of regions of processes."""
+        """Return the common numbers of regions of processes."""
         beyond = np.flatnonzero(region >= self._count[owner])
         if len(beyond):
             limit, found = self._count[owner[beyond[0]]], region[beyond[0]]
@@ -261,7 +261,7 @@ class _Regions:
 
 
 def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
-    """Raise InputError where a number of a counter, or of sizes, stands for nothing."""
+    """Raise InputError where a number of a counter, or of sizes, is out of range."""
     limits = {"operation": len(file.operations), "kind": len(Kind), "direction": len(Direction), "source": len(Source)}
     # Sizes have no source.
     for name in [name for name in limits if name in (rows.dtype.names or ())]:
@@ -278,15 +278,15 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
     notes = [line for line in decode_text(process["notes"]).splitlines() if line.strip()]
     if process["regions_refused"]:
         notes.append(
-            f"there was no room for more regions {process['regions_refused']} times: "
-            "what they sent is in the region around them"
+            f"recording full: a region could not be added {process['regions_refused']} times; "
+            "its traffic is in the enclosing region"
         )
     if not process["world_size"]:
         notes.append(NO_MPI)
     if process["transfers_lost_messages"]:
         notes.append(
-            f"there was no room for the ports of {process['transfers_lost_messages']} work requests of "
-            f"{process['transfers_lost_bytes']} bytes: they are in no transfer"
+            f"recording full: the ports of {process['transfers_lost_messages']} work requests of "
+            f"{process['transfers_lost_bytes']} bytes could not be added; they are in no transfer"
         )
     if file.cut_short:
         notes.append(CUT_SHORT)
@@ -328,7 +328,7 @@ def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[
 
 
 def _read_launch(files: Sequence[RecordingFile]) -> dict[str, str]:
-    """Read the texts on how the job was started, by name, each from the first host that has it."""
+    """Return the texts on the start of the job, by name, each from the first host that has it."""
     texts: dict[str, str] = {}
     for file in files:
         parts: dict[str, bytes] = {}

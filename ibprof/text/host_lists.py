@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a job, from what started it: a launcher's command line, or a batch system's list.
+"""The hosts of a job, from the command line of its launcher or the list of a batch system.
 
-No MPI is asked: a host whose ranks were not recorded can tell nothing itself.
+No MPI is asked: a host whose ranks were not recorded cannot report itself.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ COMMAND_LINE = "command line"
 
 ARGUMENT_END = "\x1f"
 
-# Options with a list of hosts, and with a file of them; one dash or two, of whichever launcher.
+# Options with a list of hosts, and with a file of hosts; one dash or two, for every launcher.
 _LIST_OPTIONS = ("H", "host", "hosts", "w", "nodelist")
 _FILE_OPTIONS = ("hostfile", "machinefile", "default-hostfile", "f")
 
-# How many words follow other options, none of which is the program, be its name that of one.
+# Number of words after other options. None of these words is the program, even if it has the name of one.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("mca", "gmca", "omca", "pmixmca", "prtemca", "genv", "env"), 2),
     **dict.fromkeys(("n", "np", "c", "N", "ppn", "perhost", "npernode", "npersocket", "x", "genvlist", "envlist"), 1),
@@ -30,7 +30,7 @@ _OTHER_OPTIONS = {
 
 
 def expand_nodelist(text: str) -> list[str]:
-    """Expand Slurm's short form: `node[01-03,7],login1`. What is no such list gives no hosts."""
+    """Expand Slurm's short form: `node[01-03,7],login1`. An invalid list contains no hosts."""
     hosts: list[str] = []
     for item in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text.strip()):
         made = [""]
@@ -55,13 +55,13 @@ def _expand_ranges(text: str) -> list[str]:
 
 
 def read_hostfile(text: str) -> list[str]:
-    """Take the hosts of a file with a line for each, or for each slot: the first word, without `user@` and `:slots`."""
+    """Return the hosts of a file with a line per host or slot: the first word, without `user@` and `:slots`."""
     words = (line.partition("#")[0].split() for line in text.splitlines())
     return _unique(_name(line[0]) for line in words if line)
 
 
 def _read_counted(text: str) -> list[str]:
-    """Take the hosts of LSF's `hostA 4 hostB 2`."""
+    """Return the hosts of LSF's `hostA 4 hostB 2`."""
     return _unique(text.split()[::2])
 
 
@@ -71,7 +71,7 @@ def _read_names(text: str) -> list[str]:
 
 _SUREST = "IBPROF_HOSTS"
 
-# The surest first: a launcher may use less than what the batch system has set aside.
+# The most reliable first: a launcher may use fewer hosts than the batch system has allocated.
 _READERS: Mapping[str, Callable[[str], list[str]]] = {
     _SUREST: _read_names,
     "SLURM_STEP_NODELIST": expand_nodelist,
@@ -86,12 +86,12 @@ _READERS: Mapping[str, Callable[[str], list[str]]] = {
 
 
 def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
-    """Give the hosts of a job, none where nothing tells them.
+    """Return the hosts of a job; empty if they are unknown.
 
     Args:
-        texts: lists by the names of the variables that had them, the contents of files that variables named, and the
-            launcher's `COMMAND_LINE` with `ARGUMENT_END` behind each argument.
-        program: that the launcher was told to start.
+        texts: lists by the names of their variables, the contents of files that variables named, and the launcher's
+            `COMMAND_LINE` with `ARGUMENT_END` after each argument.
+        program: the program that the launcher starts.
     """
     for name, reader in _READERS.items():
         if hosts := reader(texts.get(name, "")):
@@ -104,12 +104,12 @@ def find_job_hosts(texts: Mapping[str, str], program: str) -> list[str]:
 
 
 def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], folder: Path | None = None) -> list[str]:
-    """Take the hosts that a launcher's command line names.
+    """Return the hosts that a launcher's command line names.
 
     Args:
         arguments: of the launcher, its own name included.
-        is_program: tells what is to be started, whose own arguments follow.
-        folder: where files of hosts are looked for; None: they are not read.
+        is_program: whether a word is the program, whose own arguments follow.
+        folder: folder of files with hosts; None: such files are not read.
     """
     hosts: list[str] = []
     for name, value in _walk(arguments, is_program):
@@ -121,7 +121,7 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
 
 
 def find_programs(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
-    """Take the programs, one a part of the job, that a launcher's command line starts; see `read_command`."""
+    """Return the programs, one per part of the job, in a launcher's command line; see `read_command`."""
     return [value for name, value in _walk(arguments, is_program) if name == _PROGRAM]
 
 
@@ -146,11 +146,11 @@ def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterat
 
 
 def same_host(one: str, other: str) -> bool:
-    """Tell whether two names are of one host, be it that one has its domain."""
+    """Return whether two names denote one host, with or without its domain."""
     if one == other:
         return True
     first, second = one.lower().split("."), other.lower().split(".")
-    # The parts of an address are no domain.
+    # The parts of an IP address are no domain.
     return first[0] == second[0] and not first[0].isdecimal() and (len(first) == 1 or len(second) == 1)
 
 
@@ -162,7 +162,7 @@ def _read_file(path: Path) -> list[str]:
 
 
 def _name(item: str) -> str:
-    """Take the name out of `user@name:slots`."""
+    """Return the name in `user@name:slots`."""
     return item.rpartition("@")[2].partition(":")[0]
 
 

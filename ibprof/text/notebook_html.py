@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What objects show of themselves in a notebook: small tables without script, with every name as text."""
+"""HTML of objects in a notebook: small tables without script, with every name as text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ibprof.text.quantities import printable
 
 @singledispatch
 def render_html(shown: object) -> str:
-    """Return an object as HTML. Modules that know how a type is shown register it here."""
+    """Return an object as HTML. Modules register how their types are shown here."""
     return f"<pre>{escape(repr(shown))}</pre>"
 
 
 class NotebookView:
-    """A type that notebooks show by `render_html`, so that a data type need not import what draws it."""
+    """A type that notebooks show by `render_html`, so that a data type need not import its renderer."""
 
     __slots__ = ()
 

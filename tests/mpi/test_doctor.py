@@ -89,7 +89,7 @@ def test_a_launcher_of_another_mpi(build: Build, tmp_path: Path) -> None:
     other = build(find_mpich(), "collectives.c")
     status, said = examine(tmp_path, find_mpi(SYSTEM).program("mpirun"), "-n", "2", other)
     assert status == 5
-    assert "each process would be a job of its own" in said["launcher"][0][1]
+    assert "each process would be a separate job" in said["launcher"][0][1]
 
 
 def test_python_with_mpi4py(tmp_path: Path) -> None:
@@ -142,11 +142,11 @@ def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("driver", "variables", "rails"),
     [
-        ("mlx5_core", {}, "on odd0 (mlx5) UCX posts past verbs by itself: then rails are modelled"),
-        ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "what is posted by verbs is seen"),
-        ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "what is posted by verbs is seen"),
+        ("mlx5_core", {}, "on odd0 (mlx5) UCX bypasses verbs by default: rails are then modelled"),
+        ("mlx5_core", {"IBPROF_SOURCE": "exact"}, "what is posted by verbs is recorded"),
+        ("mlx5_core", {"UCX_TLS": "rc_verbs,self"}, "what is posted by verbs is recorded"),
         ("mlx5_core", {"UCX_TLS": "rc,self"}, "on odd0 (mlx5)"),
-        ("rdma_rxe", {}, "what is posted by verbs is seen"),
+        ("rdma_rxe", {}, "what is posted by verbs is recorded"),
     ],
 )
 def test_whether_rails_would_be_measured(

@@ -111,11 +111,11 @@ def bring(output: Path) -> str:
 def test_what_a_node_has_is_brought(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
     output = network / "rec"
     run_copied(system_mpi, build, "kill", output, node)
-    assert ": 1 brought from " in bring(output)
+    assert ": 1 copied from " in bring(output)
     assert stored(node) == []
     assert sent(output) == dict.fromkeys(PAIRS, ALL)
     assert "storage" not in gaps(output)
-    assert ": 0 brought from " in bring(output)
+    assert ": 0 copied from " in bring(output)
 
 
 def test_what_is_still_written_is_left_alone(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:
@@ -184,7 +184,7 @@ def test_one_node_is_lost(brought: bool, system_mpi: Mpi, build: Build, network:
         assert sent(output) == dict.fromkeys(PAIRS, ALL)
         if brought:
             (folder / "node1").rename(folder / "hidden")  # from node 2, the storage of node 1 is not to be seen
-            assert ": 1 brought from " in bring(output)
+            assert ": 1 copied from " in bring(output)
             (folder / "hidden").rename(folder / "node1")
         shutil.rmtree(folder / "node2")
         if brought:

@@ -59,7 +59,7 @@ def test_what_was_recorded_within_the_quota_is_read(name: str, guest: Path) -> N
     assert [rank.rank for rank in profile.ranks] == list(range(RANKS))
     assert all(rank.finalized for rank in profile.ranks)
     assert "two\nlines" in profile.regions
-    assert "no room for more regions" in " ".join(note for rank in profile.ranks for note in rank.notes)
+    assert "a region could not be added" in " ".join(note for rank in profile.ranks for note in rank.notes)
 
 
 def test_it_was_the_quota_and_not_the_disk(guest: Path) -> None:

@@ -141,7 +141,7 @@ def test_what_a_program_without_mpi_posts_is_recorded_to_the_byte(guest: Path, m
     }
     (rank,) = run.ranks
     assert rank.finalized, "the end of a process without MPI is its exit"
-    assert "initialised no MPI" in rank.notes[0]
+    assert "is a process without MPI" in rank.notes[0]
 
 
 def test_rails_are_told_apart(guest: Path) -> None:

@@ -20,7 +20,7 @@ from ibprof.errors import InconsistentError, InputError, MissingToolError, Usage
         (InputError("a.csv", 7, "a LID", "'x'"), 3, "ibprof-x: a.csv:7: expected a LID, found 'x'\n"),
         (MissingToolError("mpirun is missing"), 4, "ibprof-x: mpirun is missing\n"),
         (InconsistentError("loop"), 5, "ibprof-x: loop\n"),
-        (MemoryError(), 3, "ibprof-x: the input does not fit into this machine's memory\n"),
+        (MemoryError(), 3, "ibprof-x: the input exceeds this machine's memory\n"),
         (KeyboardInterrupt(), 130, "ibprof-x: interrupted\n"),
         (PermissionError(13, "Permission denied", "out.csv"), 3, "ibprof-x: out.csv: Permission denied\n"),
     ],
@@ -54,6 +54,7 @@ def test_the_body_gets_the_arguments_and_gives_the_status() -> None:
 
 PRINT_MUCH = """
 import sys
+from ibprof.cli.command import run_command
 def much(_):
     for _ in range(100000):
         print("a line")
@@ -87,6 +88,7 @@ def test_a_name_that_the_terminal_cannot_show_is_escaped() -> None:
 
 WRITE_ANYWAY = """
 import json, sys
+from ibprof.cli.command import run_command
 sys.exit(run_command("ibprof-x", lambda _: json.dump([1], sys.stdout)))
 """
 

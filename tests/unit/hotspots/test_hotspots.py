@@ -177,10 +177,10 @@ def test_what_was_not_seen_is_said() -> None:
     not_seen = report_on_run(profile_traffic(run)).coverage.not_seen
     assert not_seen == (
         "5 of 8 ranks were not recorded: 2-3, 5-7; "
-        "their hosts are not known: others than n1, or these without the library",
+        "their hosts are unknown: others than n1, or these without the library",
         "only these operations were recorded: ALLTOALL,BCAST",
-        "rank 0 did not reach MPI_Finalize: the counters end where the process did",
-        "5 kB of rank 1 are in no counter by peer and no mark, for want of room",
+        "rank 0 did not reach MPI_Finalize: the counters end where the process ended",
+        "recording full: 5 kB of rank 1 are in no counter by peer and in no mark",
         "recording was switched off for up to 2 s on rank 4",
         "7 B of MPI's own control messages are left out of all sums",
         "rank 0-1: osc/rdma is not seen",

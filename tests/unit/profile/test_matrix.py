@@ -45,7 +45,10 @@ def test_by_rank_fetched_bytes_come_from_their_owner_and_sums_are_exact() -> Non
 
 def test_what_is_left_out_is_said() -> None:
     notes = build_matrix(RUN, "rank", Selection()).notes
-    assert notes == ["bytes are those seen by openmpi", "3 bytes are left out: the rank at the other end is not known"]
+    assert notes == [
+        "bytes are those measured by openmpi",
+        "3 bytes are left out: the rank at the other end is unknown",
+    ]
 
 
 def test_selections() -> None:
@@ -71,7 +74,7 @@ def test_ports_that_cannot_be_told_are_refused() -> None:
     [
         ({"operation": "NONSENSE"}, "no operation 'NONSENSE'; it has BCAST, SEND"),
         ({"region": "y"}, "no region 'y'; it has main, x"),
-        ({"since_start": True}, "needs the --region"),
+        ({"since_start": True}, "needs --region"),
         ({"region": "x", "since_start": True}, "was not closed by a mark"),
     ],
 )
@@ -123,4 +126,4 @@ def test_what_cannot_be_cut_at_a_mark_is_told() -> None:
     matrix = build_matrix(run, "rank", Selection(region="a.c:1", since_start=True))
     assert list(matrix.rows()) == [("0", "1", 10, 1)]
     (note,) = matrix.notes
-    assert note == "200 bytes more were sent until then in regions that went on, or came again, and are left out"
+    assert note == "200 more bytes were sent until then in regions that continued or came again; they are left out"

@@ -109,10 +109,10 @@ def test_loops_are_on_no_wire() -> None:
 
 def test_what_is_missing_is_said() -> None:
     assert describe_unmeasured(RUN) is None
-    assert describe_unmeasured(make_run()) == "nothing was seen to be posted to queue pairs"
+    assert describe_unmeasured(make_run()) == "no work requests were recorded at queue pairs"
     unseen = make_run(Posted(0, 0, 1), unseen=3)
-    assert (describe_unmeasured(unseen) or "").startswith("3 queue pair(s) post past verbs")
-    assert "they are not all: 3 queue" in build_matrix(unseen, "port", Selection()).notes[1]
+    assert (describe_unmeasured(unseen) or "").startswith("3 queue pair(s) bypass verbs")
+    assert "they are incomplete: 3 queue" in build_matrix(unseen, "port", Selection()).notes[1]
     other_way = make_run(Posted(0, 0, 500), counts=(Count(0, 1, 1000), Count(0, 0, 99999)))
     assert (describe_unmeasured(other_way) or "").startswith("of 1000 bytes between hosts only 500")
     assert describe_unmeasured(make_run(Posted(0, 0, 1024), counts=(Count(0, 1, 1000),))) is None

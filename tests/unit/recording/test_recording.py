@@ -117,7 +117,7 @@ def test_all_else_that_a_process_tells(tmp_path: Path) -> None:
     (rank,) = run.ranks
     assert (rank.stop_ns, rank.finalized, rank.lost_bytes, rank.marks_seen) == (None, False, 3, 4)
     assert rank.notes[0] == "coll/sm is not seen"
-    assert "no room for more regions 5 times" in rank.notes[1]
+    assert "a region could not be added 5 times" in rank.notes[1]
     (found,) = run.hosts[0].ports
     assert (found.lid, found.node_guid, found.gids) == (7, "0x00000000000000ab", ("fe80::1",))
     assert run.operations_asked == "bcast"
@@ -212,7 +212,7 @@ def test_processes_without_mpi_are_numbered_behind_the_ranks(tmp_path: Path) -> 
     assert run.world_size == 2
     assert [rank.rank for rank in run.ranks] == [0, 1, 2, 3]
     assert [rank.pid for rank in run.ranks][2:] == [8, 9]
-    assert "initialised no MPI" in run.ranks[2].notes[0]
+    assert "is a process without MPI" in run.ranks[2].notes[0]
     alone = tmp_path / "alone"
     make_recording(alone, [late], host="a", run="r")
     make_recording(alone, [early], host="b", run="r")
@@ -306,7 +306,7 @@ def test_broken_headers_are_refused(fields: dict[str, int], message: str, tmp_pa
         (Process(0, transfers=[[{"pair": 1}]], pairs=[[{}]]), "a pair of ports below 1, found 1"),
         (Process(0, transfers=[[{"opcode": 4}]], pairs=[[{}]]), "opcodes below 4, found 4"),
         (Process(5, 4), "ranks below the 4"),
-        (Process(0, started=False), "a process that was recorded"),
+        (Process(0, started=False), "a recorded process"),
     ],
 )
 def test_records_that_point_nowhere_are_refused(process: Process, message: str, tmp_path: Path) -> None:
