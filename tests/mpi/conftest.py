@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,12 @@ def system_mpi() -> mpis.Mpi:
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> mpis.Build:
-    """Compiles a program of programs/ with an MPI, once a session: `build(mpi, "collectives.c")`."""
-    folder = tmp_path_factory.mktemp("programs")
+    """Compile a program of programs/ with an MPI, once for all workers: `build(mpi, "collectives.c")`."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "programs"
 
     def build_one(mpi: mpis.Mpi, source: str, *options: str) -> Path:
-        (folder / mpi.name).mkdir(exist_ok=True)
+        (folder / mpi.name).mkdir(parents=True, exist_ok=True)
         return mpis.build(mpi, source, folder / mpi.name, *options)
 
     return build_one

@@ -234,7 +234,7 @@ def _linked_with(mpi: Mpi) -> list[str]:
 
 
 def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
-    """Compiles a program of programs/ into a folder, unless it is there."""
+    """Compile a program of programs/ into a folder, unless it is there; processes may share the folder."""
     program = folder / "-".join([source.replace(".", "_"), *(option.replace("/", "_") for option in options)])
     if program.exists():
         return program
@@ -253,7 +253,9 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
             "-Wno-cast-function-type",
             f"-I{header_folder()}",
         ]
-    command += ["-o", program, PROGRAMS / source, *options, *_linked_with(mpi)]
+    unfinished = program.with_name(f".{os.getpid()}-{program.name}")
+    command += ["-o", unfinished, PROGRAMS / source, *options, *_linked_with(mpi)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
     assert done.returncode == 0, done.stderr
+    unfinished.replace(program)
     return program
