@@ -3,7 +3,7 @@
 
 python benchmarks/scale.py [--ranks 10000] [--destinations 500] [--regions 3] [--fabric xgft:3:18,18,36:1,18,18]
 
-The recording is made up by ibprof_testing.lab.synthetic_recording.
+The recording is synthetic, written by ibprof_testing.lab.synthetic_recording.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def main() -> None:
     python = [sys.executable, "-m"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        recording = wanted.recording or folder / "made-up.ibprof"
+        recording = wanted.recording or folder / "synthetic.ibprof"
         if not recording.exists():
             size = [f"--{key}={getattr(wanted, key)}" for key in ("ranks", "destinations", "regions")]
-            measure("make it up", [*python, "ibprof_testing.lab.synthetic_recording", str(recording), *size], folder)
+            measure("write it", [*python, "ibprof_testing.lab.synthetic_recording", str(recording), *size], folder)
         archive = str(recording.with_suffix(".otf2"))
         placed = [wanted.fabric, str(recording), "--placement", "packed", "-o", f"{name}/links.csv"]
         commands = {

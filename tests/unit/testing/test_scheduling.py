@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from ibprof_testing import scheduling
 from ibprof_testing.scheduling import ALONE, IN_TURN, ONE_WORKER, TESTS, find_group, start_order
 
 
@@ -37,3 +44,33 @@ def test_lonely_tests_come_last() -> None:
 )
 def test_groups(name: str, group: str | None) -> None:
     assert find_group(name) == group
+
+
+def is_free(file: Path, how: int) -> bool:
+    """Return whether another worker could lock a file."""
+    with file.open() as other:
+        try:
+            fcntl.flock(other, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(("name", "shared"), [(next(iter(ALONE)), False), ("unit/test_x.py::test_x", True)])
+def test_a_lonely_test_keeps_others_away(
+    name: str, shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = tmp_path / "_MACHINE"
+    for lock in ("_QUEUE", "_MACHINE"):
+        (tmp_path / lock).touch()
+        monkeypatch.setattr(scheduling, lock, os.open(tmp_path / lock, os.O_RDONLY))
+    file, _, test = name.partition("::")
+    item: Any = SimpleNamespace(path=TESTS / file, originalname=test, name=test)
+    run = scheduling.pytest_runtest_protocol(item)
+    next(run)
+    assert is_free(tmp_path / "_QUEUE", fcntl.LOCK_EX)
+    assert is_free(machine, fcntl.LOCK_SH) == shared
+    assert not is_free(machine, fcntl.LOCK_EX)
+    with pytest.raises(StopIteration):
+        next(run)
+    assert is_free(machine, fcntl.LOCK_EX)

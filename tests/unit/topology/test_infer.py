@@ -75,7 +75,7 @@ class TestPublishedTables:
         assert frozenset(range(6, 12)) in splits_of(infer_table("3_8_magny_intrasocket_us"))
 
 
-class TestMadeUpTopologies:
+class TestSyntheticTopologies:
     @pytest.mark.parametrize("shape", SHAPES)
     @pytest.mark.parametrize("hosts", [16, 64])
     def test_without_errors_all_is_recovered(self, shape: str, hosts: int) -> None:

@@ -96,7 +96,7 @@ def write_recording(folder: Path, ranks: int, destinations: int, regions: int, r
     sent = 0
     for first in range(0, ranks, ranks_a_host):
         host = f"host{first // ranks_a_host:05}"
-        file = FileWriter(layout, host, "made-up")
+        file = FileWriter(layout, host, "synthetic")
         for rank in range(first, min(first + ranks_a_host, ranks)):
             sent += _add_rank(file, layout, draw, rank, ranks, destinations, regions)
         file.write(folder / f"{host}.ibprof")
@@ -120,8 +120,8 @@ def _add_rank(
         source=layout.constants["IBP_SOURCE_OPENMPI"],
         start_ns=START_NS,
         stop_ns=START_NS + RUN_NS,
-        mpi=b"made up",
-        command=b"./made-up",
+        mpi=b"synthetic",
+        command=b"./synthetic",
     )
     named = np.zeros(regions, layout.types["region"])
     named["name"] = [f"phase {region}".encode() for region in range(regions)]

@@ -33,7 +33,7 @@ def make_demand(source: Integers, destination: Integers, amount: Integers, ranks
         operations=(ALL,),
         ranks=ranks,
         unmapped={},
-        origin="made up",
+        origin="synthetic",
     )
 
 
