@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time `ibprof-layout` on a fat-tree of 1,296 hosts with all-to-all traffic: the whole command, and each of its stages.
+"""Time `ibprof-layout` on a fat-tree of 1,296 hosts with all-to-all traffic: the whole command and each stage.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/layout.py [--runs N] [--crossings]
 """
@@ -32,38 +32,45 @@ FABRIC = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296/ibdiagnet.ls
 TRAFFIC = "pattern:all-to-all"
 GOAL_S = 3.0
 
-# The stages are timed in a fresh interpreter each time, since the first import is part of what a user waits for.
+# Each run is a fresh interpreter, since a user also waits for the imports.
 STAGES = """
 import pathlib, sys, time
 began = time.perf_counter()
 laps = []
+
 def lap(name):
     global began
     now = time.perf_counter()
     laps.append((now - began, name))
     began = now
+
 from ibprof_converter.analysis import load_options, load_pipeline
 from ibprof_converter.cli import layout  # all that the command imports
 from ibprof_converter.outputs import csv_file, rows
 lap("imports")
 fabric, traffic, folder = sys.argv[1:]
 current = None
+
 def stage(name):
     global current
     if current:
         lap(current)
     current = name
+
 options = load_options.FabricOptions((fabric,)), load_options.TrafficOptions((traffic,), flows_limit=0)
 loads = load_pipeline.load_fabric(*options, progress=stage)
 lap(current)
+
 with open(f"{folder}/links.csv", "w") as file:
     csv_file.write_csv(file, rows.LINK_COLUMNS, loads.rows())
 lap("writing links.csv")
+
 from ibprof_converter.outputs import yaml_file
 lap("import of yaml")
 with open(f"{folder}/links.yaml", "w") as file:
     yaml_file.write_yaml(file, {}, [], loads.rows())
 lap("writing links.yaml")
+
 from ibprof_converter.outputs import fabric_picture
 lap("import of matplotlib")
 fabric = loads.fabric
@@ -76,8 +83,8 @@ for seconds, name in laps:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="of which the medians are taken (default: 5)")
-    parser.add_argument("--crossings", action="store_true", help="count crossings of links; no more")
+    parser.add_argument("--runs", type=int, default=5, metavar="N", help="runs to take the medians of (default: 5)")
+    parser.add_argument("--crossings", action="store_true", help="only count crossings of links")
     arguments = parser.parse_args()
     if arguments.crossings:
         show_crossings()
@@ -120,7 +127,7 @@ def time_stages(arguments: list[str], runs: int) -> dict[str, float]:
 
 
 def show_crossings() -> None:
-    """Count crossings as laid out, beside an order by breadth-first search, of all links and of those within pods."""
+    """Count crossings in the layout and in breadth-first order, of all links and of the links within pods."""
     print(f"{'':34} {'layout':>9} {'crossings':>10} {'by search':>10} {'in pods':>9} {'by search':>10}")
     for name in TREES:
         fabric = read_subnet(name).fabric

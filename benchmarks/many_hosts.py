@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the delays of many hosts to a fabric and what is done with it: time and memory of each command.
+"""Measure time and memory of each command that infers a fabric from the delays of many hosts, or uses that fabric.
 
-Run it where ibprof is installed, from a checkout; 10,000 hosts take 2 GB of the folder:
+Run it where ibprof is installed, from a checkout; 10,000 hosts take 2 GB in the folder:
 
     python benchmarks/many_hosts.py [--hosts 10000] [--folder DIR]
 
-Hosts are on leaf switches of 20, these on switches of 25 leaves, these on one; delays have 5 % errors.
+Each leaf switch has 20 hosts, each pod switch 25 leaves, and one switch joins the pods. Delays have errors of 5%.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
 def write_input(folder: Path, hosts: int) -> None:
-    """delays.nc, and the plan of what it is of, plan.dot."""
+    """Write delays.nc, and plan.dot, the plan of the fabric that the delays come from."""
     host = np.arange(hosts)
     matrix = np.full((hosts, hosts), 6e-6, np.float32)
     for row in range(hosts):
@@ -67,7 +67,7 @@ def plan_throughput(folder: Path, hosts: int) -> None:
     topology = read_topology(folder / "topology.json")
     begun, used = time.perf_counter(), time.process_time()
     rounds = ThroughputMeasurement(topology, range(hosts), 1).rounds
-    show(f"throughput: its {rounds} rounds planned", time.perf_counter() - begun, time.process_time() - used)
+    show(f"throughput: plan {rounds} rounds", time.perf_counter() - begun, time.process_time() - used)
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         write_input(folder, arguments.hosts)
-        print("| command | time | of the processors | memory |\n|---|---|---|---|")
+        print("| command | wall time | processor time | memory |\n|---|---|---|---|")
         run(folder, "ibprof-topology", "infer", "delays.nc", "-o", "topology.json", "-o", "topology.lst")
         run(folder, "ibprof-topology", "view", "topology.json", "-o", "space.html")
         run(folder, "ibprof-layout", "topology.lst", "pattern:shift:20:1000", "-o", "links.csv")

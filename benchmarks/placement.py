@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ibprof-place` gains, beside packed and random orders, on cases of 128 ranks, and how long it takes.
+"""Compare placements of `ibprof-place` with packed and random ones, on cases of 128 ranks; show how long it takes.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/placement.py [--time SECONDS]
 """
@@ -31,7 +31,7 @@ CASES = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--time", type=float, default=10.0, metavar="SECONDS", help="for each search (default: 10)")
+    parser.add_argument("--time", type=float, default=10.0, metavar="SECONDS", help="of each search (default: 10)")
     seconds = parser.parse_args().time
     print("largest time between switches in ms: random is the median and the best of 20 seeds")
     for name, samples in (("dualrail", ("dualrail/rail1", "dualrail/rail2")), ("xgft3-1296", ("xgft3-1296",))):
@@ -56,7 +56,7 @@ def measure(case: str, subnets: Sequence[Subnet], chosen: Sequence[int], seconds
     return (
         f"best {best * 1e3:.3f}, packed {problem.score(packed).max_seconds * 1e3:.3f}, "
         f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f} %), "
-        f"bound {bound * 1e3:.3f}; {took:.1f} s{', cut by the clock' if found.stopped_by_clock else ''}"
+        f"bound {bound * 1e3:.3f}; {took:.1f} s{', stopped by the time limit' if found.stopped_by_clock else ''}"
     )
 
 

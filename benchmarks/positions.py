@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time the positions in space of inferred topologies, and how good they are: both modes, the stress of both.
+"""Measure the time and the quality of an inferred topology's positions in space: both modes, the stress of both.
 
 Run it where ibprof is installed, from a checkout:
 
@@ -18,7 +18,7 @@ from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, position_vertices
 
 REFERENCE_EDGES = 200_000
-"""The published descent is for what it ends with within minutes."""
+"""The published descent runs only where it ends within minutes."""
 
 
 def make(
@@ -36,7 +36,7 @@ def make(
 
 
 def make_tree(hosts: int, leaf: int, pod: int) -> InferredTopology:
-    """Hosts on leaf switches, these on pods' switches, these on one."""
+    """Return a tree: hosts on leaf switches, leaf switches on pod switches, pod switches on one switch."""
     leaves, pods = hosts // leaf, hosts // pod
     edges = [(host, hosts + host // leaf) for host in range(hosts)]
     edges += [(hosts + each, hosts + leaves + each * leaf // pod) for each in range(leaves)]
@@ -54,7 +54,7 @@ def make_torus(*extents: int) -> InferredTopology:
 
 
 def make_complete(hosts: int) -> InferredTopology:
-    """All pairs, as the published method gives a hierarchical network: lengths of three levels, 5 % errors."""
+    """Return all pairs of a hierarchical network, as in the published method: lengths of three levels, 5% errors."""
     a, b = np.triu_indices(hosts, 1)
     level = 2e-6 + 2e-6 * (a // 20 != b // 20) + 2e-6 * (a // 100 != b // 100)
     errors = np.exp(0.05 * np.random.default_rng(1).standard_normal(len(a)))

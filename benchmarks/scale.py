@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a recording of a large job takes to read, and how much memory: commands as a user would type them.
+"""Measure the time and memory that commands take to read the recording of a large job, as a user would type them.
 
 python benchmarks/scale.py [--ranks 10000] [--destinations 500] [--regions 3] [--fabric xgft:3:18,18,36:1,18,18]
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--destinations", type=int, default=500)
     parser.add_argument("--regions", type=int, default=3)
     parser.add_argument("--fabric", default="xgft:3:18,18,36:1,18,18")
-    parser.add_argument("--recording", type=Path, help="one that was made before")
+    parser.add_argument("--recording", type=Path, help="an existing recording, instead of a new one")
     parser.add_argument("--only", help="one of matrix, layout, collect, read")
     wanted = parser.parse_args()
     python = [sys.executable, "-m"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast packets are simulated: on ever larger fat-trees, and in the settings of the comparison with CODES.
+"""Measure how fast packets are simulated, on ever larger fat-trees and in the settings of the comparison with CODES.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/simulation.py [--hops N] [--hosts N]
-Rates are packet-hops by the processor time of the engine alone, on one core: the best of three runs.
+A rate is packet-hops per second of the engine's processor time, on one core: the best of three runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROWTH = {
     11664: "xgft:3:18,18,36:1,18,18@100",
 }
 JOBS = (Workload("io", Role.IO, 4 << 20), Workload("mpi", Role.PAIRS, 4096, interval_ns=500e3))
-"""A checkpoint beside an MPI job, half of the hosts each; one host in 18 is a server."""
+"""A checkpoint and an MPI job, each on half of the hosts; one host in 18 is a server."""
 
 ROUNDS = 3
 
@@ -43,7 +43,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for hosts, fabric in GROWTH.items():
         if hosts <= arguments.hosts:
-            # A process each, so that memory that was used before does not count.
+            # A process for each, so that memory used earlier does not count.
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 print(pool.submit(measure_growth, fabric, arguments.hops).result(), flush=True)
     for name, setting in SETTINGS.items():
@@ -74,7 +74,7 @@ def measure_growth(fabric: str, hops: float) -> str:
 
 
 def run(start: Callable[[], Simulation], hops: float) -> tuple[int, float]:
-    """Give the packet-hops and the least seconds of some runs."""
+    """Return the packet-hops and the least seconds of several runs."""
     best = float("inf")
     for _ in range(ROUNDS):
         simulation = start()

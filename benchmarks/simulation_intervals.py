@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a mean of a measurement that ends early can be trusted: its bias, and whether 95 % intervals hold.
+"""Test how far the mean of an early-stopped measurement can be trusted: its bias, and the coverage of 95% intervals.
 
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N]
-Each seed draws hosts, partners and starts anew, and is measured for long too. A row a setting and a warm-up: what the
-means are off from that, on average and at most; how many seeds have an interval that holds the mean of all that were
-measured for long, by batches in time and by clients, and how many groups of five seeds one by Student's t.
+Each seed samples hosts, partners and starts anew, and is also measured for long. A row is a setting and a warm-up. It
+shows how far the means are off from the long measurement, on average and at most. Then it shows how many seeds have
+an interval that contains the mean of all long measurements: by batches in time, and by clients. The last columns show
+the same for groups of five seeds, by Student's t.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ def io(size: int, interval: float = 0.0) -> Workload:
 
 FABRIC, SERVERS = "xgft:3:8,8,4:1,8,2:1,1,4@100", 16
 SETTINGS = {
-    "pairs of 64 KiB, every 20 us": ((mpi(64 * KIB, 20 * US, share=1),), "mpi", 300),
-    "4 KiB, every 20 us, beside I/O of 256 KiB, every 100 us": (
+    "pairs of 64 KiB, every 20 µs": ((mpi(64 * KIB, 20 * US, share=1),), "mpi", 300),
+    "4 KiB, every 20 µs, next to I/O of 256 KiB, every 100 µs": (
         (io(256 * KIB, 100 * US), mpi(4 * KIB, 20 * US)),
         "mpi",
         3000,
     ),
-    "that I/O, beside pairs of 64 KiB, every 50 us": ((io(256 * KIB, 100 * US), mpi(64 * KIB, 50 * US)), "io", 300),
-    "4 KiB, every 50 us, beside a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
+    "that I/O, next to pairs of 64 KiB, every 50 µs": ((io(256 * KIB, 100 * US), mpi(64 * KIB, 50 * US)), "io", 300),
+    "4 KiB, every 50 µs, next to a checkpoint of 1 MiB": ((io(MIB), mpi(4 * KIB, 50 * US)), "mpi", 3000),
     "that checkpoint": ((io(MIB), mpi(4 * KIB, 50 * US)), "io", 300),
 }
-"""What runs, which job is measured, and how many messages of each of its clients are many: hundreds of each job's."""
+"""The jobs, the measured one, and the messages of each of its clients that make a long measurement."""
 
 RULES = {
     "50 messages of each client": Effort(),
     "as a test finds": SURVEY,
 }
-"""What is left out: as the commands do it, and as the surveys of hundreds of simulations do."""
+"""The warm-up that is left out: that of the commands, and that of surveys of hundreds of simulations."""
 
 GROUP = 5
 

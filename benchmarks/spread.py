@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time how traffic is put on links: the kernels alone, reading tables, the whole command; beside Debian's `ibdmchk`.
+"""Time how traffic is put on links: the kernels, reading tables, the whole command; compare with Debian's `ibdmchk`.
 
 Run it where ibprof is installed, from a checkout:  python benchmarks/spread.py [--runs N] [--large] [--plot FILE.svg]
 
-The fabric of 1,296 hosts is a captured one (tests/data/fabrics). That of 11,664 is generated and written as OpenSM
-would dump it: 1,620 switches and a line for each of their LIDs, those that lead nowhere included.
+The fabric of 1,296 hosts is captured (tests/data/fabrics). The one of 11,664 is generated and written as OpenSM would
+dump it: 1,620 switches, and a line for each of their LIDs, unreachable ones included.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ibprof_converter.traffic.patterns import shuffle
 
 SAMPLE = Path(__file__).parents[1] / "tests/data/fabrics/xgft3-1296"
 LARGE = "xgft:3:18,18,36:1,18,18"
-"""11,664 hosts on switches of 36 ports: 648 leaves, 648 in the middle, 324 on top, no oversubscription."""
+"""11,664 hosts on 36-port switches: 648 leaf, 648 middle and 324 top switches, no oversubscription."""
 
 SIZES = (
     "xgft:2:18,18:1,18",
@@ -48,18 +48,18 @@ SIZES = (
     "xgft:3:24,36,27:1,18,18",
     "xgft:3:36,36,36:1,18,18",
 )
-"""From 324 to 46,656 hosts; the last is as large as a subnet's LIDs allow with its 2,268 switches."""
+"""From 324 to 46,656 hosts; the last, with 2,268 switches, is as large as a subnet's LIDs allow."""
 
 SPARSE_PEERS = 32
 DENSE_HOSTS = 12_000
-"""Up to here the plot has all-to-all too: a matrix of more is beyond 1.2 GB."""
+"""The plot has all-to-all up to this number of hosts: a larger matrix takes more than 1.2 GB."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--runs", type=int, default=7, metavar="N", help="of which the medians are taken (default: 7)")
+    parser.add_argument("--runs", type=int, default=7, metavar="N", help="runs to take the medians of (default: 7)")
     parser.add_argument("--large", action="store_true", help="11,664 hosts too: half a minute, 3 GB of memory and disk")
-    parser.add_argument("--plot", metavar="FILE", type=Path, help="cost against hosts, pairs and links, drawn; no more")
+    parser.add_argument("--plot", metavar="FILE", type=Path, help="only plot cost against hosts, pairs and links")
     arguments = parser.parse_args()
     if arguments.plot:
         draw_costs(arguments.plot, measure_costs(arguments.runs))
@@ -95,7 +95,7 @@ def show(seconds: float, what: str) -> None:
 
 
 def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
-    """Time all-to-all in each form that traffic can have."""
+    """Time all-to-all in each form of traffic."""
     lids = host_lids(subnet)
     count = len(lids)
     print(f"{name}: {count} hosts, {subnet.fabric.links} links, all-to-all, {count * (count - 1)} pairs")
@@ -125,7 +125,7 @@ def time_kernels(name: str, subnet: Subnet, runs: int) -> None:
 
 
 def time_ibdmchk(runs: int) -> None:
-    """Time Debian's checker, which follows all pairs too; it is judged by what it says, since it may end in a crash."""
+    """Time Debian's checker, which also follows all pairs; check its output, since it may end in a crash."""
     if shutil.which("ibdmchk") is None:
         print("  ibdmchk is not installed (Debian: ibutils)")
         return
@@ -146,7 +146,7 @@ COMMAND = """
 import sys
 from ibprof_converter.cli.layout import main
 status = main()
-# The kernel's own mark: the most memory in use, of this program alone.
+# The kernel's high-water mark: the largest memory of this program alone.
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(status)
 """
@@ -161,7 +161,7 @@ def time_command(name: str, lst: Path) -> None:
 
 
 def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
-    """Time reading a dump of half a gigabyte, once more from the cache, and the whole command."""
+    """Time reading a dump of half a gigabyte, reading it again from the cache, and the whole command."""
     lst, fdbs = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
     write_lst(subnet, lst)
     write_fdbs(subnet, fdbs)
@@ -178,7 +178,7 @@ def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
 
 
 def write_lst(subnet: Subnet, path: Path) -> None:
-    """Write links as OpenSM does, each from both its ends."""
+    """Write links as OpenSM does, each from both of its ports."""
     fabric = subnet.fabric
     lid = np.zeros(fabric.nodes, int)
     lid[fabric.port_node] = fabric.port_lid
@@ -199,7 +199,7 @@ def write_lst(subnet: Subnet, path: Path) -> None:
 
 
 def write_fdbs(subnet: Subnet, path: Path) -> None:
-    """Write tables as OpenSM does."""
+    """Write forwarding tables as OpenSM does."""
     tables = subnet.tables
     with path.open("w") as file:
         for guid, row in zip(tables.switch_guid.tolist(), tables.port.tolist(), strict=True):
@@ -216,7 +216,7 @@ Cost = tuple[int, int, int, float]
 
 
 def measure_costs(runs: int) -> dict[str, list[Cost]]:
-    """Time one thread on fabrics of growing size: some random peers for each host, and all of them."""
+    """Time one thread on fabrics of growing size: some random peers for each host, and all peers."""
     costs: dict[str, list[Cost]] = {"all-to-all, a matrix": [], f"{SPARSE_PEERS} random peers a host, flows": []}
     dense, sparse = costs.values()
     for name in SIZES:

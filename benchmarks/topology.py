@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often `ibprof-topology infer` recovers a topology, compared with both published methods, and how long it takes.
+"""Measure how often `ibprof-topology infer` and both published methods recover a topology, and how long it takes.
 
 Run it where ibprof is installed, from a checkout:
 
@@ -35,13 +35,13 @@ NOISES = (0.0, 0.02, 0.05, 0.08, 0.12)
 DIRECT_NOISES = (0.0, 0.005, 0.01, 0.02, 0.05)
 EPSILON = 0.2
 CLIQUE_SECONDS = {16: 2.0, 64: 2.0, 256: 5.0}
-"""By hosts, of CPU time, so that the table does not depend on what else the machine does."""
+"""The search's limit of CPU time, by hosts: unlike wall time it does not depend on other work on the machine."""
 
 Draw = tuple[str, int, str, float, int]
 """Shape, hosts, method, noise, seed."""
 
 Outcome = tuple[bool, float, bool]
-"""Whether all was recovered, F1, whether the search was given up."""
+"""Three values: whether all was recovered, F1, whether the search gave up."""
 
 Infer = Callable[[Matrix], InferredTopology]
 
@@ -67,14 +67,14 @@ METHODS: dict[str, tuple[str, Infer]] = {
 
 
 def find_parts(topology: InferredTopology) -> tuple[set[object], set[object]]:
-    """What is compared: the splits of a tree, the links of a direct network."""
+    """Return the parts that are compared: the splits of a tree, the links of a direct network."""
     hosts = len(topology.hosts)
     splits: set[object] = {split for split in topology.find_splits() if split and 1 < len(split) < hosts - 1}
     return splits, {(min(edge), max(edge)) for edge in topology.edge.tolist()}
 
 
 def judge(topology: InferredTopology, made: Made) -> tuple[bool, float]:
-    """Whether all is as it was made, and F1 of the parts."""
+    """Return whether all parts are as generated, and F1 of the parts."""
     splits, links = find_parts(topology)
     found, wanted = (links, set(made.edges())) if made.is_direct else (splits, set(made.splits()))
     exact = found == wanted and (made.is_direct or len(topology.edge) == topology.vertices - 1)
@@ -92,7 +92,7 @@ def show_recovery(
         for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                # Without noise all draws are one matrix.
+                # Without noise all samples are one matrix.
                 results: list[Outcome] = []
                 for seed in range(seeds if noise else 1):
                     key = (shape, hosts, name, noise, seed)
@@ -113,7 +113,7 @@ def show_recovery(
 
 
 def read_log(path: Path | None) -> dict[Draw, Outcome]:
-    """Draws that an earlier run has done, so that one which was ended goes on."""
+    """Return the samples of an earlier run, so that an interrupted one continues."""
     if path is None or not path.exists():
         return {}
     rows = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("]]"))
@@ -127,7 +127,7 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """5 % of the pairs grossly wrong, at 5 % noise: at once, and after measuring outlying pairs again up to 3 times."""
+    """Test 5% grossly wrong pairs at 5% noise: at once, and after measuring outlying pairs again up to 3 times."""
     for shape in shapes:
         for hosts in sizes:
             made = SHAPES[shape](hosts)
@@ -180,14 +180,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30, metavar="N")
     parser.add_argument("--methods", default=",".join(METHODS), metavar="NAME,...")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="of recovery: what is done is kept there and not done again"
+        "--log", type=Path, metavar="FILE", help="of recovery: finished samples are kept there and not repeated"
     )
     parser.add_argument(
         "--patience",
         type=int,
         default=0,
         metavar="N",
-        help="of recovery: draws of a cell, where all of them are given up",
+        help="of recovery: samples after which a cell ends if the search gave up on all",
     )
     arguments = parser.parse_args()
     shapes, sizes = arguments.shapes.split(","), [int(each) for each in arguments.hosts.split(",")]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time the page of `ibprof-view` in a browser without a GPU, beside plotly's WebGL scatter and SVG in the same run.
+"""Time the page of `ibprof-view` in a browser without a GPU; compare with plotly's WebGL scatter and SVG.
 
 Run it where ibprof and playwright are installed, from a checkout; chromium and npm must be there:
 
     python benchmarks/view.py [--runs N] [--size LINKS] [--others [svg plotly]] [--files FOLDER] [--json]
 
-Each figure is the least of its runs (frames a second: the most): what else runs on the machine can only add to it.
+Each figure is the least of its runs (frames per second: the most), since other work on the machine only adds to it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OTHER_RUNS = 3
 PLOTLY = "plotly.js-dist-min@2.35.2"
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 
-# A pixel is read back, since a canvas is drawn only when somebody looks.
+# Reading a pixel back forces the browser to draw the canvas.
 REDRAW = """runs => {
     const canvas = document.getElementById("picture");
     const times = [];
@@ -49,7 +49,7 @@ REDRAW = """runs => {
     }
     return times;
 }"""
-# Frames a second while a hand moves the picture (`pan`) or turns it (`turn`).
+# Frames per second while the picture is panned (`pan`) or turned (`turn`).
 MOVE = """how => new Promise(done => {
     const began = performance.now();
     let frames = 0;
@@ -76,8 +76,8 @@ HOVER = """count => {
     }
     return times;
 }"""
-# The halves of links as the page draws them: x, y, x, y by colour. As text, which goes from page to page many times as
-# quickly as an object does.
+# The halves of links as the page draws them: x, y, x, y by colour. They are text, which passes between pages much
+# faster than an object.
 HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;
@@ -124,13 +124,15 @@ PLOT = """([batches, runs]) => {
 
 
 def main() -> None:
-    """Print a row for each size, and what opening costs."""
+    """Print a row for each size, and the time to open the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--size", choices=SIZES, action="append", help="one alone; nothing is opened but it (all)")
-    parser.add_argument("--others", nargs="*", choices=OTHERS, help="plotly and SVG too, or one of them")
-    parser.add_argument("--limit", type=float, default=60, metavar="S", help="for each redraw of these (60)")
-    parser.add_argument("--files", type=Path, metavar="FOLDER", help="where the views are kept; those there are opened")
+    parser.add_argument("--size", choices=SIZES, action="append", help="only this size, without opening (default: all)")
+    parser.add_argument("--others", nargs="*", choices=OTHERS, help="also measure plotly and SVG, or one of them")
+    parser.add_argument(
+        "--limit", type=float, default=60, metavar="S", help="limit of each of their redraws (default: 60)"
+    )
+    parser.add_argument("--files", type=Path, metavar="FOLDER", help="keep the views there; open existing ones")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     others = OTHERS if arguments.others == [] else arguments.others or ()
@@ -163,15 +165,15 @@ def main() -> None:
     )
     print("|---" * 9 + "|")
     for size in sizes:
-        beside = " | ".join(say_other(size, name, arguments.limit) for name in OTHERS)
+        others = " | ".join(say_other(size, name, arguments.limit) for name in OTHERS)
         print(
             f"| {size['links']:,} | {size['lines']:.0f} | {size['cells']:.0f} | {size['frames']:.0f} | "
-            f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {size['space']:.0f} | {size['turning']:.0f} | {beside} |"
+            f"{size['hover']:.1f} ({size['hover_most']:.1f}) | {size['space']:.0f} | {size['turning']:.0f} | {others} |"
         )
 
 
 def say_other(size: dict[str, float], name: str, limit: float) -> str:
-    """Give a time, and how many times ours that is."""
+    """Return a time, and its ratio to the time of ibprof-view."""
     if name not in size:
         return "-"
     time, sign = (size[name], "") if isfinite(size[name]) else (1000 * limit, "> ")
@@ -179,7 +181,7 @@ def say_other(size: dict[str, float], name: str, limit: float) -> str:
 
 
 def make_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Write the files that are opened; all where no names are given."""
+    """Write the files to open; all of them where no names are given."""
     folder.mkdir(exist_ok=True)
 
     def matrix(ranks: int) -> str:
@@ -207,7 +209,7 @@ def make_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
 
 
 def in_space(folder: Path, fabric: str) -> tuple[str, str]:
-    """Give nodes places in space: each level round a circle."""
+    """Write positions of nodes in space, each level on a circle; return the option that reads them."""
     nodes, places = folder / "nodes.csv", folder / "places.csv"
     layout.main([fabric, "pattern:shift:1:1", "-o", str(folder / "links.csv"), "--nodes", str(nodes)])
     with nodes.open(newline="") as file:
@@ -219,14 +221,14 @@ def in_space(folder: Path, fabric: str) -> tuple[str, str]:
 
 
 def fetch_plotly(folder: Path) -> str:
-    """Get plotly's bundle from the npm registry, unless it is there."""
+    """Return plotly's bundle; fetch it from the npm registry unless it is there."""
     if not any(folder.rglob("plotly.min.js")):
         subprocess.run(["npm", "install", "--silent", "--no-audit", "--prefix", str(folder), PLOTLY], check=True)
     return next(folder.rglob("plotly.min.js")).read_text()
 
 
 def time_opening(browser: Browser, file: Path, runs: int) -> tuple[int, float]:
-    """Give the file's size, and milliseconds from the start of loading until all is shown."""
+    """Return the file's size, and milliseconds from the start of loading until all is shown."""
     times = []
     for _ in range(runs):
         page = open_page(browser, file)
@@ -245,7 +247,7 @@ def open_page(browser: Browser, file: Path, address: str = "") -> Page:
 
 
 def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict[str, float], str]:
-    """Time one size, all in milliseconds; with what others are to draw."""
+    """Return one size's times in milliseconds, and the halves of links for the others to draw."""
     page = open_page(browser, file, "#picture=cells")
     found = {"links": page.evaluate("ibprof.loads().length"), "cells": min(page.evaluate(REDRAW, runs))}
     page.close()
@@ -264,9 +266,9 @@ def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict
 
 
 async def time_other(chromium: str, script: str, halves: str, limit: float, library: str = "") -> float:
-    """Time drawing the same halves by other means in a browser of its own: the least of the redraws, in milliseconds.
+    """Time drawing the same halves by other means, in a new browser; return the shortest time in milliseconds.
 
-    Each is given so many seconds; infinite when none was done by then. The first one also makes what is drawn.
+    Each redraw has `limit` seconds; the result is infinite when none ends within it. The first also builds the scene.
     """
     times = [inf]
     async with async_playwright() as playwright:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold the imports: none is part of a cycle, functions included; an import inside a function says why it is late."""
+"""Check imports: none is part of a cycle, functions included; an import inside a function says why it is late."""
 
 from __future__ import annotations
 

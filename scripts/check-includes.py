@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that each room of csrc includes only what stands to its left, without cycles; status 1 when one does not."""
+"""Check that each folder of csrc includes only folders to its left, without cycles; status 1 when one does not."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Name every source file that does not say its licence in its first lines; status 1 when there is one."""
+"""Name every source file without its licence in its first lines; exit with status 1 when there is one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCE_SUFFIXES = frozenset(
     (".py", ".c", ".h", ".def", ".map", ".f", ".f90", ".sh", ".toml", ".txt", ".js", ".mjs", ".ts", ".css", ".html")
 )
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
-# What tools wrote is theirs: captured fabrics, expected outputs, packages of others.
+# Output of tools has no licence line: captured fabrics, expected outputs, packages of others.
 WRITTEN_BY_TOOLS = (
     "tests/data/fabrics/",
     "tests/data/golden/",

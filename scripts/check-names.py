@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold names unique: public classes and modules of `ibprof` and `converter` are each called what no other is.
+"""Check that names are unique: no two public classes or modules of `ibprof` and `converter` have the same name.
 
 A reader who meets `Plan` or `routes.py` must not need an import line to know which one is meant.
 """
@@ -16,19 +16,19 @@ ROOT = Path(__file__).resolve().parents[1]
 HOUSES = ("ibprof", "converter/ibprof_converter")
 
 SHARED_MODULES = {"__init__", "__main__"}
-"""Names that Python gives."""
+"""Names that Python prescribes."""
 
 NOT_YET: dict[str, set[str]] = {
     "modules": set(),
     "classes": set(),
 }
-"""Names that still stand several times. This list only shrinks."""
+"""Names that are not unique yet. This list only shrinks."""
 
 
 def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the paths of each module name and of each public class name.
 
-    The modules of `cli` are left out: they are called like the commands that they are of.
+    The modules of `cli` are left out: they have the names of their commands.
     """
     modules: dict[str, list[str]] = defaultdict(list)
     classes: dict[str, list[str]] = defaultdict(list)
@@ -44,7 +44,7 @@ def collect_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 def check(kind: str, names: Mapping[str, list[str]]) -> list[str]:
-    """Return a line for each name that stands several times, or that is listed and does not."""
+    """Return a line for each name that is not unique, and for each listed name that is."""
     repeated = {name: paths for name, paths in names.items() if len(paths) > 1}
     lines = [f"{kind}: {name}: {', '.join(repeated[name])}" for name in sorted(repeated.keys() - NOT_YET[kind])]
     gone = sorted(NOT_YET[kind] - repeated.keys())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold command lines at the border: argparse is known to the `cli` packages alone, a Namespace to few functions there.
+"""Check that only the `cli` packages import argparse, and that few functions there take a Namespace.
 
 A function that takes an `argparse.Namespace` is called `*_options`, `build_*` or `parse_*`: it turns parsed arguments
 into the options of a command. All others take options, so that notebooks and tests can call them too.
@@ -22,7 +22,7 @@ NAMESPACE = {"Namespace", "argparse.Namespace"}
 NOT_YET = {
     "ibprof/cli/run.py",
 }
-"""Files of commands that still pass a Namespace on. This list only shrinks."""
+"""Files of commands that still pass on a Namespace. This list only shrinks."""
 
 
 def check_file(path: Path) -> Iterator[str]:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the pictures of docs/case-studies anew: run each page's commands as printed, keep the pictures that it shows.
+"""Redraw the pictures of docs/case-studies: run each page's commands as printed, keep the pictures that it shows.
 
     scripts/draw-case-studies.py [PAGE...]
 
-Wants ibprof installed, mpicc and mpirun.
+Requires an installed ibprof, mpicc and mpirun.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN_BLOCK = re.compile(r"^```sh run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PICTURE = re.compile(r"\(\.\./images/(case-[a-z-]+\.png)\)")
 WIDTH = 1500
-"""Pixels, and 256 colours: as much as a page shows."""
+"""Pixels, with 256 colours: enough for a page."""
 
 
 def draw(page: Path) -> None:

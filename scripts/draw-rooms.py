@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draw which part of the sources imports or includes which, from the sources of a checkout.
+"""Draw the imports and includes between the parts of a checkout's sources.
 
 scripts/draw-rooms.py [CHECKOUT] -o rooms.png
 
-A node is a package (or a module that is in none), in C a folder (or a file that is in none). An arrow goes from
-who imports to what is imported. Arrows within a circle are red.
+A node is a package or a module outside of packages; in C, a folder or a file outside of folders. An arrow goes from
+the importing part to the imported one. Arrows within a cycle are red.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CIRCLE, _FORWARD = "#c0392b", "#9aa5b1"
 
 
 def python_rooms(root: Path) -> nx.DiGraph:
-    """Return who imports whom among the rooms of a Python package, imports inside functions included."""
+    """Return the graph of imports between the parts of a Python package, imports inside functions included."""
     graph = nx.DiGraph()
     for path in sorted(root.rglob("*.py")):
         room = _room(path.relative_to(root).with_suffix("").parts)
@@ -54,7 +54,7 @@ def _imported(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def c_rooms(root: Path) -> nx.DiGraph:
-    """Return who includes whom among the rooms of a folder of C sources."""
+    """Return the graph of includes between the parts of a folder of C sources."""
     sources = sorted([*root.rglob("*.c"), *root.rglob("*.h")])
     rooms = {path: _room(path.relative_to(root).with_suffix("").parts) for path in sources}
     by_name = {path.name: room for path, room in rooms.items() if path.suffix == ".h"}
@@ -69,7 +69,7 @@ def c_rooms(root: Path) -> nx.DiGraph:
 
 
 def draw_rooms(graph: nx.DiGraph, title: str, axes: Axes) -> None:
-    """Draw a graph, those that import nothing lowest, circles in red."""
+    """Draw a graph, with parts that import nothing lowest and cycles in red."""
     condensed = nx.condensation(graph)
     heights: dict[int, int] = {}
     for part in reversed(list(nx.topological_sort(condensed))):
@@ -88,7 +88,7 @@ def draw_rooms(graph: nx.DiGraph, title: str, axes: Axes) -> None:
     box = {"boxstyle": "round,pad=0.25", "fc": "white", "ec": "#2c3e50", "lw": 0.6}
     nx.draw_networkx_labels(graph, places, ax=axes, font_size=8, bbox=box)
     within = sum(len(part) for part in circles)
-    axes.set_title(f"{title}: {len(graph)} parts, {graph.number_of_edges()} arrows, {within} in circles", fontsize=9)
+    axes.set_title(f"{title}: {len(graph)} parts, {graph.number_of_edges()} arrows, {within} in cycles", fontsize=9)
     axes.set_axis_off()
     axes.margins(0.12)
 

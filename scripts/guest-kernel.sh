@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unpacks a kernel that has soft-RoCE, of Debian's or Ubuntu's packages, into a folder, without installing it:
+# Unpacks a kernel with soft-RoCE from Debian's or Ubuntu's packages into a folder, without installing it:
 #
 #     scripts/guest-kernel.sh FOLDER
 #
@@ -10,12 +10,12 @@ set -eu
 folder=$1
 if [ -e "$folder/unpacked" ]; then exit 0; fi
 
-named() { # PACKAGE: the package of a kernel's version that it stands for
+named() { # PACKAGE: prints the package of the kernel version that this package depends on
     apt-cache depends "$1" 2>/dev/null | sed -n 's/^ *Depends: \(linux-[a-z-]*[0-9].*\)/\1/p' | head -n 1
 }
 
 find_packages() {
-    kernel=$(named linux-image-amd64) # Debian's; its kernel for clouds has no soft-RoCE
+    kernel=$(named linux-image-amd64) # Debian's; its cloud kernel lacks soft-RoCE
     if [ -n "$kernel" ]; then
         packages=$kernel
     else
@@ -26,7 +26,7 @@ find_packages() {
     [ -n "$kernel" ]
 }
 
-# The lists of packages may be missing, or so old that the servers have what they name no more.
+# The lists of packages may be missing, or too old: the servers no longer have the packages that they name.
 download() {
     # shellcheck disable=SC2086  # a list of packages
     find_packages && (cd "$folder" && apt-get download -q $packages)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes a virtual environment and installs into it what pip is told to:
+# Makes a virtual environment and runs pip install in it:
 #
 #     scripts/make-venv.sh FOLDER [PIP'S ARGUMENTS...]
 set -eu

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs all tests: the C ones under the sanitizers, then pytest on the installed wheel, on all processors up to four.
-# Which tests run at the same time is said in tests/support/ibprof_testing/scheduling.py. Arguments go to pytest.
+# tests/support/ibprof_testing/scheduling.py says which tests run at the same time. Arguments go to pytest.
 set -eu
 
 root=$PWD
@@ -21,10 +21,10 @@ c_tests() { # SANITIZERS FOLDER TARGET TESTS
 
 mkdir -p build
 c_tests ON build/tests all .
-# Those that run threads, once more: two sanitizers cannot be in one program.
+# Tests with threads run once more: the thread sanitizer cannot be combined with the others.
 c_tests thread build/tests-threads test_verbs '^verbs$'
 
-# Tests, and the programs that they start, import what is installed: not from here, where the sources lie.
+# Tests, and the programs that they start, import the installed package, not the sources in this folder.
 unset PYTHONPATH
 cd build
 exec pytest -c "$root/pyproject.toml" --rootdir "$root" "$root/tests" "$root/studies" \

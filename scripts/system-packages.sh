@@ -1,31 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Sees to it that programs of the operating system are there, by the names of their Debian packages:
+# Checks for programs of the operating system, and installs missing ones by their Debian packages:
 #
 #     scripts/system-packages.sh compiler venv           what `make demo` needs
 #     scripts/system-packages.sh compiler venv node tests     what `make test` needs
 #
-# As root on Debian or Ubuntu the missing ones are installed; else they are named, and the status is 1.
+# Only root on Debian or Ubuntu can install them. Otherwise missing ones are named and the exit status is 1.
 set -eu
 
 python=${PYTHON:-python3}
 missing=
 
-need() { # PACKAGES COMMAND...: these packages are missing unless the command succeeds
+need() { # PACKAGES COMMAND...: counts these packages as missing unless the command succeeds
     packages=$1
     shift
     "$@" >/dev/null 2>&1 || missing="$missing $packages"
 }
 
-has() { # PROGRAM: also where system administrators' programs are
+has() { # PROGRAM: searches the system administrators' folders too
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1"
 }
 
-has_library() { # FILE: among those that the dynamic linker finds
+has_library() { # FILE: a library that the dynamic linker finds
     PATH="$PATH:/usr/sbin:/sbin" ldconfig -p | grep -q "$1"
 }
 
-compiles() { # a compiler alone does not do: the C library's headers are a package of their own
+compiles() { # a compiler alone is not enough: the C library's headers are another package
     echo 'int main(void) { return 0; }' | cc -include stdio.h -x c -o /dev/null -
 }
 
@@ -46,7 +46,7 @@ compiles_verbs() {
 int main(void) { return !ibv_get_device_list(0); }' | cc -x c -o /dev/null - -libverbs
 }
 
-has_node() { # as new as viewer/package.json asks for, which that of Ubuntu 22.04 is not
+has_node() { # at least the version in viewer/package.json; Ubuntu 22.04's is older
     node -e 'process.exit(process.versions.node.split(".")[0] < 18 ? 1 : 0)'
 }
 
@@ -78,7 +78,7 @@ for group in "$@"; do
     tests)
         need "openmpi-bin libopenmpi-dev" has mpicc
         need openmpi-bin has mpirun
-        # Beside Open MPI, which the names without a suffix go on meaning: Debian prefers it.
+        # In addition to Open MPI, which keeps the names without a suffix: Debian prefers it.
         need "mpich libmpich-dev" has mpicc.mpich
         need gfortran has gfortran
         need g++ compiles_cpp
@@ -99,7 +99,7 @@ for group in "$@"; do
         need bindfs has bindfs
         need musl-tools has musl-gcc
         need "$(name_browser)" has_browser
-        need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the letters of the view's golden pictures
+        need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the font of the view's golden pictures
         need libjemalloc2 has_library libjemalloc.so.2
         ;;
     *)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of `ibprof-latency measure` in C: half a round trip of 0 bytes in us, the median of batches of 1,000.
+// The loop of `ibprof-latency measure` in C: half a round trip of 0 bytes in µs, the median of batches of 1,000.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

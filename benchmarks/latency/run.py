@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of Python in a delay of `ibprof-latency measure`, compared with the same loop in C: two ranks, in turn.
+"""Measure what Python adds to a delay of `ibprof-latency measure`: two ranks alternate between it and the loop in C.
 
-Run it where ibprof is installed, with an MPI, on a machine that does nothing else:  python benchmarks/latency/run.py
+Run it where ibprof and an MPI are installed, on an otherwise idle machine:  python benchmarks/latency/run.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 
 def launch(*command: str | Path) -> str:
-    """Run two ranks; what they printed."""
+    """Run two ranks and return what they printed."""
     line = ["mpirun", "-n", "2", *command]
     done = subprocess.run(line, env=_AS_ROOT | os.environ, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -41,8 +41,10 @@ def main() -> None:
             launch(_LATENCY, "measure", "--again", "0", "-o", path)
             here.append(float(read_delays(path).median[0, 0, 1]) * 1e6)
     one, other = statistics.median(in_c), statistics.median(here)
-    print(f"half a round trip of 0 bytes: C {one:.2f} us, ibprof-latency {other:.2f} us, {other - one:.2f} us more")
-    print(f"C {min(in_c):.2f} to {max(in_c):.2f}, here {min(here):.2f} to {max(here):.2f}, in {_ROUNDS} runs of each")
+    print(f"half a round trip of 0 bytes: C {one:.2f} µs, ibprof-latency {other:.2f} µs, {other - one:.2f} µs more")
+    print(
+        f"C {min(in_c):.2f} to {max(in_c):.2f}, ibprof-latency {min(here):.2f} to {max(here):.2f}, {_ROUNDS} runs each"
+    )
 
 
 if __name__ == "__main__":

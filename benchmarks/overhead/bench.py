@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a program with and without ibprof that take turns, and what their times say."""
+"""Alternate runs of a program with and without ibprof, and compare their times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESAMPLES = 10_000
 Values = npt.NDArray[np.float64]
 Measured = TypeVar("Measured")
 
-# What Open MPI needs to run as root, and with more ranks than cores; no search for networks that are not there.
+# Open MPI needs these to run as root and with more ranks than cores, and not to search for absent networks.
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -32,7 +32,7 @@ WITHOUT, WITH, MONITORED, WRAPPED = "without", "ibprof", "monitoring", "empty wr
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """An MPI, and a folder for what is compiled and recorded."""
+    """An MPI, and a folder for programs and recordings."""
 
     mpi: Path
     folder: Path
@@ -40,11 +40,11 @@ class Bench:
     suffix: str = ""
 
     def program(self, name: str) -> Path:
-        """Where one of the MPI's own programs is."""
+        """Return the path of one of the MPI's own programs."""
         return self.mpi / (name + self.suffix)
 
     def build(self, name: str) -> Path:
-        """Compiles one of the programs beside this file."""
+        """Compile one of the programs in this file's folder."""
         program = self.folder / name
         subprocess.run(
             [self.program("mpicc"), "-O2", "-o", program, HERE / f"{name}.c", "-lm"],
@@ -54,7 +54,7 @@ class Bench:
         return program
 
     def build_library(self, name: str) -> Path:
-        """Compiles one of the libraries beside this file, which is to be preloaded."""
+        """Compile one of the libraries in this file's folder, for preloading."""
         library = self.folder / f"lib{name}.so"
         if not library.exists():
             subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-o", library, HERE / f"{name}.c"], check=True)
@@ -62,24 +62,24 @@ class Bench:
 
     @property
     def variants(self) -> list[str]:
-        """The ways that can be compared: Open MPI's own monitoring is not in every build."""
+        """Return the variants that can be compared: some builds lack Open MPI's own monitoring."""
         if self.is_mpich_like:
             return [WITHOUT, WITH]
         return [WITHOUT, WITH, *([MONITORED] if "MCA pml: monitoring" in self.ask("ompi_info") else [])]
 
     @property
     def is_mpich_like(self) -> bool:
-        """Whether the launcher is hydra: options are its own, and nothing has to be said about components."""
+        """Return whether the launcher is hydra: it has other options, and no components to choose."""
         return "Open MPI" not in self.version
 
     @property
     def version(self) -> str:
-        """What the launcher calls itself and its version."""
+        """Return the launcher's name and version, as it prints them."""
         said = self.ask("mpirun", "--version")
         return said.splitlines()[0] if "Open MPI" in said else "MPICH " + said.split("Version:")[1].split()[0]
 
     def run(self, variant: str, ranks: int, *command: str | Path) -> str:
-        """Runs a program in one of the ways that are compared, and gives its output."""
+        """Run a program as one of the variants; return its output."""
         line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
         preload = {"LD_PRELOAD": str(self.library), "IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
         if variant == WRAPPED:
@@ -92,17 +92,17 @@ class Bench:
             line += ["--mca", "pml_monitoring_enable", "1"] if variant == MONITORED else []
         whole = [*line, *command]
         done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=False, env=self._environment())
-        if done.returncode:  # launchers that follow one another at once meet in their folders now and then
+        if done.returncode:  # a launcher sometimes meets the previous one's session folder
             done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
 
     @property
     def recording(self) -> Path:
-        """Where runs are recorded."""
+        """Return the folder of the recordings."""
         return self.folder / "profile.ibprof"
 
     def ask(self, program: str, *options: str) -> str:
-        """What one of the MPI's own programs says."""
+        """Return what one of the MPI's own programs prints."""
         line: list[str | Path] = [self.program(program), *options]
         done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True, env=self._environment())
         return done.stdout
@@ -113,7 +113,7 @@ class Bench:
 
 
 def take_turns(variants: Sequence[str], rounds: int, measure: Callable[[str], Measured]) -> dict[str, list[Measured]]:
-    """Measures each variant once a round, in an order that changes from round to round."""
+    """Measure each variant once a round, in an order that changes from round to round."""
     measured: dict[str, list[Measured]] = {variant: [] for variant in variants}
     for number in range(rounds):
         shift = number % len(variants)
@@ -123,15 +123,15 @@ def take_turns(variants: Sequence[str], rounds: int, measure: Callable[[str], Me
 
 
 def ratio_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
-    """The median of ratios of values measured in the same round, and its bootstrap interval of 95 %."""
+    """Return the median ratio of values measured in the same round, and its 95% bootstrap interval."""
     return median_interval(np.asarray(values, float) / np.asarray(base, float))
 
 
 def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[float, float, float]:
-    """The ratio of the lower quartiles over all rounds, and its bootstrap interval of 95 % over the rounds.
+    """Return the ratio of the lower quartiles over all rounds, and its 95% bootstrap interval over the rounds.
 
-    Whatever else a machine does only makes runs longer: the lower quartile is a time of runs that it left alone, with
-    and without ibprof alike, and scatters less than the median.
+    Other work on the machine only makes runs longer. The lower quartile is the time of undisturbed runs, with and
+    without ibprof, and scatters less than the median.
     """
     both: Values = np.array([values, base], float)
     with_us, without = np.percentile(both, 25, axis=1)
@@ -142,14 +142,14 @@ def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[fl
 
 
 def median_interval(values: Values) -> tuple[float, float, float]:
-    """The median of values, and its bootstrap interval of 95 %."""
+    """Return the median of values, and its 95% bootstrap interval."""
     resampled = np.random.default_rng(1).choice(values, (RESAMPLES, len(values)))
     low, high = np.percentile(np.median(resampled, axis=1), [2.5, 97.5])
     return float(np.median(values)), float(low), float(high)
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a table of Markdown."""
+    """Print a Markdown table."""
     for row in (heads, ["---"] * len(heads), *rows):
         print(f"| {' | '.join(row)} |")
     print(flush=True)

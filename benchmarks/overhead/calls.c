@@ -27,7 +27,7 @@ static void ping_pong(int bytes)
     if (!me) MPI_Recv(into, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* A message to the next rank and one from the rank before, several at a time. */
+/* Exchange several messages at a time: one to the next rank and one from the previous rank each. */
 static void window(int bytes)
 {
     MPI_Request requests[2 * WINDOW];
@@ -109,7 +109,7 @@ static void time_kind(const char *name, int bytes, int batches, int calls)
     calls = calls > CALLS_MAX ? CALLS_MAX : calls < CALLS_MIN ? CALLS_MIN : calls;
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
         if (strcmp(kinds[kind].name, name)) continue;
-        if (kinds[kind].call == barrier && measured++) return; /* bytes do not matter to it */
+        if (kinds[kind].call == barrier && measured++) return; /* no bytes to vary */
         for (int batch = -1; batch < batches; batch++) {
             const double us = time_batch(kinds[kind].call, bytes, calls);
 

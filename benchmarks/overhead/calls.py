@@ -16,13 +16,13 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# The lower bound that a cell must not exceed, below 1 KiB and from there on.
+# A cell's lower bound must not exceed these: below 1 KiB, and from 1 KiB.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
-# An interval that is wider is measured in so many more rounds at a time.
+# A wider interval is measured in this number of further rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# Of the runs whose instructions are counted; calls in a batch, of which there is one more to begin with.
+# Batches, and calls in a batch, of the runs whose instructions are counted. One more batch warms up.
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]
@@ -32,11 +32,11 @@ Cells = dict[str, float]
 def time_calls(
     bench: Bench, rounds: int, sizes: Sequence[int], keep: Path | None, most_rounds: int
 ) -> dict[str, list[Cells]]:
-    """Times all calls once a round in each variant, and cells whose interval is wide in more rounds.
+    """Time all calls once a round in each variant, and cells with a wide interval in more rounds.
 
     Args:
-        keep: a file of rounds measured before, to which these are added.
-        most_rounds: of any cell, those measured before included.
+        keep: a file of earlier rounds, to which these are added.
+        most_rounds: of any cell, earlier rounds included.
     """
     program = bench.build("calls")
     variants = [*bench.variants, WRAPPED]
@@ -72,7 +72,7 @@ def time_calls(
 
 
 def column(measured: dict[str, list[Cells]], variant: str, call: str, size: int) -> list[float]:
-    """The times of a cell, by round."""
+    """Return the times of a cell, by round."""
     cell = f"{call} {size}"
     return [cells[cell] for cells in measured[variant] if cell in cells]
 
@@ -87,7 +87,7 @@ def _width(measured: dict[str, list[Cells]], call: str, size: int) -> float:
 
 
 def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
-    """Shows what calls that take no time to speak of take more, beside the least that any preloaded tool adds."""
+    """Show the time added to very short calls, next to the minimum that any preloaded tool adds."""
     print(f"Nanoseconds that a call of {size} bytes takes more than without\n")
     rows = []
     for variant in measured:
@@ -102,7 +102,7 @@ def _show_smallest(measured: dict[str, list[Cells]], size: int) -> None:
 
 
 def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
-    """Shows every cell, and tells whether all goals are met."""
+    """Show every cell; return whether all goals are met."""
     print("Two ranks: a call without ibprof, and the ratio with it (95 % interval; rounds), lower quartiles\n")
     rows, failed, wide = [], [], []
     for call in CALLS:
@@ -113,7 +113,7 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
                 row.append("")
                 continue
             ratio, low, high = _interval(measured, WITH, call, size)
-            row.append(f"{np.percentile(without, 25):.3f} us, {ratio:.3f} ({low:.3f} to {high:.3f}; {len(without)})")
+            row.append(f"{np.percentile(without, 25):.3f} µs, {ratio:.3f} ({low:.3f} to {high:.3f}; {len(without)})")
             if low > (GOAL_SMALL if size < LARGE else GOAL_LARGE):
                 failed.append(f"{call} {size}")
             if high - low > WIDTH:
@@ -138,10 +138,10 @@ def show_calls(measured: dict[str, list[Cells]], sizes: Sequence[int]) -> bool:
 
 
 def count_instructions(bench: Bench, call: str, size: int) -> float:
-    """Instructions of the library for one call, mean over two ranks, as callgrind counts them.
+    """Return the library's instructions for one call, mean over two ranks, as callgrind counts them.
 
-    Runs of two lengths are compared, so that what a run costs once falls out, but for some 10,000 instructions by which
-    runs differ when they look through the libraries.
+    The difference of a long and a short run leaves out what a run costs once. About 10,000 instructions remain: runs
+    differ by these when they search the libraries.
     """
     program = bench.build("calls")
     counted = []
@@ -150,15 +150,15 @@ def count_instructions(bench: Bench, call: str, size: int) -> float:
             file.unlink()
         valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
         bench.run(WITH, 2, *valgrind, program, str(BATCHES_COUNTED), call, str(size), str(calls))
-        of_ranks = [_count_ours(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
+        of_ranks = [_count_instructions(file, bench.library.name) for file in bench.folder.glob("callgrind.*")]
         assert len(of_ranks) == 2, f"callgrind wrote of {len(of_ranks)} ranks"
-        assert all(of_ranks), "callgrind found nothing of ours in a rank"
+        assert all(of_ranks), "callgrind found no instructions of ibprof in a rank"
         counted.append(sum(of_ranks))
     more = CALLS_COUNTED[1] - CALLS_COUNTED[0]
     return (counted[1] - counted[0]) / (more * (BATCHES_COUNTED + 1) * 2)
 
 
-def _count_ours(file: Path, library: str) -> int:
+def _count_instructions(file: Path, library: str) -> int:
     line = re.compile(rf"\s*([\d,]+) .*\[[^\]]*{re.escape(library)}\]$")
     command: list[str | Path] = ["callgrind_annotate", "--threshold=100", file]
     listing = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -166,7 +166,7 @@ def _count_ours(file: Path, library: str) -> int:
 
 
 def show_instructions(bench: Bench) -> None:
-    """Shows what a call of each kind costs in instructions of ours."""
+    """Show the library's instructions for a call of each kind."""
     rows = [[call, f"{count_instructions(bench, call, 8):.0f}"] for call in CALLS]
-    print("Instructions of the library a call and rank, 8 bytes, two ranks (Window: 16 Isend and 16 Irecv)\n")
+    print("Instructions of the library per call and rank, 8 bytes, two ranks (Window: 16 Isend and 16 Irecv)\n")
     show_table(["", "instructions"], rows)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What each rank's processor does around MPI_Finalize: this program says when it enters and leaves it, and the same file, built
- * with -DWITHIN as a library behind whatever is preloaded, says when MPI itself does. Each rank prints the difference in us,
- * and how many us passed from entering MPI_Finalize to its last function.
+ * Processor time of each rank around MPI_Finalize. This program notes when it enters and leaves the call. The same file,
+ * built with -DWITHIN as a library that is preloaded last, notes when MPI itself does. Each rank prints the difference
+ * in µs, and the µs from entering MPI_Finalize to its last function.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What IBPROF_INTERVAL costs a message, and what recording adds to the end of a job of many ranks.
+"""Measure what IBPROF_INTERVAL costs a message, and what recording adds to the end of a job of many ranks.
 
-Runs take turns. Prints Markdown; status 1 when the end of a job takes more than its goal longer. Run it from a checkout
-on a quiet machine, with a library that was built or installed:
+Runs with and without alternate. Prints Markdown; exits with status 1 when recording adds more than the goal to the end
+of a job. Run it from a checkout on an idle machine, with a library that was built or installed:
 
     python benchmarks/overhead/over_time.py [--library FILE] [--mpi FOLDER_OF_MPIRUN] [--rounds N] [--ranks N]
 """
@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """A program, and behind whatever is preloaded a library, that tell what is done between them at MPI_Finalize."""
+    """Build a program and a library that is preloaded last: they time the work between them at MPI_Finalize."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -55,11 +55,11 @@ def build_ends(bench: Bench) -> Path:
 
 
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
-    """Shows what ranks do at MPI_Finalize apart from MPI, and tells whether the goal is met.
+    """Show what ranks do at MPI_Finalize apart from MPI; return whether the goal is met.
 
-    The work of all ranks over the number of cores is what it adds to a job that has more ranks than cores. Wall time
-    is told too, of the median rank from entering MPI_Finalize to its last function, with the interval of differences
-    between runs that take turns: with more ranks than cores it is mostly others' turns.
+    In a job with more ranks than cores, recording adds the work of all ranks divided by the number of cores. The wall
+    time of the median rank is shown too, from entering MPI_Finalize to its last function, with the interval of
+    differences between alternating runs. With more ranks than cores it is mostly time in which other ranks run.
     """
     program = build_ends(bench)
 
@@ -91,10 +91,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", type=Path, metavar="FILE", help="libibprof.so (default: the installed one)")
     parser.add_argument(
-        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="of mpirun (default: /usr/bin)"
+        "--mpi", type=Path, default=Path("/usr/bin"), metavar="FOLDER", help="folder of mpirun (default: /usr/bin)"
     )
-    parser.add_argument("--rounds", type=int, default=15, metavar="N", help="of measuring each figure (default: 15)")
-    parser.add_argument("--ranks", type=int, default=64, metavar="N", help="of the job that ends (default: 64)")
+    parser.add_argument("--rounds", type=int, default=15, metavar="N", help="rounds of each measurement (default: 15)")
+    parser.add_argument("--ranks", type=int, default=64, metavar="N", help="ranks of the job that ends (default: 64)")
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(wanted.mpi, Path(folder), wanted.library or find_library())

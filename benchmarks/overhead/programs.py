@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose run time must not move: a kernel like NPB's FT, and Intel's own benchmarks."""
+"""Time whole programs, which ibprof must not slow down: a kernel like NPB's FT, and Intel's own benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMB_SIZES = "3:20"
 
 
 def show_transform(bench: Bench, rounds: int) -> None:
-    """Shows the time of a two-dimensional Fourier transform on two ranks."""
+    """Show the time of a two-dimensional Fourier transform on two ranks."""
     program = bench.build("transform")
     measured = take_turns(
         bench.variants, rounds, lambda variant: float(bench.run(variant, 2, program, str(SIDE), str(TRANSFORMS)))
@@ -30,7 +30,7 @@ def show_transform(bench: Bench, rounds: int) -> None:
 
 
 def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
-    """Shows IMB-MPI1 (bin/ of PyPI's impi-rt) under its own MPI: the sum of its times over all sizes, by benchmark."""
+    """Show the times of IMB-MPI1 (bin/ of PyPI's impi-rt) under its own MPI, summed over all sizes, by benchmark."""
 
     def measure(variant: str) -> dict[str, float]:
         preload = {"LD_PRELOAD": str(bench.library), "IBPROF_OUTPUT": str(bench.recording)} if variant == WITH else {}
@@ -61,7 +61,7 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
 
 
 def _sum_times(text: str) -> dict[str, float]:
-    """IMB prints a table a benchmark: PingPong's third column is the time, the fifth that of collectives."""
+    """Read the table that IMB prints for each benchmark: time is column 3 of PingPong and column 5 of collectives."""
     sums: dict[str, float] = {}
     name = ""
     for line in text.splitlines():

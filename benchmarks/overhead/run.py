@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What recording costs a program: time per message and per call, instructions, memory, whole programs, time to end.
+"""Measure what recording costs: time per message and per call, instructions, memory, whole programs, time to end.
 
-Each figure is a ratio of runs with and without that take turns, so that what else the machine does meets both. Prints
-Markdown. Run it where ibprof is installed, from a checkout, on a quiet machine:
+Each figure compares alternating runs with and without ibprof, so that other work on the machine affects both. Prints
+Markdown. Run it where ibprof is installed, from a checkout, on an idle machine:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
@@ -34,7 +34,7 @@ QUICK_ROUNDS, QUICK_SIZES = 5, (8, 1 << 10, 1 << 16)
 
 
 def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
-    """Shows the cost of a message, and tells whether the goals are met."""
+    """Show the cost of a message; return whether the goals are met."""
     program = bench.build("selfsend")
     measured = take_turns(bench.variants, rounds, lambda variant: float(bench.run(variant, 1, program, str(messages))))
     print(f"Self-send of 8 bytes (Irecv, Send, Wait), {messages:,} messages, {rounds} rounds\n")
@@ -50,7 +50,7 @@ def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
 
 
 def show_footprint(bench: Bench, rounds: int, ranks: int) -> None:
-    """Shows memory, and the time from MPI_Finalize to the end."""
+    """Show memory, and the time from MPI_Finalize to the end."""
     program = bench.build("footprint")
     resident: dict[str, list[float]] = {WITHOUT: [], WITH: []}
 
@@ -72,7 +72,7 @@ def show_footprint(bench: Bench, rounds: int, ranks: int) -> None:
 
 
 def run_parts(wanted: argparse.Namespace, parts: Sequence[str], bench: Bench) -> bool:
-    """Runs the parts asked for, and tells whether all goals are met."""
+    """Run the chosen parts; return whether all goals are met."""
     sizes = QUICK_SIZES if wanted.quick else tuple(SIZES.values())
     met = True
     if "self-send" in parts:

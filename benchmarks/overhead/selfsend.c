@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A rank that sends 8 bytes to itself: Irecv, Send, Wait, so that nothing but MPI's own work and ours is in the time.
+ * A rank that sends 8 bytes to itself: Irecv, Send, Wait, so that the time has only MPI's own work and ibprof's.
  * Prints the nanoseconds of a message in the fastest of many batches, each shorter than a time slice of the scheduler, so
  * that other load on the machine leaves some undisturbed.
  *

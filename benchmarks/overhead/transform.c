@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A kernel like FT of the NAS Parallel Benchmarks: Fourier transforms along the rows of a square matrix that is spread over the
- * ranks by rows, with an all-to-all exchange to turn it. Prints the seconds of the fastest of several rounds.
+ * A kernel like FT of the NAS Parallel Benchmarks: Fourier transforms along the rows of a square matrix distributed over
+ * the ranks by rows, and an all-to-all exchange that transposes it. Prints the seconds of the fastest of several rounds.
  *
  *     transform SIDE ROUNDS        SIDE is a power of two and a multiple of the ranks
  */
@@ -46,7 +46,7 @@ static void transform_row(number *row, int side)
     }
 }
 
-/* Sends each rank the block that its rows cross ours in, and puts what comes into its rows. */
+/* Send each rank the block where this rank's rows cross that rank's columns; store the received blocks as rows. */
 static void turn(number *rows, number *spare, int side, int mine)
 {
     const int ranks = side / mine;

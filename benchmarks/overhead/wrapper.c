@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The least that any preloaded tool does: wrappers that pass their call on, note what it returns, and count nothing.
+ * The minimum that any preloaded tool does: wrappers that pass on their call and its result, and count nothing.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 static volatile int noted;
 
-/* An integer or a pointer takes one register or one slot of the stack, whichever it is. */
+/* An integer and a pointer both take one register or one stack slot. */
 #define P5 long a, long b, long c, long d, long e
 #define P6 P5, long f
 #define P7 P6, long g

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What a post costs: post QUEUE-PAIRS list|built BATCHES prints nanoseconds a post, the least and the median of the batches.
+ * The cost of a post: `post QUEUE-PAIRS list|built BATCHES` prints ns per post, the minimum and the median of the batches.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>

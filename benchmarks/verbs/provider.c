@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A libibverbs.so.1 whose devices do nothing: what a post costs on it is what calling costs.
+ * A mock libibverbs.so.1 whose devices do nothing: a post costs only the call.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **refused)
 {
     (void)request, (void)refused;
-    qp->events_completed++; /* as little as a provider can do */
+    qp->events_completed++; /* the minimum that a provider can do */
     return 0;
 }
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs source costs a post, on a provider that does nothing.
+"""Measure what the verbs source adds to a post, on a provider that does nothing.
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
-Bare and preloaded runs alternate; nanoseconds are of the fastest batch of each, so that a busy machine spoils as little
-as it can; the median of batches stands beside. With valgrind there are instructions per post too.
+Bare and preloaded runs alternate. Nanoseconds are those of the fastest batch of each, which other work on the machine
+disturbs least; the median of batches is shown too. With valgrind, instructions per post are shown too.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         program = build(folder)
-        print("way    queue pairs  bare ns  with us  added median added instructions")
+        print("way    queue pairs  bare ns   ibprof  added median added instructions")
         for count, way in CASES:
-            bare, ours = [], []
+            bare, preloaded = [], []
             for _ in range(ROUNDS):
                 bare.append(run(program, folder, count, way, None))
-                ours.append(run(program, folder, count, way, library))
-            least = [min(times[0] for times in side) for side in (bare, ours)]
-            middle = [statistics.median(times[1] for times in side) for side in (bare, ours)]
+                preloaded.append(run(program, folder, count, way, library))
+            least = [min(times[0] for times in side) for side in (bare, preloaded)]
+            middle = [statistics.median(times[1] for times in side) for side in (bare, preloaded)]
             added = instructions(program, folder, count, way, library)
             print(
                 f"{way:6} {count:11} {least[0]:8.2f} {least[1]:8.2f} {least[1] - least[0]:6.2f} "
@@ -71,7 +71,7 @@ def run(program: Path, folder: Path, count: int, way: str, library: Path | None)
 
 
 def instructions(program: Path, folder: Path, count: int, way: str, library: Path) -> str:
-    """Give the instructions that we add to a post: more batches against fewer, with us and without."""
+    """Return the instructions that ibprof adds to a post: more batches minus fewer, with ibprof and without."""
     if not shutil.which("valgrind"):
         return "-"
     totals = []
@@ -93,8 +93,8 @@ def instructions(program: Path, folder: Path, count: int, way: str, library: Pat
             if done.returncode or not found:
                 return "-"
             totals.append(int(found[1]))
-    few, many, our_few, our_many = totals
-    return f"{((our_many - our_few) - (many - few)) / (10 * POSTS_A_BATCH):.1f}"
+    few, many, ibprof_few, ibprof_many = totals
+    return f"{((ibprof_many - ibprof_few) - (many - few)) / (10 * POSTS_A_BATCH):.1f}"
 
 
 if __name__ == "__main__":

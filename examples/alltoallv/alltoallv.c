@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * An uneven exchange twice: once as MPI_Alltoallv, once as the point-to-point calls that could stand in its place. Every rank
- * sends i blocks to rank i, so that rank 0 gets nothing and the last rank most.
+ * An uneven exchange, once as MPI_Alltoallv and once as equivalent point-to-point calls. Every rank sends i blocks to
+ * rank i, so that rank 0 receives nothing and the last rank most.
  *
  *     mpicc $(ibprof lib --cflags) -o alltoallv alltoallv.c
  *     IBPROF_INTERVAL=1 ibprof run -- mpirun -n 10 --oversubscribe ./alltoallv

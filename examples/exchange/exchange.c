@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A step of a made-up solver, in three named regions: every rank sends to every rank (transpose), rank 0 tells all
- * (parameters), and neighbours on a periodic square grid swap their edges (halo). It runs with and without ibprof.
+ * A step of an imaginary solver, in three named regions. Every rank sends to every rank (transpose), rank 0 broadcasts
+ * to all (parameters), and neighbours on a periodic square grid swap their edges (halo). It runs with and without ibprof.
  *
  *     mpicc $(ibprof lib --cflags) -o exchange exchange.c
  *     ibprof run -- mpirun -n 16 ./exchange
@@ -39,7 +39,7 @@ static void transpose(int ranks)
     free(out);
 }
 
-static void tell_parameters(void)
+static void broadcast_parameters(void)
 {
     char *parameters = allocate(PARAMETER_BYTES);
 
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 
     for (int step = 0; step < STEPS; step++) {
         transpose(ranks);
-        tell_parameters();
+        broadcast_parameters();
         swap_edges(grid);
     }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of exchange.c with mpi4py: transpose, parameters and halo, in three named regions.
+"""Run the program of exchange.c with mpi4py: transpose, parameters and halo, in three named regions.
 
 ibprof run -- mpirun -n 16 python exchange.py
 """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The traffic of a checkpoint: every client writes to every I/O server.
+"""Write the traffic of a checkpoint: every client writes to every I/O server.
 
     python checkpoint.py --leaves 72 --hosts-a-leaf 18 --servers 72 --clients 612 -o io
 
-leaves traffic.csv and a placement for each layout. Ranks below the number of servers are the servers. Clients are on
-hosts drawn at random. The servers are isolated, on whole leaves as far apart as they can be, or spread, one on each
-leaf: figures 6.4, D.1 and D.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation). Hosts are
-named as fabrics that are made up name them, leaf after leaf.
+writes traffic.csv and a placement for each layout. The first ranks are the servers; the clients are on random hosts.
+Isolated servers fill whole leaves, as far apart as possible. Spread servers are one on each leaf. These are figures
+6.4, D.1 and D.2 of "Resource Contention due to Data Movement on HPC Systems" (dissertation). Hosts have the names of
+synthetic fabrics, leaf after leaf.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 
 
 def isolate(leaves: int, width: int, servers: int) -> list[int]:
-    """Give the servers whole leaves, the last of each part of the machine."""
+    """Return the servers' hosts, filling whole leaves: the last leaf of each part of the machine."""
     needed = -(-servers // width)
     chosen = [(part + 1) * leaves // needed - 1 for part in range(needed)]
     return [leaf * width + host for leaf in chosen for host in range(width)][:servers]
 
 
 def spread(leaves: int, width: int, servers: int) -> list[int]:
-    """Give the servers the last host of every leaf, then the one before it."""
+    """Return the servers' hosts: the last host of every leaf, then the one before it."""
     return [leaf * width + width - 1 - turn for turn in range(width) for leaf in range(leaves)][:servers]
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=72)
     parser.add_argument("--clients", type=int, default=612)
     parser.add_argument("--bytes", type=int, default=4 << 20, help="from each client to each server")
-    parser.add_argument("--seed", type=int, default=1, help="of the clients' hosts")
+    parser.add_argument("--seed", type=int, default=1, help="of the random choice of the clients' hosts")
     parser.add_argument("-o", "--output", type=Path, default=Path("io"))
     wanted = parser.parse_args()
     wanted.output.mkdir(parents=True, exist_ok=True)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Six broadcasts of a large message, one after the other: enough to see whether the MPI splits each over the rails, takes one
- * rail for all, or one rail for each in turn.
+ * Six broadcasts of a large message, one after the other. They show whether the MPI splits each over the rails, uses one
+ * rail for all, or uses the rails in turn.
  *
  *     mpicc $(ibprof lib --cflags) -o bcast bcast.c
  *     ibprof run -- mpirun -n 64 --oversubscribe ./bcast 262144       (bytes)
  *
- * With a third word, `in-turn`, the root sends each to one other rank, and to the next one the next time. Where these have an
- * adapter each, on rails of their own, the broadcasts take turns on the rails.
+ * With a third argument, `in-turn`, the root sends each to one other rank, and the next to the next rank. Where each of
+ * these ranks has an adapter on another rail, the broadcasts alternate between the rails.
  */
 #include <ibprof.h>
 #include <mpi.h>
@@ -17,7 +17,7 @@
 
 enum { CALLS = 6, BYTES = 1 << 20 };
 
-/* The root and one other; the others are not needed to make it, as they are not reached over this rail. */
+/* The root and one other. No other rank takes part in creating it, since this rail does not reach them. */
 static MPI_Comm make_pair(int other)
 {
     MPI_Group world, two;

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Six broadcasts over two rails: split by UCX, over one rail alone, and in turn; leaves split.ibprof, first.ibprof and
-# in-turn.ibprof, which know by region what each rail carried. Wants a host with two rails of RoCE or InfiniBand, each with
-# both its ends; the guest of the tests has them:
+# Six broadcasts over two rails: split by UCX, over one rail alone, and over the rails in turn. Writes split.ibprof,
+# first.ibprof and in-turn.ibprof, which hold by region what each rail carried. Requires a host with two rails of RoCE or
+# InfiniBand, and both ports of each link; the tests' guest has them:
 #
 #     .venv-dev/bin/python -m ibprof_testing.guest --folder out -- bash examples/rails/measured.sh $(ibprof lib) $PWD/bcast
 #     ibprof matrix out/split.ibprof --by port --region 'bcast 1'
@@ -11,7 +11,7 @@ library=$1 bcast=$2 bytes=${3:-5000000}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 UCX_WARN_UNUSED_ENV_VARS=n
 export UCX_IB_GID_INDEX=1 UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_TLS=rc_verbs,ud_verbs,self
 here=$PWD
-cd "$(mktemp -d)" # where memory can be mapped and shared
+cd "$(mktemp -d)" # a file system whose files can be mapped and shared
 
 recorded() { # NAME ARGUMENT-OF-MPIRUN...
     name=$1
@@ -24,8 +24,8 @@ both=(-n 1 -x UCX_NET_DEVICES=rail0b:1,rail1b:1 -x LD_PRELOAD="$library" "$bcast
 UCX_MAX_RNDV_RAILS=2 recorded split "${root[@]}" : "${both[@]}"
 UCX_MAX_RNDV_RAILS=1 recorded first "${root[@]}" : "${both[@]}"
 
-# No MPI at hand takes turns by itself: the root has both adapters, and each broadcast goes to a rank with one of them. A rail
-# is reached from itself alone; those two reach each other, as they must, by the memory that they share.
+# No MPI here alternates between rails. So the root has both adapters, and each broadcast goes to a rank with one of them.
+# A rail is reached only from itself; the two ranks reach each other, as they must, by shared memory.
 export UCX_IB_ROCE_LOCAL_SUBNET=y
 alone() { # DEVICE
     other=(-n 1 -x UCX_TLS="$UCX_TLS,sm" -x UCX_NET_DEVICES="$1:1" -x LD_PRELOAD="$library" "$bcast" "$bytes" in-turn)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samplesort: every rank begins with random keys; splitters drawn from samples of all keys part them into a bucket a rank;
- * every rank sends each other its keys of that one's bucket, all at once, and sorts its own. The exchange is a region.
+ * Samplesort. Every rank begins with random keys. Splitters, chosen from samples of all keys, divide them into a bucket
+ * per rank. Then every rank sends its keys to the ranks of their buckets, all at once, and sorts its bucket. The exchange
+ * is a region.
  *
  *     mpicc $(ibprof lib --cflags) -o samplesort samplesort.c
  *     ibprof run -- mpirun -n 64 --oversubscribe ./samplesort 65536       (keys a rank)
@@ -15,7 +16,7 @@
 
 enum {
     KEYS = 1 << 16, /* a rank */
-    SAMPLES = 32,   /* that a rank draws from its keys */
+    SAMPLES = 32,   /* that a rank samples from its keys */
     SEED = 20150519 /* the same in every run, so that runs can be compared */
 };
 
@@ -42,7 +43,7 @@ static unsigned draw(unsigned long long *state)
     return (unsigned)(*state >> 33);
 }
 
-/* Gives ranks - 1 keys that part all keys into buckets of about one size. */
+/* Returns ranks - 1 keys that divide all keys into buckets of about equal size. */
 static int *find_splitters(World world, const int *keys, int count, unsigned long long *state)
 {
     int *mine = allocate(SAMPLES, sizeof(int));
@@ -58,7 +59,7 @@ static int *find_splitters(World world, const int *keys, int count, unsigned lon
     return splitters;
 }
 
-/* Counts the keys, which are sorted, of each bucket: a key goes to the first bucket whose splitter is above it. */
+/* Counts the sorted keys of each bucket: a key goes to the first bucket whose splitter is above it. */
 static void count_buckets(World world, const int *keys, int count, const int *splitters, int *sizes)
 {
     int bucket = 0;
@@ -78,7 +79,7 @@ static int to_offsets(World world, const int *sizes, int *offsets)
     return total;
 }
 
-/* Sends every key to the rank of its bucket; gives those of this rank's, and how many. */
+/* Sends every key to the rank of its bucket; returns this rank's keys and their number. */
 static int *exchange_keys(World world, const int *keys, int *sizes, int *received)
 {
     int *arriving = allocate((size_t)world.ranks, sizeof(int));
@@ -100,7 +101,7 @@ static int *exchange_keys(World world, const int *keys, int *sizes, int *receive
     return bucket;
 }
 
-/* Whether no key of a lower rank is above any of a higher one, and none was lost. */
+/* Returns whether no key of a lower rank is above any key of a higher one, and no key was lost. */
 static int is_sorted(World world, const int *bucket, int received, long long expected)
 {
     int ends[2] = {received ? bucket[0] : INT_MAX, received ? bucket[received - 1] : INT_MIN};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The product of two N x N matrices by Cannon's algorithm on a square grid of ranks. Each rank makes the blocks that the
- * algorithm begins with, so that only its sqrt(p) - 1 shifts send:
+ * The product of two N x N matrices by Cannon's algorithm on a square grid of ranks. Each rank generates its first
+ * blocks, so that only the sqrt(p) - 1 shifts send:
  *
  *     mpirun -n P ./cannon N
  *
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     n = argc > 1 ? atoi(argv[1]) : 120;
     while ((side + 1) * (side + 1) <= ranks) side++;
     if (side * side != ranks || n < side || n % side) {
-        fprintf(stderr, "expected a square number of ranks, and N a multiple of its root\n");
+        fprintf(stderr, "expected a square number of ranks, and N a multiple of its square root\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     block = n / side;

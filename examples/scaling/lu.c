@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * LU factorisation without pivoting of an N x N matrix that needs none, its elements dealt out cyclically to a square grid
- * of ranks: in each step the pivot goes down its column of ranks, then the multipliers go along the rows and the pivot's row
- * down the columns.
+ * LU factorisation of an N x N matrix that needs no pivoting, its elements distributed cyclically over a square grid of
+ * ranks. In each step the pivot goes down its column of ranks. Then the multipliers go along the rows, and the pivot's
+ * row goes down the columns.
  *
  *     mpirun -n P ./lu N
  *
@@ -24,7 +24,7 @@ static double element(int i, int j)
     return i == j ? 2.0 * n : 1.0 / (1.0 + abs(i - j));
 }
 
-/* How many of the indices that the grid's line `line` holds are at most `last`. */
+/* The number of indices up to `last` that the grid's line `line` holds. */
 static int held_until(int line, int last)
 {
     return last < line ? 0 : (last - line) / side + 1;
@@ -49,7 +49,7 @@ static void step(int k, MPI_Comm row, MPI_Comm column)
         for (int j = first_j; j < mine[1]; j++) a[i * mine[1] + j] -= multipliers[i] * pivot_row[j];
 }
 
-/* The logarithm of the determinant, against that of the same factorisation by one rank. */
+/* Compares the logarithm of the determinant with that of the same factorisation by one rank. */
 static double log_determinant_here(void)
 {
     double sum = 0;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     n = argc > 1 ? atoi(argv[1]) : 96;
     while ((side + 1) * (side + 1) <= ranks) side++;
     if (side * side != ranks || n < side) {
-        fprintf(stderr, "expected a square number of ranks, and N of at least its root\n");
+        fprintf(stderr, "expected a square number of ranks, and N of at least its square root\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     here[0] = rank / side;

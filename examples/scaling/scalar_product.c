@@ -5,7 +5,7 @@
  *
  *     mpirun -n P ./scalar_product N
  *
- * Sends (p - 1) 8 bytes, whatever tree the reduction takes.
+ * Sends (p - 1) 8 bytes, whichever tree the reduction uses.
  */
 #include <mpi.h>
 #include <stdio.h>
