@@ -190,7 +190,7 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
         (
             {"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]},
             3,
-            "job 1's profile to be a file beside study.yaml or where the command is given, found 'nothing.otf2'",
+            "job 1's profile to be a file next to study.yaml or in the current folder, found 'nothing.otf2'",
         ),
         ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "profile": "study.yaml"}]}, 3, "is profile, found"),
         (

@@ -16,7 +16,7 @@ from ibprof_converter.simulation.measure.run_tables import find_fullest, name_en
 
 _DOTS_PER_INCH = 120
 _QUEUES = 4
-"""Link ends whose queues are drawn, the fullest."""
+"""Link directions whose queues are drawn, the fullest."""
 
 
 def draw_run(path: Path, title: str, watch: Watch) -> None:

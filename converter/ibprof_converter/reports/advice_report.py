@@ -41,7 +41,7 @@ def _describe_scenario(scenario: Scenario) -> dict[str, Any]:
     for job in (MPI, IO):
         for name, figure, unit, scale in (
             ("alone", average(scenario.alone[job]), "_us", 1e3),
-            ("beside", average(scenario.beside[job]), "_us", 1e3),
+            ("beside", average(scenario.together[job]), "_us", 1e3),
             ("slowdown", scenario.slowdown(job), "", 1.0),
         ):
             described |= _describe_figure(f"{job}_{name}", figure, unit, scale)
@@ -60,9 +60,9 @@ def format_advice(advice: Advice) -> str:
     """Return advice as text."""
     now = advice.scenarios[0]
     lines = [
-        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.beside[MPI])} next to the I/O job: "
+        f"MPI messages take {_mean(now.alone[MPI])} alone and {_mean(now.together[MPI])} next to the I/O job: "
         f"{_times(now.slowdown(MPI))}.",
-        f"I/O requests take {_mean(now.alone[IO])} alone and {_mean(now.beside[IO])} next to the MPI job: "
+        f"I/O requests take {_mean(now.alone[IO])} alone and {_mean(now.together[IO])} next to the MPI job: "
         f"{_times(now.slowdown(IO))}.",
         "",
         *_format_links(advice),
@@ -91,20 +91,20 @@ def _format_row(scenario: Scenario, now: Scenario) -> str:
     rate = scenario.change_of_rate(now)
     change = "?" if rate is None else f"{100 * (rate.mean - 1):+.1f} {_half(rate, 100, 1)}%"
     return (
-        f"  {scenario.name:34}{_mean(scenario.beside[MPI]):>13}{_times(scenario.slowdown(MPI)):>21}"
-        f"{_mean(scenario.beside[IO]):>13}{_times(scenario.slowdown(IO)):>21}{'' if scenario is now else change:>17}"
+        f"  {scenario.name:34}{_mean(scenario.together[MPI]):>13}{_times(scenario.slowdown(MPI)):>21}"
+        f"{_mean(scenario.together[IO]):>13}{_times(scenario.slowdown(IO)):>21}{'' if scenario is now else change:>17}"
     )
 
 
 def _conclude(advice: Advice, now: Scenario) -> str:
-    if average(now.beside[MPI]) is None or not now.io_bytes_per_s:
+    if average(now.together[MPI]) is None or not now.io_bytes_per_s:
         return "none, as the present state of both jobs is not known well enough."
     if advice.best is None and advice.is_open:
         return "none that is certain: some changes lie within the differences between seeds; try --seeds N."
     if advice.best is None:
         return "none of these makes MPI messages faster by more than 5% and leaves I/O its rate."
     times = advice.best.change(MPI, now) or Figure(1.0, 0.0)
-    less = f"{_mean(advice.best.beside[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
+    less = f"{_mean(advice.best.together[MPI])}, {100 * (1 - times.mean):.0f} {_half(times, 100, 0)}% less"
     return f"{advice.best.name}: MPI messages then take {less}, and the I/O job keeps its rate to 5%."
 
 

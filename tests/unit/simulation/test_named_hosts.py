@@ -109,7 +109,7 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
     assert len(np.unique(taken)) == len(taken) == network.hosts
     with pytest.raises(InconsistentError, match="23 servers are more than the 22 hosts of no job"):
         seat(network, [own], 23, servers, jobs, np.random.default_rng(1))
-    with pytest.raises(InconsistentError, match="more than one seat"):
+    with pytest.raises(InconsistentError, match="more than one use"):
         seat(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
 
 
@@ -173,7 +173,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
     job = replayed(tmp_path, share=0.5)
     write_run(tmp_path, names, recorded)
     results = run_study(tmp_path, job, WRITES, servers=servers, measured="mpi", seeds=2)
-    assert capsys.readouterr().err.count(f"profile.otf2: its hosts are drawn: {said}") == 1
+    assert capsys.readouterr().err.count(f"profile.otf2: its hosts are sampled: {said}") == 1
     busy = find_busy_hosts(results, "mpi")
     assert len(busy) == 3  # of four ranks two share a host, or one was not recorded and sends nothing
     assert busy != set(RAN_ON)
@@ -181,7 +181,7 @@ def test_a_run_that_cannot_be_where_it_was_is_drawn_and_that_is_said_once(
 
 def test_of_two_runs_on_the_same_hosts_one_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = run_study(tmp_path, replayed(tmp_path), replayed(tmp_path, name="again"))
-    assert "its hosts are drawn: host07 is of job mpi, host02 is of job mpi, host30 is of job mpi" in (
+    assert "its hosts are sampled: host07 is of job mpi, host02 is of job mpi, host30 is of job mpi" in (
         capsys.readouterr().err
     )
     assert find_busy_hosts(results, "mpi") == set(RAN_ON)

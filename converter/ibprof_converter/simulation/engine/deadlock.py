@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether packets can block each other in a circle, and virtual lanes that keep them from it.
+"""Deadlocks of routes, and virtual lanes against them.
 
-A packet at one link end waits for room at the next. Where these dependencies of the routes close a circle, buffers can
-fill up so that nothing moves any more.
+A packet at one link direction waits for buffer space at the next. Where these dependencies of the routes close a cycle,
+buffers can fill up so that nothing moves any more.
 
 Source: W. J. Dally and C. L. Seitz, "Deadlock-free message routing in multiprocessor interconnection networks", IEEE
 Transactions on Computers 36(5), 1987; layers as in T. Skeie, O. Lysne and I. Theiss, "Layered shortest path (LASH)
@@ -28,20 +28,20 @@ LANES = 15
 
 
 def find_cycle(network: SimulatedNetwork, adaptive: bool = False) -> list[int]:
-    """Find link ends that wait for each other in a circle; empty when there are none.
+    """Find link directions that wait for each other in a cycle; empty when there are none.
 
     Args:
         network: whose tables are looked at.
-        adaptive: look at all shortest ways instead.
+        adaptive: look at all shortest routes instead.
     """
     return _find_cycle(network, _find_adaptive_dependencies(network) if adaptive else _find_dependencies(network))
 
 
 def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
-    """See that packets which choose among shortest ways cannot block each other in a circle.
+    """See that packets which choose among shortest routes cannot block each other in a cycle.
 
     Raises:
-        InconsistentError: they can; it names the circle. Virtual lanes by pairs of leaves would not help: they keep
+        InconsistentError: they can; it names the cycle. Virtual lanes by pairs of leaves would not help: they keep
             routes of tables apart.
     """
     if cycle := find_cycle(network, adaptive=True):
@@ -51,7 +51,7 @@ def refuse_adaptive_deadlock(network: SimulatedNetwork) -> None:
 
 
 def describe_deadlock(network: SimulatedNetwork, waits: npt.NDArray[np.uint32]) -> str:
-    """Name the circle that packets wait in.
+    """Name the cycle that packets wait in.
 
     Args:
         network: in which packets never move again.
@@ -78,13 +78,13 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
-    """Spread pairs of leaves over as few virtual lanes as it takes that none has a circle.
+    """Spread pairs of leaves over as few virtual lanes as it takes that none has a cycle.
 
     Returns:
         uint8 [switch, switch], the lane from leaf to leaf; None when one lane is enough.
 
     Raises:
-        InconsistentError: `most` lanes are not enough, or packets never leave a circle.
+        InconsistentError: `most` lanes are not enough, or packets never leave a cycle.
     """
     cycle = find_cycle(network)
     if not cycle:
@@ -111,7 +111,7 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
         for hops, (_, end) in enumerate(_follow(network, host)):
             if hops < network.switches:
                 continue
-            # After so many they are where they have been: round once more.
+            # After this many hops packets are where they have been: follow the cycle once more.
             circle = [int(end[0])]
             while (following := _next(network, circle[-1], host)) != circle[0]:
                 circle.append(following)
@@ -125,7 +125,7 @@ def _next(network: SimulatedNetwork, end: int, host: int) -> int:
 
 
 def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
-    """Name the link ends of a circle, by the nodes that send on them."""
+    """Name the link directions of a cycle, by the nodes that send on them."""
     fabric = network.subnet.fabric
     names = [fabric.node_name[int(fabric.link_node[end // 2, end % 2])] for end in cycle]
     ports = [int(fabric.link_port[end // 2, end % 2]) for end in cycle]
@@ -133,9 +133,9 @@ def describe_cycle(network: SimulatedNetwork, cycle: list[int]) -> str:
 
 
 def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]:
-    """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link ends.
+    """Take packets for a host hop by hop from all leaves: which leaves are still on the way, and their link directions.
 
-    Ends between switches alone. Loops are cut when a packet has come back to a link end.
+    Ends between switches alone. Loops are cut when a packet has come back to a link direction.
     """
     leaf = np.unique(network.host_leaf).astype(np.int64)
     at = leaf
@@ -152,10 +152,10 @@ def _follow(network: SimulatedNetwork, host: int) -> Iterator[tuple[Ints, Ints]]
 
 
 def _find_dependencies(network: SimulatedNetwork) -> Ints:
-    """Find pairs of link ends that follow each other on a route: int64 [pair], first * ends + second."""
+    """Find pairs of link directions that follow each other on a route: int64 [pair], first * ends + second."""
     ends = len(network.end_to)
     switch, port = np.nonzero(network.port_end != NONE)
-    port_of = np.zeros(ends, np.int64)  # [link end], by which a switch sends on it
+    port_of = np.zeros(ends, np.int64)  # [link direction], by which a switch sends on it
     port_of[network.port_end[switch, port]] = port
     follows = np.zeros((ends, network.port_end.shape[1]), bool)  # [first, port of the second]
     for host in range(network.hosts):
@@ -170,7 +170,7 @@ def _find_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
-    """As `_find_dependencies`, of all shortest ways; none at all where these go up and then down."""
+    """As `_find_dependencies`, of all shortest routes; none at all where these go up and then down."""
     minimal, level = find_minimal_ports(network), _find_levels(network)
 
     def moves() -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -185,7 +185,7 @@ def _find_adaptive_dependencies(network: SimulatedNetwork) -> Ints:
 
 
 def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[Ints, Ints, Ints]:
-    """Find what packets from any leaf do on shortest ways: from which switch, by which link end, to which switch."""
+    """Find the moves of packets from any leaf on shortest routes: switch, link direction, next switch."""
     number = np.arange(network.port_end.shape[1], dtype=np.uint64)
     at, port = np.nonzero((ports[:, number // np.uint64(64)] >> number % np.uint64(64)) & np.uint64(1))
     end = network.port_end[at, port].astype(np.int64)
@@ -200,14 +200,14 @@ def _move_to(network: SimulatedNetwork, ports: npt.NDArray[np.uint64]) -> tuple[
 
 
 def _goes_up_and_down(here: Ints, there: Ints, at: Ints, to: Ints) -> bool:
-    """Whether moves between levels never go on level or up again once they went down."""
+    """Return whether moves between levels never go on level or up again once they went down."""
     came_down = np.zeros(int(max(at.max(initial=0), to.max(initial=0))) + 1, np.bool_)
     came_down[to[there < here]] = True
     return not ((here == there) | (came_down[at] & (there > here))).any()
 
 
 def _join(at: Ints, end: Ints, to: Ints, ends: int) -> Ints:
-    """Pair each link end with those that its packets take next: first * ends + second."""
+    """Pair each link direction with those that its packets take next: first * ends + second."""
     order = np.argsort(at, kind="stable")
     begin, stop = np.searchsorted(at[order], to), np.searchsorted(at[order], to, side="right")
     first = np.repeat(end, stop - begin)
@@ -233,7 +233,7 @@ def _find_levels(network: SimulatedNetwork) -> Ints:
 
 
 def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Find pairs of link ends that follow each other on the ways from leaf to leaf, to whichever of its hosts."""
+    """Find pairs of link directions that follow each other on routes from leaf to leaf, to any of its hosts."""
     steps: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for host in range(network.hosts):
         destination = int(network.host_leaf[host])

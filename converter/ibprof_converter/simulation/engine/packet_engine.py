@@ -50,7 +50,7 @@ class Stop(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all clients of a job have in common. Times in ticks.
+    """The properties that all clients of a job share. Times in ticks.
 
     Attributes:
         name: of the job.
@@ -58,7 +58,7 @@ class Job:
         window: from start to start at least, for steps that do not say; 0 for none.
         jitter: both vary evenly by up to this part of them.
         collective: its clients' rounds are operations together: both vary by the same part for all of them in a round.
-        limit: steps of a client in all; 0 for no end.
+        limit: total steps of a client; 0 for no end.
         round: of a time line: rounds begin at multiples of it, and late steps make up for it; 0 for others.
         sampled: whether steps are sampled.
         reads: 0 when bytes go to the other host; else bytes of a request that the host answers with them.
@@ -84,7 +84,7 @@ class Step:
         bytes: of it.
         client: that it is for, `NOBODY` for none.
         slot: which of the messages that come to that client in a round it is, from 0.
-        awaits: the messages of so many slots, from 0 on, must have come to the sender in this round.
+        awaits: number of slots, from 0 on, whose messages must have come to the sender in this round.
         pause: ticks from the completion of the step before; None for the job's interval.
         window: ticks from the start of the step before at least, with rounds from the round's; None for the job's.
     """
@@ -120,7 +120,7 @@ class Client:
     start: int = 0
 
     def destinations(self) -> list[int]:
-        """Give the hosts that it sends to, each once."""
+        """Return the hosts that it sends to, each once."""
         steps = self.steps
         hosts = steps["host"] if isinstance(steps, np.ndarray) else [step.host for step in steps]
         found: list[int] = np.unique(hosts).tolist()
@@ -151,13 +151,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Link ends since the beginning.
+    """Link directions since the beginning.
 
     Attributes:
-        bytes: uint64 [link end, job].
-        busy: uint64 [link end, job], ticks.
-        queued: uint64 [link end], bytes that lie there or wait for room there now.
-        most_queued: uint64 [link end], the most of them that there were of one virtual lane.
+        bytes: uint64 [link direction, job].
+        busy: uint64 [link direction, job], ticks.
+        queued: uint64 [link direction], bytes that lie there or wait for room there now.
+        most_queued: uint64 [link direction], the most of them that there were of one virtual lane.
     """
 
     bytes: npt.NDArray[np.uint64]
@@ -188,8 +188,8 @@ class Simulation:
     Args:
         network: to run on.
         jobs, clients: what runs.
-        seed: of all that is drawn at random.
-        adaptive: packets take the least occupied of the ports on shortest ways, instead of the tables'.
+        seed: of all that is random.
+        adaptive: packets take the least occupied of the ports on shortest routes, instead of the tables'.
         lanes: uint8 [switch, switch], virtual lane of packets from leaf to leaf; None for lane 0.
 
     Raises:
@@ -272,7 +272,7 @@ class Simulation:
         )
 
     def look_at_ends(self) -> Ends:
-        """Give the loads of link ends."""
+        """Return the loads of link directions."""
         ends = len(self.network.end_to)
         shapes = (ends, len(self.jobs)), (ends, len(self.jobs)), ends, ends
         found = Ends(*(np.zeros(shape, np.uint64) for shape in shapes))
@@ -281,7 +281,7 @@ class Simulation:
         return found
 
     def look_at_clients(self) -> Progress:
-        """Give how far clients have come."""
+        """Return how far clients have come."""
         steps, bytes_, last = np.zeros((3, self.clients), np.uint64)
         found = Progress(steps, bytes_, last, np.zeros(self.clients, np.bool_))
         arrays = found.steps, found.bytes, found.last, found.busy
@@ -289,7 +289,7 @@ class Simulation:
         return found
 
     def find_waits(self, only_stuck: bool = False) -> npt.NDArray[np.uint32]:
-        """Give over which link end each waiting packet came and at which it waits for room: uint32 [packet, 2].
+        """Return over which link direction each waiting packet came and at which it waits for room: uint32 [packet, 2].
 
         Args:
             only_stuck: leave out those that will get it.

@@ -25,19 +25,21 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "gbps": (1e-3, 1e6),
     "tick_ns": (1e-3, 1e3),
 }
-"""What `Hardware` can be: the least and the most of each; what lies at a link end and waits for it, from all ports of a
-switch, is counted in 32 bits, and a packet's ticks in 64."""
+"""Smallest and largest value of each property of `Hardware`.
+
+Bytes that lie at a link direction or wait for it, from all ports of a switch, are counted in 32 bits; ticks of a packet
+in 64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What dumps of a fabric do not say.
+    """Properties of a network that dumps of a fabric do not state.
 
     Attributes:
         packet_bytes: the largest packet.
-        lane_bytes: room of each virtual lane at each link end.
+        lane_bytes: buffer of each virtual lane at each link direction.
         switch_ns: from a packet's last bit until its next link can take it up.
-        wire_ns: on the way of a link.
+        wire_ns: delay of a link's wire.
         gbps: speed of all links, in Gb/s; None: each has its own, as the fabric says.
         tick_ns: None for the time of 8 bytes on the fastest link.
     """
@@ -59,12 +61,12 @@ class SimulatedNetwork:
         hardware: what was assumed.
         tick_ns: length of a tick.
         host_port: int32 [host], index into the fabric's ports.
-        host_end: int32 [host], the link end that it sends on.
+        host_end: int32 [host], the link direction that it sends on.
         host_leaf: uint32 [host], the switch at its link.
-        end_to: uint32 [link end], a host, or hosts + a switch.
-        end_byte_ticks: uint64 [link end], ticks a byte takes, times 2**32, rounded down.
-        end_delay: uint32 [link end], ticks.
-        port_end: int32 [switch, port], the link end by which the port sends.
+        end_to: uint32 [link direction], a host, or hosts + a switch.
+        end_byte_ticks: uint64 [link direction], ticks a byte takes, times 2**32, rounded down.
+        end_delay: uint32 [link direction], ticks.
+        port_end: int32 [switch, port], the link direction by which the port sends.
         egress: uint8 [switch, host], port towards it, 255 for none.
     """
 
@@ -97,11 +99,11 @@ class SimulatedNetwork:
         return [fabric.node_name[fabric.port_node[port]] for port in self.host_port]
 
     def ticks(self, nanoseconds: float) -> int:
-        """Give a time in ticks, rounded."""
+        """Return a time in ticks, rounded."""
         return round(nanoseconds / self.tick_ns)
 
     def to_ns(self, ticks: float) -> float:
-        """Give a time in nanoseconds."""
+        """Return a time in nanoseconds."""
         return ticks * self.tick_ns
 
 
@@ -162,7 +164,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
 
 
 def find_minimal_ports(network: SimulatedNetwork) -> npt.NDArray[np.uint64]:
-    """Find the ports of each switch that lie on shortest ways to each switch.
+    """Find the ports of each switch that lie on shortest routes to each switch.
 
     Returns:
         uint64 [switch, switch, word], a bit a port, 64 of them to a word.

@@ -24,7 +24,7 @@ class _Open:
 
 
 def count_turns(client: Ints, done: Ints) -> Ints:
-    """Give how many messages its client had sent before each, in order of completion.
+    """Return the number of messages that its client sent before each, in order of completion.
 
     Args:
         client: int64 [message].
@@ -76,7 +76,7 @@ class Operations:
         return begin, np.array([each.end for each in closed], np.int64) - begin
 
     def _add(self, number: int, start: Ints, end: Ints, chosen: npt.NDArray[np.bool_]) -> bool:
-        """Give whether the operation is complete with these messages."""
+        """Return whether the operation is complete with these messages."""
         begin = int(start[chosen].min())
         found = self._open.setdefault(number, _Open(self._messages, begin))
         found.missing -= int(chosen.sum())

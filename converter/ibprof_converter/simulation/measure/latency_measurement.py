@@ -62,7 +62,7 @@ def measure(
 
 
 def _look_beside(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
-    """A job that does not end says nothing of those beside it after they have ended."""
+    """A job that does not end says nothing of those next to it after they have ended."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns
     for number, job in enumerate(simulation.jobs):
@@ -71,7 +71,7 @@ def _look_beside(latency: Latency, simulation: Simulation, clients: npt.NDArray[
             continue
         ended_ns = simulation.network.to_ns(float(progress.last[of_job].max()))
         if (progress.steps[of_job] >= job.limit).all() and ended_ns < until:
-            told = f"job {job.name} had sent all after {ended_ns / 1e3:.0f} us, and {until / 1e3:.0f} us were needed"
+            told = f"job {job.name} had sent all after {ended_ns / 1e3:.0f} µs, and {until / 1e3:.0f} µs were needed"
             return replace(latency, is_settled=False, note=told)
     return latency
 

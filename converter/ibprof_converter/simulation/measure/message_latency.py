@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the messages of a job took, how sure that is, and how much effort it is worth."""
+"""Latencies of a job's messages, their uncertainty, and the effort to measure them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Effort:
             as they are.
         warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
         least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
-            `warm_up`; none of jobs that end, of which no more is left out than the mean asks for and what is sent
-            before the background's requests have passed. Clients that go from server to server sort themselves over
-            tens of messages, too slowly for a test to see it in a few.
+            `warm_up`. Clients that go from server to server sort themselves over tens of messages, too slowly for a
+            test to see it in a few. Jobs that end leave out only what their mean asks for, and what they send before
+            the background's requests have passed.
         messages: of a client, after which it ends whatever the interval is.
         background: requests of each client of other jobs that must have passed before anything is measured.
         hops: packet hops after which it is given up.
@@ -46,13 +46,13 @@ class Effort:
     hops: float = 1e10
 
     def left_out(self, limit: int) -> int:
-        """Give how many messages of a client are left out in any case; the limit of a job without an end is 0."""
+        """Return the number of messages of a client that are always left out; `limit` is 0 for a job without an end."""
         return 0 if limit else min(self.least_warm_up, self.warm_up)
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What the messages of a job took, in ns.
+    """Latencies of the messages of a job, in ns.
 
     Attributes:
         messages: that were measured, after the warm-up.
@@ -102,7 +102,7 @@ ON_HOSTS = "all of its messages stay on their hosts"
 
 
 def describe(simulation: Simulation, samples: npt.NDArray[Any], begin: float, half: float) -> Latency:
-    """Give the figures of messages, of one at least; not whether they are enough."""
+    """Return the figures of messages, of one at least; not whether they are enough."""
     to_ns = simulation.network.to_ns(1)
     end, values = (samples["start"] + samples["ticks"]) * to_ns, samples["ticks"] * to_ns
     by_client = _average_by_client(simulation, samples["client"], values)
@@ -157,13 +157,13 @@ def half_interval(means: npt.NDArray[np.float64]) -> float:
 
 
 def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
-    """Give what was measured as no result, with the circle that packets wait in."""
+    """Return what was measured as no result, with the cycle that packets wait in."""
     circle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
     return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a circle: {circle}")
 
 
 def say_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:
-    """Give what was measured of a job that has ended; `stay` says that what it sent since stayed on its hosts."""
+    """Return what was measured of a job that has ended; `stay` says that what it sent since stayed on its hosts."""
     early = f"all messages were sent before the other jobs had made {effort.background} requests of each client"
     note = "all messages were sent" if latency.messages else ON_HOSTS if stay else early
     return replace(latency, is_settled=latency.messages > 0, note=note)

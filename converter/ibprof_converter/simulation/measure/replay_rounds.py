@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring beside a recorded run that goes by its time line, or such a run itself, in whole rounds of it."""
+"""Measure over whole replays of a trace, for the replayed job or for one running alongside it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Rounds:
             rounds += 1 + rounds // BATCHES
 
     def _has_warmed_up(self) -> bool:
-        """Whether the background's requests have passed, of a recorded run one whole round at most."""
+        """Return whether the background's requests have passed, of a recorded run one whole round at most."""
         steps, effort = self._simulation.look_at_clients().steps, self._effort
         left_out = 0 if self._ends else effort.left_out(0)
         if self._own_round:
@@ -116,7 +116,7 @@ class Rounds:
         self._due.append(due[chosen])
 
     def _find_due(self, samples: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Give the tick that says in which round a message is: its start, or when the run's list began that has it."""
+        """Return the tick that decides the round of a message: its start, or the start of the run's list with it."""
         if not self._own_round:
             return samples["start"].astype(np.int64)
         client = samples["client"]
@@ -125,7 +125,7 @@ class Rounds:
         return due
 
     def _count_rounds(self, end: int) -> int:
-        """Give how many rounds are whole, up to a tick."""
+        """Return the number of whole rounds up to a tick."""
         upto = self._simulation.state.now
         if self._own_round:
             lists = (self._simulation.look_at_clients().steps // self._list)[self._clients]
@@ -133,7 +133,7 @@ class Rounds:
         return max(min(upto, end) - self._begin, 0) // self._round
 
     def _run_to(self, tick: int) -> bool:
-        """Whether it comes to a tick."""
+        """Return whether it comes to a tick."""
         while self._simulation.state.now < tick:
             if self._is_over():
                 return False
@@ -141,7 +141,7 @@ class Rounds:
         return True
 
     def _complete(self, end: int) -> bool:
-        """Whether it goes on until the messages of the rounds up to a tick are complete, for a round at most."""
+        """Return whether it goes on until the messages of the rounds up to a tick are complete, for a round at most."""
         progress, until = self._simulation.look_at_clients(), end + self._round
         wanted = (progress.steps + progress.busy)[self._clients]
         if self._own_round:
@@ -155,7 +155,7 @@ class Rounds:
         return True
 
     def _judge(self, rounds: int, came: bool) -> Latency:
-        """Give what so many whole rounds say, without a note where that is not enough."""
+        """Return the latency over a number of whole rounds, without a note where they are too few."""
         simulation, effort = self._simulation, self._effort
         sent_all = not came and (self._has_sent_all() or simulation.state.stop == Stop.DONE)
         latency = self._operations.add_to(self._summarise(rounds, sent_all))

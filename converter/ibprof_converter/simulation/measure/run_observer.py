@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a simulation while it runs: latencies by job, client and time; queues over time.
+"""Observations of a running simulation: latencies by job, client and time; queues over time.
 
 It is bounded, however long the run is. Messages that stay on a host have no latency; they are among the flows.
 """
@@ -35,20 +35,20 @@ def bin_values(values: Floats) -> Counts:
 
 
 def bin_edges() -> Floats:
-    """Give the lower edges of all bins, and the upper one of the last: float64 [bin + 1]."""
+    """Return the lower edges of all bins, and the upper one of the last: float64 [bin + 1]."""
     octave, part = np.divmod(np.arange(_OCTAVES * BINS_AN_OCTAVE + 1), BINS_AN_OCTAVE)
     edges: Floats = np.ldexp(0.5 + part / (2 * BINS_AN_OCTAVE), octave)
     return edges
 
 
 def list_bins(counts: Counts) -> tuple[tuple[float, float, int], ...]:
-    """Give the bins that have something: lower edge, upper edge, count."""
+    """Return the bins that have something: lower edge, upper edge, count."""
     edges = bin_edges()
     return tuple((float(edges[i]), float(edges[i + 1]), int(counts[i])) for i in np.flatnonzero(counts))
 
 
 def find_quantile(counts: Counts, part: float) -> float:
-    """Give the value below which a part of the counted values lies, to the width of a bin; nan where there are none."""
+    """Return the value below which a part of the counted values lies, to the width of a bin; nan of none."""
     total = int(counts.sum())
     if not total:
         return math.nan
@@ -78,7 +78,7 @@ class OverTime:
 
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """What clients and other hosts exchanged; arrays of one length.
+    """Messages exchanged by clients and other hosts; arrays of one length.
 
     Attributes:
         client, host: int64, of the simulation, by number.
@@ -94,11 +94,11 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Bytes that lie at link ends, looked at again and again.
+    """Bytes that lie at link directions, looked at again and again.
 
     Attributes:
         time_ns: float64 [look].
-        bytes: uint32 [look, link end].
+        bytes: uint32 [look, link direction].
     """
 
     time_ns: Floats
@@ -144,16 +144,16 @@ class Watch:
                 return np.concatenate(taken)
 
     def histogram(self, job: int) -> Counts:
-        """Give how many messages of a job took how many ns: int64 [bin], of `bin_edges`."""
+        """Return the histogram of a job's latencies: int64 [bin], of `bin_edges`."""
         counts: Counts = self._histogram[job]
         return counts
 
     def operations(self, job: int) -> Counts | None:
-        """Give how many operations of a collective took how many ns: int64 [bin], of `bin_edges`; None for others."""
+        """Return the histogram of a collective's operations: int64 [bin], of `bin_edges`; None for other jobs."""
         return self._durations.get(job)
 
     def over_time(self, job: int) -> OverTime:
-        """Give the latencies of a job as time goes."""
+        """Return the latencies of a job as time goes."""
         width = self.simulation.network.to_ns(self._width)
         count = self._slice_count[job]
         slices = int(np.flatnonzero(self._slice_count.any(axis=0)).max(initial=-1)) + 1
@@ -162,19 +162,19 @@ class Watch:
         return OverTime(begin, width, count[:slices], mean[:slices])
 
     def by_client(self) -> tuple[Counts, Floats]:
-        """Give each client's messages that left its host, and their mean latency in ns, nan where there are none."""
+        """Return each client's messages that left its host, and their mean latency in ns, nan where there are none."""
         none = np.full(len(self._client_sum), math.nan)
         return self._client_count, np.divide(
             self._client_sum, self._client_count, out=none, where=self._client_count > 0
         )
 
     def flows(self) -> Flows:
-        """Give what each client and each other host exchanged, by the messages that are complete."""
+        """Return what each client and each other host exchanged, by the messages that are complete."""
         client, host = np.divmod(self._flow, self.simulation.network.hosts)
         return Flows(client, host, self._flow_messages, self._flow_bytes)
 
     def queues(self) -> Queues:
-        """Give the bytes at all link ends over time."""
+        """Return the bytes at all link directions over time."""
         width = self.simulation.network.to_ns(self._width)
         ends = len(self.simulation.network.end_to)
         looks = np.array(self._looks, np.uint32).reshape(-1, ends)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation gave, as rows of plain values for tables. Times in microseconds."""
+"""Results of a simulation as rows of plain values for tables. Times in microseconds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OPERATION_COLUMNS = ("job", "from_us", "to_us", "operations")
 TIME_COLUMNS = ("job", "from_us", "to_us", "messages", "mean_us")
 QUEUE_COLUMNS = ("time_us", "guid", "name", "port", "bytes")
 BUSY_COLUMNS = ("a_busy_us", "b_busy_us")
-"""Beside the columns of links.csv: for how long a job's bytes kept each end sending."""
+"""Next to the columns of links.csv: for how long a job's bytes kept each end sending."""
 
 _FULLEST = 32
-"""Link ends whose queues are listed."""
+"""Link directions whose queues are listed."""
 
 
 def load_ends(simulation: Simulation) -> Loads:
-    """Give what each job has put on the links, as a traffic's loads are given."""
+    """Return what each job has put on the links, as a traffic's loads are given."""
     carried = simulation.look_at_ends().bytes
     jobs = tuple(job.name for job in simulation.jobs)
     state = simulation.state
@@ -46,7 +46,7 @@ def load_ends(simulation: Simulation) -> Loads:
 
 
 def list_flows(watch: Watch) -> Traffic:
-    """Give the bytes of complete messages from LID to LID, job by job; those of the others are unmapped."""
+    """Return the bytes of complete messages from LID to LID, job by job; those of the others are unmapped."""
     simulation, flows = watch.simulation, watch.flows()
     network, state = simulation.network, simulation.state
     job = simulation.job_of_client[flows.client]
@@ -81,7 +81,7 @@ def list_flows(watch: Watch) -> Traffic:
 
 
 def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
-    """Give what is to be known of link ends beside bytes: a name, and float64 [link end]."""
+    """Return what is to be known of link directions next to bytes: a name, and float64 [link direction]."""
     simulation = watch.simulation
     ends, queues = simulation.look_at_ends(), watch.queues()
     busy = find_busy(simulation) / max(simulation.state.now, 1)
@@ -96,7 +96,7 @@ def describe_links(watch: Watch) -> list[tuple[str, npt.NDArray[np.float64]]]:
 
 
 def find_busy(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Give the ticks for which each link end has sent each job's bytes: float64 [link end, job].
+    """Return the ticks for which each link direction has sent each job's bytes: float64 [link direction, job].
 
     The engine counts a packet when an end admits it. What an end has not sent yet is taken away, from all jobs by the
     same part: the bytes that lie or wait there, but for packets that wait for room, which the end that holds them has
@@ -185,7 +185,7 @@ def time_rows(watch: Watch) -> Iterator[Row]:
 
 
 def queue_rows(watch: Watch) -> Iterator[Row]:
-    """Yield the bytes at the fullest link ends each time they were looked at: `QUEUE_COLUMNS`."""
+    """Yield the bytes at the fullest link directions each time they were looked at: `QUEUE_COLUMNS`."""
     fabric, queues = watch.simulation.network.subnet.fabric, watch.queues()
     for end in find_fullest(queues, _FULLEST):
         node, port = int(fabric.link_node[end // 2, end % 2]), int(fabric.link_port[end // 2, end % 2])
@@ -195,7 +195,7 @@ def queue_rows(watch: Watch) -> Iterator[Row]:
 
 
 def find_fullest(queues: Queues, most: int) -> list[int]:
-    """Give the link ends that hold most bytes on average, the fullest first; none that were always empty."""
+    """Return the link directions that hold most bytes on average, the fullest first; none that were always empty."""
     if not len(queues.time_ns):
         return []
     mean = queues.bytes.mean(axis=0)
@@ -204,14 +204,14 @@ def find_fullest(queues: Queues, most: int) -> list[int]:
 
 
 def name_end(simulation: Simulation, end: int) -> str:
-    """Give the node that sends on a link end, its port and the node that receives, for people."""
+    """Return the node that sends on a link direction, its port and the node that receives, for people."""
     fabric = simulation.network.subnet.fabric
     node, other = fabric.link_node[end // 2, end % 2], fabric.link_node[end // 2, 1 - end % 2]
     return f"{fabric.node_name[node]}:{int(fabric.link_port[end // 2, end % 2])} > {fabric.node_name[other]}"
 
 
 def _edges(lower_ns: float, upper_ns: float) -> Row:
-    """Give the edges of a bin, the narrowest of which is 1/128 ns wide."""
+    """Return the edges of a bin, the narrowest of which is 1/128 ns wide."""
     return {"from_us": round(lower_ns / 1000, 7), "to_us": round(upper_ns / 1000, 7)}
 
 

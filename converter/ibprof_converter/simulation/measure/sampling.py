@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all ways of measuring a simulation have in common."""
+"""Common parts of all measurements of a simulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.simulation.measure.collective_operations import Operations
 from ibprof_converter.simulation.measure.message_latency import Latency, half_interval
 
 BATCHES = 20
-"""Whose means say how sure a mean is."""
+"""Batches in time; their means give the interval of a mean."""
 
 CHUNKS = 40
 """Parts in which simulated time is extended at first."""
@@ -30,26 +30,26 @@ _LEAST = 10
 
 
 def list_limits(simulation: Simulation) -> npt.NDArray[np.uint64]:
-    """Give how many messages each client sends in all."""
+    """Return the total number of messages of each client."""
     return np.array([job.limit or NO_END for job in simulation.jobs], np.uint64)[simulation.job_of_client]
 
 
 def find_first_chunk(simulation: Simulation) -> int:
-    """Give for how many ticks a simulation goes on at a time at first."""
+    """Return for how many ticks a simulation goes on at a time at first."""
     return max(simulation.network.ticks(_FIRST_CHUNK_NS), 1)
 
 
 def leave_hosts(
     simulation: Simulation, clients: npt.NDArray[np.bool_], samples: npt.NDArray[Any]
 ) -> npt.NDArray[np.bool_]:
-    """Give which messages are of some clients and leave their hosts."""
+    """Return which messages are of some clients and leave their hosts."""
     client = samples["client"]
     chosen: npt.NDArray[np.bool_] = clients[client] & (samples["host"] != simulation.host_of_client[client])
     return chosen
 
 
 def average_batches(values: npt.NDArray[np.floating], least: int) -> npt.NDArray[np.float64]:
-    """Give the means of batches in time, of values that depend on each other; none of fewer values than `least`."""
+    """Return the means of batches in time, of values that depend on each other; none of fewer values than `least`."""
     batches = min(BATCHES, len(values) // 2) if len(values) >= least else 0
     return np.array([part.mean() for part in np.array_split(values, batches)] if batches else [])
 
@@ -82,9 +82,9 @@ class MeanOperation:
         return replace(latency, operations=len(ticks), operation_mean=mean, operation_half=half)
 
     def are_enough(self, latency: Latency) -> bool:
-        """Whether there are as many operations as it takes; of jobs without any, there are."""
+        """Return whether there are as many operations as it takes; of jobs without any, there are."""
         return not self._of or latency.operations >= _LEAST
 
     def is_narrow(self, latency: Latency, precision: float) -> bool:
-        """Whether the interval of their mean is; of jobs without any, it is."""
+        """Return whether the interval of their mean is; of jobs without any, it is."""
         return not self._of or latency.operation_half <= precision * latency.operation_mean

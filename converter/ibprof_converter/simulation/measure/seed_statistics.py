@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several runs of the same say together, each drawn anew by its seed."""
+"""Means over seeds of the same simulation, with their intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BySeed = Mapping[int, Figure]
 
 
 def average(figures: BySeed) -> Figure | None:
-    """Give the mean over seeds, with their interval by Student's t; one seed's own interval, None of none."""
+    """Return the mean over seeds, with their interval by Student's t; one seed's own interval, None of none."""
     values = list(figures.values())
     if len(values) < 2:
         return values[0] if values else None
@@ -33,7 +33,7 @@ def average(figures: BySeed) -> Figure | None:
 
 
 def compare(figures: BySeed, others: BySeed) -> BySeed:
-    """Give each seed's ratio to its own other run, of the seeds that have both."""
+    """Return each seed's ratio to its own other run, of the seeds that have both."""
     return {
         seed: Figure(
             figures[seed].mean / others[seed].mean,

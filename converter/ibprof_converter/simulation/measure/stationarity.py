@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 _PARTS = 10
-"""Of the measured time, whose means a line is laid through: long beside a message, so that they depend little on each
-other."""
+"""Parts of the measured time, whose means a line is fitted to; long compared with a message, so nearly independent."""
 
 Slice = tuple[float, float, int, float]
 """Begin and end in ns, messages that ended in between, and their mean."""
@@ -20,7 +19,7 @@ Slice = tuple[float, float, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What a mean changes by from the beginning of the measured time to its end, by a straight line.
+    """Change of a mean from the beginning of the measured time to its end, by a straight line.
 
     Attributes:
         change: as part of the mean.
@@ -31,12 +30,12 @@ class Drift:
     half: float
 
     def exceeds(self, part: float) -> bool:
-        """Whether the change is more than a part of the mean, up or down, with all of its interval."""
+        """Return whether the change is more than a part of the mean, up or down, with all of its interval."""
         return abs(self.change) - self.half > part
 
 
 def find_warm_up(values: npt.NDArray[np.float64]) -> int:
-    """Give the number of leading values to leave out: MSER, the cut that makes the standard error of the rest least.
+    """Return the number of leading values to leave out: MSER, the cut that makes the standard error of the rest least.
 
     At most half of the values are left out; if the least lies there, the series is not stationary and all of that half
     is left out.

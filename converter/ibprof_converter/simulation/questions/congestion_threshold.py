@@ -28,6 +28,7 @@ from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns, find_bound_ns, find_transfer_ns
 from ibprof_converter.simulation.study.loaded_fabric import list_fabric_notes
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions, make_setting
+from ibprof_converter.simulation.study.sizes_and_times import format_time
 from ibprof_converter.simulation.workload.roles import IO, Role, Workload
 
 CONGESTED = 2.0
@@ -167,7 +168,7 @@ def find_threshold(setting: Setting, job: Workload, seeds: Sequence[int], simula
     without_pause, alone = tried[0.0], tried[long]
     for interval, each in ((long, alone), (0.0, without_pause)):
         if not each.requests:
-            raise InconsistentError(f"requests {interval / 1e3:g} us apart have no settled mean: {each.note}")
+            raise InconsistentError(f"requests {format_time(interval)} apart have no settled mean: {each.note}")
     below = above = about = None
     times = average(compare(without_pause.of_clients, alone.of_clients))
     cycle = without_pause.mean or 0.0

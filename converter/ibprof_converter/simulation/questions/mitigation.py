@@ -42,7 +42,7 @@ class Scenario:
         setting: of the machine.
         jobs: the I/O job, the MPI job.
         alone: mean latency of each job when it runs alone.
-        beside: mean latency of each job when both run.
+        together: mean latency of each job when both run.
         io_bytes_per_s: written by all clients of the I/O job when both run.
         notes: why means did not settle, each reason once.
     """
@@ -51,17 +51,17 @@ class Scenario:
     setting: Setting
     jobs: tuple[Workload, Workload]
     alone: Mapping[str, BySeed]
-    beside: Mapping[str, BySeed]
+    together: Mapping[str, BySeed]
     io_bytes_per_s: BySeed
     notes: tuple[str, ...]
 
     def slowdown(self, job: str) -> Figure | None:
         """Return the slow-down of a job's messages by the other job."""
-        return average(compare(self.beside[job], self.alone[job]))
+        return average(compare(self.together[job], self.alone[job]))
 
     def change(self, job: str, now: Scenario) -> Figure | None:
         """Return the latency of a job's messages relative to now, when both run."""
-        return average(compare(self.beside[job], now.beside[job]))
+        return average(compare(self.together[job], now.together[job]))
 
     def change_of_rate(self, now: Scenario) -> Figure | None:
         """Return the rate of the I/O job relative to now."""
@@ -93,11 +93,11 @@ def list_scenarios(
 def list_cells(setting: Setting, io: Workload, mpi: Workload, seeds: Sequence[int]) -> list[Cell]:
     """Return the simulations that `compare_scenarios` needs."""
     return [
-        _cell(changed, jobs, job, beside, seed)
+        _cell(changed, jobs, job, together, seed)
         for seed in seeds
         for _, changed, jobs in list_scenarios(setting, io, mpi)
         for job in (io.name, mpi.name)
-        for beside in (False, True)
+        for together in (False, True)
     ]
 
 
@@ -110,12 +110,12 @@ def compare_scenarios(
         means: dict[bool, dict[str, BySeed]] = {False: {}, True: {}}
         settled: dict[int, Latency] = {}
         notes = []
-        for beside, job in product((False, True), jobs):
-            found = {seed: outcomes[_cell(changed, jobs, job.name, beside, seed).key].latency for seed in seeds}
+        for together, job in product((False, True), jobs):
+            found = {seed: outcomes[_cell(changed, jobs, job.name, together, seed).key].latency for seed in seeds}
             notes += [each.note for each in found.values() if not each.is_settled]
             settled = {seed: each for seed, each in found.items() if each.is_settled}
-            means[beside][job.name] = {seed: Figure(each.mean, each.half) for seed, each in settled.items()}
-            if beside and job.name == io.name:
+            means[together][job.name] = {seed: Figure(each.mean, each.half) for seed, each in settled.items()}
+            if together and job.name == io.name:
                 rates = _find_rates(changed, jobs, settled)
         scenarios.append(Scenario(name, changed, jobs, means[False], means[True], rates, tuple(dict.fromkeys(notes))))
     return scenarios
@@ -163,6 +163,6 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     return min(good, key=lambda each: each[0], default=(0.0, None))[1], is_open
 
 
-def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, beside: bool, seed: int) -> Cell:
-    running = tuple(each.name for each in jobs) if beside else (measured,)
+def _cell(setting: Setting, jobs: tuple[Workload, Workload], measured: str, together: bool, seed: int) -> Cell:
+    running = tuple(each.name for each in jobs) if together else (measured,)
     return Cell(setting, jobs, running, measured, seed)

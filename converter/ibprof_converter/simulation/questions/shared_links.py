@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link ends that two jobs both send on."""
+"""The link directions that two jobs both send on."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _PARTS = 20
 
 @dataclass(frozen=True, slots=True)
 class SharedLink:
-    """A link end that several jobs send on.
+    """A link direction that several jobs send on.
 
     Attributes:
-        end: index of the link end.
+        end: index of the link direction.
         name, port: the node that sends, and by which port.
         to: the node that receives.
         busy: part of the time that each job keeps it sending.
@@ -45,14 +45,14 @@ class SharedLink:
 
 
 def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]:
-    """Give the link ends that are busiest with all jobs of a cell, and how many all of them send on.
+    """Return the link directions that are busiest with all jobs of a cell, and how many all of them send on.
 
     By the forwarding tables, that is for each message of each client, however seldom it sends; with adaptive routing
     for those that were sent while it was looked at.
 
     Args:
         cell: all of whose jobs run.
-        most: link ends to list.
+        most: link directions to list.
     """
     prepared = set_up(cell)
     simulation = prepared.simulation
@@ -75,7 +75,7 @@ def find_shared_links(cell: Cell, most: int = 5) -> tuple[list[SharedLink], int]
 
 
 def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
-    """Give which link ends lie on the ways of a job's messages: bool [link end, job]."""
+    """Return which link directions lie on the routes of a job's messages: bool [link direction, job]."""
     simulation = prepared.simulation
     network = simulation.network
     flows = [(client.job, client.host, host) for client in prepared.clients for host in client.destinations()]
@@ -87,7 +87,7 @@ def _trace(prepared: Prepared) -> npt.NDArray[np.bool_]:
 
 
 def _find_busy_parts(simulation: Simulation) -> npt.NDArray[np.float64]:
-    """Give the part of the time that each link end sends each job's bytes, once all clients have begun.
+    """Return the part of the time that each link direction sends each job's bytes, once all clients have begun.
 
     Where they do not begin within `_HOPS` packet hops, it is that of the time since the beginning.
     """

@@ -27,7 +27,7 @@ RESULT_SCHEMA = 4
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the simulations of a study have in common.
+    """Properties that the simulations of a study share.
 
     Attributes:
         fabric: path of a dump, or the name of a synthetic fabric.

@@ -108,7 +108,7 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def run_to_limits(simulation: Simulation, hops: float, go_on: Callable[[int], object]) -> None:
-    """Go on until the clients that are to end have ended, or there were so many packet hops.
+    """Continue until the clients with a limit have ended, or up to a number of packet hops.
 
     Args:
         simulation: as it is now.
@@ -128,7 +128,7 @@ def _limit_clients(simulation: Simulation) -> npt.NDArray[np.uint64]:
 
 
 def _find_whole_times(prepared: Prepared) -> dict[str, list[float]]:
-    """Give how long each client of a job took from its first start; none where one of them has not come to its end."""
+    """Return the time of each client from its first start, of jobs all of whose clients have ended."""
     simulation = prepared.simulation
     progress, limit = simulation.look_at_clients(), _limit_clients(simulation)
     whole = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation will take, before it is run: packet hops, by the bounds of a closed network.
+"""Estimated packet hops of a simulation, by the bounds of a closed network.
 
-A client's next message waits for the one before, so that its cycle is at least its interval and the message's own time,
-and at least the time that the servers' links need for a message of every client.
+A client's next message waits for the one before. So its cycle is at least its interval and the message's own time. It
+is also at least the time that the servers' links need for a message of every client.
 
 Source: P. J. Denning and J. P. Buzen, "The operational analysis of queueing network models", ACM Computing Surveys
 10(3), 1978.
@@ -27,7 +27,7 @@ _MESSAGES = 8
 
 @lru_cache(maxsize=8)
 def find_mean_hops(fabric: str, hardware: Hardware) -> float:
-    """Give the links on the way between two hosts, on average over all leaves and some hosts."""
+    """Return the links on the way between two hosts, on average over all leaves and some hosts."""
     _, network, _ = load_network(fabric, hardware)
     chosen = np.unique(np.linspace(0, network.hosts - 1, 64).astype(int))
     leaf = np.unique(network.host_leaf).astype(np.int64)
@@ -48,7 +48,7 @@ def _count_links(network: SimulatedNetwork, leaf: np.ndarray[tuple[int], np.dtyp
 
 
 def find_transfer_ns(cell: Cell, workload: Workload) -> float:
-    """Give the time of one message with nothing in its way."""
+    """Return the time of one message with nothing in its way."""
     setting = cell.setting
     _, network, _ = load_network(setting.fabric, setting.hardware)
     byte_ns = network.to_ns(float(np.median(network.end_byte_ticks)) / 2**32)
@@ -61,7 +61,7 @@ def find_transfer_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
-    """Give the least time in which the servers' links can take a message of every client; 0 for other jobs.
+    """Return the shortest time in which the servers' links can take a message of every client; 0 for other jobs.
 
     All servers are sent to in turn, so that the slowest one's link sets the pace.
     """
@@ -75,7 +75,7 @@ def find_bottleneck_ns(cell: Cell, workload: Workload) -> float:
 
 
 def find_bound_ns(cell: Cell, workload: Workload) -> float:
-    """Give the interval below which the servers' links alone hold requests up, N S/(n B) - S/B; 0 for other jobs."""
+    """Return the interval below which the servers' links alone hold requests up, N S/(n B) - S/B; 0 for other jobs."""
     at_servers = _find_server_byte_ns(cell, workload)
     if at_servers is None:
         return 0.0
@@ -83,11 +83,11 @@ def find_bound_ns(cell: Cell, workload: Workload) -> float:
 
 
 def _find_server_byte_ns(cell: Cell, workload: Workload) -> npt.NDArray[np.float64] | None:
-    """Give the time of a byte on each server's link: float64 [server]; None for jobs without servers."""
+    """Return the time of a byte on each server's link: float64 [server]; None for jobs without servers."""
     setting = cell.setting
     if workload.role is not Role.IO or not setting.servers:
         return None
-    # Where nothing is drawn, all seeds are one.
+    # Where nothing is sampled, all seeds are one.
     seed = cell.seed if setting.server_placement is ServerPlacement.RANDOM else 0
     taken = tuple(host for each in cell.workloads for host in each.hosts)
     return _list_server_byte_ns(setting.fabric, setting.hardware, setting.servers, setting.server_placement, seed,
@@ -111,13 +111,13 @@ def _list_server_byte_ns(
 
 
 def find_cycle_ns(cell: Cell, workload: Workload) -> float:
-    """Give the least time from one message of a client to its next."""
+    """Return the shortest time from one message of a client to its next."""
     own = max(workload.interval_ns + find_transfer_ns(cell, workload), workload.window_ns)
     return max(own, find_bottleneck_ns(cell, workload))
 
 
 def estimate_hops(cell: Cell) -> float:
-    """Give about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
+    """Return about how many packet hops a cell will take; most cells take within a factor of 3 of it."""
     setting, effort = cell.setting, cell.setting.effort
     _, network, _ = load_network(setting.fabric, setting.hardware)
     mean_hops = find_mean_hops(setting.fabric, setting.hardware)

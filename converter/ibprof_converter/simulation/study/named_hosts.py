@@ -20,7 +20,7 @@ from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 
 DRAWN = "drawn"
-"""In place of names: the hosts of a recorded run are drawn as those of other jobs, whatever the recording says."""
+"""In place of names: the hosts of a recorded run are sampled as those of other jobs, whatever the recording says."""
 
 Refuse = Callable[[str, str], IbprofError]
 """Makes the error of what was expected and what was found."""
@@ -38,7 +38,7 @@ class NamedHosts:
         self._node = self._fabric.port_node[network.host_port]
 
     def number(self, names: Sequence[str], refuse: Refuse) -> tuple[int, ...]:
-        """Give the numbers of hosts, in their order.
+        """Return the numbers of hosts, in their order.
 
         Raises:
             IbprofError: what `refuse` makes, of a name that is no host's, and of a host that is named twice.
@@ -56,7 +56,7 @@ class NamedHosts:
         return tuple(found)
 
     def name(self, host: int) -> str:
-        """Give the name of a host by its number."""
+        """Return the name of a host by its number."""
         return self._hosts.name[int(self._hosts.of_node[0][self._node[host]])]
 
     def find_recorded(self, profile: str, recorded: Recorded) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -79,11 +79,11 @@ class NamedHosts:
             why = f"the fabric has no {show_some([quote_found(run.hosts[number].name) for number in lacking])}"
         else:
             why = "several of its hosts are one of the fabric"
-        return (), (f"{profile}: its hosts are drawn: {why}",)
+        return (), (f"{profile}: its hosts are sampled: {why}",)
 
 
 def give_hosts(setting: Setting, workload: Workload, hosts: tuple[int, ...]) -> Workload:
-    """Give a job hosts of its own instead of a share of them."""
+    """Return a job hosts of its own instead of a share of them."""
     _, network, _ = load_network(setting.fabric, setting.hardware)
     return replace(workload, hosts=hosts, share=len(hosts) / (network.hosts - setting.servers))
 
@@ -91,7 +91,7 @@ def give_hosts(setting: Setting, workload: Workload, hosts: tuple[int, ...]) -> 
 def give_named(
     setting: Setting, workload: Workload, names: Sequence[str], named: NamedHosts, taken: dict[int, str], refuse: Refuse
 ) -> Workload:
-    """Give a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
+    """Return a job the hosts that are named for it; those of a recorded run are in the order of their first ranks.
 
     Args:
         setting: of the fabric and the number of servers.
@@ -126,7 +126,7 @@ def share_rest(workloads: Sequence[Workload], open_ones: Collection[str]) -> lis
 
 
 def stay_as_recorded(
-    setting: Setting, workloads: Sequence[Workload], named: NamedHosts, drawn: Collection[str]
+    setting: Setting, workloads: Sequence[Workload], named: NamedHosts, sampled: Collection[str]
 ) -> tuple[list[Workload], list[str]]:
     """Put recorded runs that were given no hosts where they ran, if they can be there.
 
@@ -136,7 +136,7 @@ def stay_as_recorded(
         setting: with the servers' hosts.
         workloads: the jobs, those that were named hosts with them.
         named: the fabric's hosts.
-        drawn: names of jobs whose hosts are to be drawn in any case.
+        sampled: names of jobs whose hosts are to be sampled in any case.
 
     Returns:
         The jobs, and what to tell the user.
@@ -147,12 +147,12 @@ def stay_as_recorded(
     notes: list[str] = []
     for each in workloads:
         hosts: tuple[int, ...] = ()
-        if each.role is Role.PROFILE and not each.hosts and each.name not in drawn:
+        if each.role is Role.PROFILE and not each.hosts and each.name not in sampled:
             recorded = load_recorded(each)
             if not recorded.was_on_one_host:
                 hosts, told = named.find_recorded(each.profile, recorded)
                 if clashes := [f"{named.name(host)} is of {taken[host]}" for host in hosts if host in taken]:
-                    hosts, told = (), (f"{each.profile}: its hosts are drawn: {show_some(clashes)}",)
+                    hosts, told = (), (f"{each.profile}: its hosts are sampled: {show_some(clashes)}",)
                 notes += told
         taken |= dict.fromkeys(hosts, f"job {each.name}")
         placed.append(give_hosts(setting, each, hosts) if hosts else each)

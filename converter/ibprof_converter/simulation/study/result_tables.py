@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulations gave, as tables: one row each, and one row for all seeds of the same."""
+"""Results of simulations as tables: one row each, and one row for all seeds of the same."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MISSING = Outcome("", replace(NOTHING, note="not simulated yet"), 0, 0.0, {})
 
 
 def list_results(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Give a row a cell. Times are empty where a mean is not settled, or not simulated yet, and `note` says why."""
+    """Return a row a cell. Times are empty where a mean is not settled, or not simulated yet, and `note` says why."""
     jobs = list(dict.fromkeys(each.name for cell in cells for each in cell.workloads))
     return [_describe_cell(cell, jobs) | _describe_outcome(outcomes.get(cell.key, _MISSING), jobs) for cell in cells]
 
@@ -90,7 +90,7 @@ def _describe_outcome(outcome: Outcome, jobs: Sequence[str]) -> Row:
 
 
 def describe_latency(latency: Latency) -> Row:
-    """Give a latency in microseconds; what is not settled is None."""
+    """Return a latency in microseconds; what is not settled is None."""
 
     def us(value: float) -> float | None:
         return round(value / 1000, 4) if latency.is_settled and not math.isnan(value) else None
@@ -117,11 +117,11 @@ def describe_latency(latency: Latency) -> Row:
 
 
 def average_seeds(results: Sequence[Row]) -> list[Row]:
-    """Give a row for all seeds of the same simulation, and its slow-down.
+    """Return a row for all seeds of the same simulation, and its slow-down.
 
-    A slow-down is the mean over seeds of each seed's mean latency over that of its own baseline (same hosts, partners
-    and starts), of the `slowdown_seeds` that have both; `_half` is half of a 95 % interval over seeds by Student's t,
-    empty with fewer than two.
+    A slow-down is a mean over the `slowdown_seeds` seeds that have both runs. It compares each seed's mean latency with
+    that of its own baseline, which has the same hosts, partners and starts. `_half` is half of a 95 % interval over
+    seeds by Student's t, empty with fewer than two.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}
     for row in results:
@@ -177,7 +177,7 @@ def _average(rows: Mapping[int, Row], baseline: Mapping[int, Row]) -> Row:
 
 
 def _compare(rows: Mapping[int, Row], baseline: Mapping[int, Row], column: str) -> list[float]:
-    """Give each seed's value over that of its own baseline, where there are both."""
+    """Return each seed's value over that of its own baseline, where there are both."""
     return [
         row[column] / baseline[seed][column]
         for seed, row in rows.items()
@@ -190,7 +190,7 @@ def _half_interval(values: Sequence[float]) -> float | None:
 
 
 def list_whole_times(cells: Sequence[Cell], outcomes: Mapping[str, Outcome]) -> list[Row]:
-    """Give a row for each client that had an end: what it took for all of its messages."""
+    """Return a row for each client that had an end: what it took for all of its messages."""
     return [
         {
             "job": workload.name,
@@ -248,7 +248,7 @@ _OF_MEANS = frozenset({"measured", "run", *SETTING_COLUMNS, "seeds", *_VALUES, "
 
 
 def is_means(path: Path) -> bool:
-    """Whether a CSV file begins as a table of means does."""
+    """Return whether a CSV file begins as a table of means does."""
     with path.open(encoding="utf-8", errors="replace") as file:
         return set(file.readline().strip().split(",")) >= _OF_MEANS
 

@@ -213,7 +213,7 @@ def _check_machine(reader: StudyReader, setting: Setting, workloads: Sequence[Wo
         raise reader.fail("servers", "a number above 0, for the job with the role io", setting.servers)
     try:
         _, network, _ = load_network(setting.fabric, setting.hardware)
-    except UsageError as error:  # of the name of a fabric that is made up
+    except UsageError as error:  # of the name of a fabric that is synthetic
         raise reader.fail("fabric", f"one that can be ({error})", setting.fabric) from None
     if setting.servers >= network.hosts:
         raise reader.fail("servers", f"fewer than the fabric's {network.hosts} hosts", setting.servers)
@@ -252,8 +252,8 @@ def _place_named(
             if given == DRAWN
             else give_named(setting, each, reader.hosts(where, given), named, taken, reader.refusal(where))
         )
-    drawn = [str(job["name"]) for job in jobs if job.get("hosts") == DRAWN]
-    placed, notes = stay_as_recorded(setting, placed, named, drawn)
+    sampled = [str(job["name"]) for job in jobs if job.get("hosts") == DRAWN]
+    placed, notes = stay_as_recorded(setting, placed, named, sampled)
     return setting, share_rest(placed, [str(job["name"]) for job in jobs if "share" not in job]), notes
 
 

@@ -20,10 +20,10 @@ WORDS = """\
 roles: io, pairs, ring, all-to-all, allgather, allreduce, bcast, barrier, profile
 
 further keys of a job:
-  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks, or
-                         "drawn"; without it a profile stays on its recorded hosts, if the fabric has them
+  hosts: [n1, "n[3-9]"]  in place of share; for a profile as many as its run had, in the order of their first ranks.
+                         Without it a profile stays on its recorded hosts, if the fabric has them; "drawn" samples them.
   interval: 500 us       from a message's arrival, or a collective's end, to the next start (default: none)
-  window: 2 ms           of io and pairs: least time from start to start, a throttle
+  window: 2 ms           of io and pairs: shortest time from start to start, a throttle
   jitter: 0.05           interval and window vary by up to this part (default: 0.05)
   limit: 1000            messages of each client, after which it ends
   reads: 256 B           of io, pairs and profile: the other host is sent a request of this size, and answers with bytes
@@ -42,6 +42,6 @@ a study that varies something:
   by: [job_placement, mpi_interval_us] # columns of means.csv that distinguish the slow-downs
   summary, quick                       # of presets: a line of text; vary and cases of --quick
 
-sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: ns, us, ms, s
+sizes: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; times: 1 ns, 1 us, 1 ms, 1 s
 files: next to the study, or else in the current folder
 """

@@ -21,7 +21,7 @@ _TAKEN = ("packet", "lane", "half")
 """Names that no job has: `packet_bytes`, `lane_bytes` and `half_interval_us` are other columns of the tables."""
 
 _NEEDS = {Role.PROFILE.value: "profile", Role.BARRIER.value: "name"}
-"""What a job of a role must have, where it is not bytes."""
+"""Required key of a job by its role, where it is not bytes."""
 
 _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "window": (Role.PAIRS, Role.IO),
@@ -30,7 +30,7 @@ _ROLES_WITH: dict[str, tuple[Role, ...]] = {
     "profile": (Role.PROFILE,),
     "bytes": tuple(role for role in Role if role not in {Role.PROFILE, Role.BARRIER}),
 }
-"""Whose jobs may have what; ranks of the two that have no limit send unequal numbers of messages."""
+"""Key -> roles whose jobs may have it. Ranks of the two without a limit send unequal numbers of messages."""
 
 
 def read_jobs(reader: StudyReader, jobs: object) -> list[Workload]:

@@ -163,7 +163,7 @@ class StudyReader:
         return str(value)
 
     def file(self, where: str, value: object) -> str:
-        """Find what is beside the study, or else where the command is given; names of made-up fabrics stay."""
+        """Return the path of a file next to the study, or else in the current folder; synthetic names stay."""
         name = self.text(where, value)
         if not name.isprintable():  # a zero, say, that no file's name can have
             raise self.fail(where, "printable", name)
@@ -172,7 +172,7 @@ class StudyReader:
         for found in (self.path.parent / name, Path(name)):
             if found.exists():
                 return str(found)
-        raise self.fail(where, f"a file beside {self.path.name} or where the command is given", name)
+        raise self.fail(where, f"a file next to {self.path.name} or in the current folder", name)
 
     def hosts(self, where: str, value: object) -> list[str]:
         """Read names of hosts: one expression such as node[01-04,7],login1, or a list of them."""
@@ -188,7 +188,7 @@ class StudyReader:
         return names
 
     def refusal(self, where: str) -> Refuse:
-        """Give what makes the errors of a value."""
+        """Return what makes the errors of a value."""
         return lambda expected, found: self.fail(where, expected, found)
 
     def choice(self, where: str, value: object, values: tuple[str, ...]) -> str:

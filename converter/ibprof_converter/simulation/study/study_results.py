@@ -53,7 +53,7 @@ class StudyOutput:
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """What a study found.
+    """The results of a study.
 
     Attributes:
         conclusions: the slow-downs.

@@ -157,7 +157,7 @@ def run_cells(
         cells: of the study.
         folder: of the study; outcomes in it are taken over.
         pool: where to simulate.
-        tell: is told how much is done, of how much, in units of packet hops as they were estimated.
+        tell: receives the work done, and all work, in units of estimated packet hops.
 
     Returns:
         Outcomes by key.
@@ -204,7 +204,7 @@ def _claim(file: TextIO, folder: Path) -> None:
 
 
 def find_stored(cells: Sequence[Cell], folder: Path) -> dict[str, Outcome]:
-    """Give the outcomes that a folder has, without any simulation."""
+    """Return the outcomes that a folder has, without any simulation."""
     outcomes = {each.key: each for each in _read_store(folder / STORE)}
     return {cell.key: outcomes[cell.key] for cell in cells if cell.key in outcomes}
 

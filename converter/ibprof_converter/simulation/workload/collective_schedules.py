@@ -20,7 +20,7 @@ from ibprof_converter.simulation.engine.packet_engine import STEP
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one rank does in a collective.
+    """The part of one rank in a collective.
 
     Attributes:
         steps: `STEP` [message]; `client` is the rank that it goes to, host and times are 0.
@@ -80,7 +80,7 @@ def all_reduce(rank: int, ranks: int, size: int) -> Part:
 
 
 def barrier(rank: int, ranks: int, size: int) -> Part:
-    """Dissemination: in turn k each tells the rank 2**k further on."""
+    """Dissemination: in turn k each sends to the rank 2**k further on."""
     rounds = (ranks - 1).bit_length()
     turn = np.arange(rounds)
     return _part([(rank + (1 << k)) % ranks for k in range(rounds)], size, turn, turn, rounds)

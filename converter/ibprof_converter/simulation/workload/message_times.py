@@ -25,7 +25,7 @@ _STEP, _STEEPEST = 2.0, 60.0
 
 
 def time_messages(line: Intervals, rank: Ints, peer: Ints, size: Floats, part: Floats) -> tuple[Floats, float]:
-    """Give when each message began, evenly within an interval, so that each interval has the messages and bytes it had.
+    """Return when each message began, evenly within intervals that keep their messages and bytes.
 
     Args:
         line: of the run.
@@ -79,7 +79,7 @@ def _group(line: Intervals, rank: Ints, peer: Ints) -> tuple[Ints, Ints]:
 
 
 def _split(number: Ints) -> dict[int, npt.NDArray[np.intp]]:
-    """Give where each number stands."""
+    """Return where each number stands."""
     order = np.argsort(number, kind="stable")
     values, first = np.unique(number[order], return_index=True)
     return dict(zip(values.tolist(), np.split(order, first[1:]), strict=True))
@@ -123,7 +123,7 @@ def _share_out(count: Floats, size: Floats, messages: Floats, total: Floats) -> 
 
 
 def _tilt(level: Floats, log_size: Floats, slope: Floats) -> Floats:
-    """Give the part of each size in each interval: [size, interval], which add up to 1 in each."""
+    """Return the part of each size in each interval: [size, interval], which add up to 1 in each."""
     exponent = level[:, None] + log_size[:, None] * slope
     part = np.exp(exponent - exponent.max(axis=0))
     shares: Floats = np.maximum(part / part.sum(axis=0), 1e-30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorded run sent, as messages that can be simulated.
+"""Messages of a recorded run, laid out for simulation.
 
 Partners and sizes come from its counters, times from its time line.
 """
@@ -38,7 +38,7 @@ class Recorded:
         bytes: uint64, of each message: its counter's bytes spread evenly over its messages. Some have none.
         begin_ns: float64, from the run's start; empty where times are not asked for.
         duration_ns: of the run; 0 where times are not asked for.
-        one_of: each stands for so many of the run, of like size.
+        one_of: number of messages of the run, of like size, that each stands for.
         was_on_one_host: all ranks were, as in a trial on one machine, where nothing went over a network.
     """
 
@@ -112,18 +112,18 @@ def lay_out_messages(run: Profile, name: str, with_times: bool) -> Recorded:
 
 
 def _thin_out(counts: Ints, size: npt.NDArray[np.uint64], one_of: int) -> Ints:
-    """Give how many messages of each counter are left where one of so many is: all in a row, the largest ones first."""
+    """Return the messages of each counter that are left when one of `one_of` is kept, the largest ones first."""
     order = np.argsort(size, kind="stable")[::-1]
     upto = np.zeros(len(counts) + 1, np.int64)
     upto[1:] = np.cumsum(counts[order])
     kept = np.empty_like(counts)
-    # The middle one of each so many stands for them.
+    # The middle one of each group stands for it.
     kept[order] = np.diff((upto + one_of // 2) // one_of)
     return kept
 
 
 def steps_of(recorded: Recorded, rank: int, interval: int, tick_ns: float) -> npt.NDArray[Any]:
-    """Give a rank's messages as steps of a round.
+    """Return a rank's messages as steps of a round.
 
     Args:
         recorded: the run's messages.

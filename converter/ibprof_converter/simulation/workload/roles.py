@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who does what on which host: MPI pairs, I/O clients and servers, a recorded profile; and where they are put.
+"""Jobs and their hosts: MPI pairs, I/O clients and servers, collectives, recorded runs; and where each is placed.
 
-Source: chapters 5 and 6 of the thesis on whose method ibprof stands (docs/how-to/simulate.md names it).
+Source: K. A. Brown, "Resource Contention due to Data Movement on HPC Systems", doctoral thesis, Tokyo Institute of
+Technology, 2018, chapters 5 and 6.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class JobPlacement(str, Enum):
-    """How compute hosts are given to jobs (figure 6.1)."""
+    """How compute hosts are assigned to jobs."""
 
     RANDOM_NODE = "random-node"
     RANDOM_SWITCH = "random-switch"
 
 
 class ServerPlacement(str, Enum):
-    """Where I/O servers are (figure 6.4)."""
+    """Where I/O servers are."""
 
     ISOLATED = "isolated"
     SPREAD = "spread"
@@ -43,10 +44,10 @@ class ServerPlacement(str, Enum):
 
 
 class Role(str, Enum):
-    """What the clients of a job do.
+    """The task of a job's clients.
 
-    PAIRS: each exchanges messages with a partner drawn at random. IO: each writes to (or reads from) all servers in
-    turn, beginning with one drawn at random. PROFILE: each rank of a recorded run sends what it sent. RING: each sends
+    PAIRS: each exchanges messages with a random partner. IO: each writes to (or reads from) all servers in
+    turn, beginning with a random one. PROFILE: each rank of a recorded run sends what it sent. RING: each sends
     to its neighbour. The others are collectives, message by message.
     """
 
@@ -90,7 +91,7 @@ class Workload:
         limit: messages of a client; 0 for no end.
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
         profile: a profile or recording, for the role of that name.
-        hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are drawn.
+        hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are sampled.
     """
 
     name: str
@@ -107,7 +108,7 @@ class Workload:
 
     @property
     def follows_time_line(self) -> bool:
-        """Whether messages begin when they began in a recorded run."""
+        """Return whether messages begin when they began in a recorded run."""
         return self.role is Role.PROFILE and not self.interval_ns
 
 
@@ -125,7 +126,7 @@ class Seats:
 
 
 def order_leaves(network: SimulatedNetwork) -> list[Ints]:
-    """Give the hosts of each leaf by port, leaves from left to right as they are laid out (pods together)."""
+    """Return the hosts of each leaf by port, leaves from left to right as they are laid out (pods together)."""
     layout = lay_out([network.subnet.fabric])[0]
     fabric = network.subnet.fabric
     host_node = fabric.port_node[network.host_port]
@@ -156,7 +157,7 @@ def seat(
     random: np.random.Generator,
     server_hosts: Sequence[int] = (),
 ) -> Seats:
-    """Give hosts to servers, and to jobs: those that are named, and of the others their shares.
+    """Return hosts to servers, and to jobs: those that are named, and of the others their shares.
 
     Raises:
         InconsistentError: there are not enough hosts, or one is named twice.
@@ -166,7 +167,7 @@ def seat(
         raise InconsistentError("the jobs' shares of the hosts add up to more than 1")
     named = [host for workload in workloads for host in workload.hosts]
     if len({*named, *server_hosts}) < len(named) + len(server_hosts):
-        raise InconsistentError("a host that is named has more than one seat")
+        raise InconsistentError("a named host has more than one use")
     at_servers = seat_servers(network, servers, server_placement, random, server_hosts, named)
     free = [leaf[~np.isin(leaf, [*at_servers, *named])] for leaf in leaves]
     compute = network.hosts - len(at_servers)
@@ -206,7 +207,7 @@ def seat_servers(
     named: Sequence[int] = (),
     taken: Sequence[int] = (),
 ) -> Ints:
-    """Give the hosts of the I/O servers: those that are named, or else the first that `seat` draws.
+    """Return the hosts of the I/O servers: those that are named, or else the first that `seat` draws.
 
     Args:
         network: the hosts.
@@ -252,11 +253,11 @@ def make_clients(
     sampled: Sequence[str],
     seed: int,
 ) -> tuple[list[Job], list[Client]]:
-    """Turn workloads into what the engine runs; starts are drawn within one interval and one message's time.
+    """Turn workloads into what the engine runs; starts are sampled within one interval and one message's time.
 
     Ranks of a collective start together. Where one only receives from those before it, a lag at the start would stay.
 
-    What is drawn for a job depends on the seed and its name alone, so that it does the same with and without others.
+    What is sampled for a job depends on the seed and its name alone, so that it does the same with and without others.
 
     Raises:
         InconsistentError: an I/O job has no servers.
@@ -338,7 +339,7 @@ def _clients_of_collective(
 
 
 def load_recorded(workload: Workload) -> Recorded:
-    """Give the messages of a job that is a recorded run.
+    """Return the messages of a job that is a recorded run.
 
     Raises:
         InputError: it is no profile.
@@ -354,7 +355,7 @@ def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
 
 
 def digest_messages(workload: Workload) -> str:
-    """Give a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
+    """Return a name for what a profile's ranks send, so that a profile that was recorded anew is another."""
     recorded = load_recorded(workload)
     digest = hashlib.sha256(repr((recorded.duration_ns, recorded.one_of)).encode())
     for array in (recorded.host, recorded.source, recorded.destination, recorded.bytes, recorded.begin_ns):
