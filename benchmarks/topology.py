@@ -140,7 +140,7 @@ def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
                 measured = np.zeros(matrix.shape, bool)
                 for attempt in range(3):
                     choice = choose_model(matrix)
-                    again = choice.doubtful | find_unconfirmed(choice.candidate, hosts)
+                    again = choice.outliers | find_unconfirmed(choice.candidate, hosts)
                     measured |= again
                     fresh = disturb(made.delays(), 0.05, 1000 + 10 * seed + attempt, wrong=0.05)
                     matrix = np.where(again, fresh, matrix)

@@ -82,7 +82,7 @@ HALVES = """() => {
     const batches = Array.from({length: 64}, () => []);
     const ends = 2 * ibprof.loads().length;
     const short = at => Math.round(10 * at) / 10;
-    for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.placeOfEnd(end).map(short));
+    for (let end = 0; end < ends; end++) batches[end % 64].push(ibprof.extentOfEnd(end).map(short));
     return JSON.stringify(batches);
 }"""
 SVG = """([batches, runs]) => {

@@ -1,8 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof: which network links does an MPI job load, who loads them, and what should be changed?"""
+"""ibprof: which network links does an MPI job load, who loads them, and what should be changed?
+
+Programs import this package for their regions, so it imports nothing else until a profile is read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from ibprof.region import mark, off, on, region
 
-__all__ = ["__version__", "mark", "off", "on", "region"]
+if TYPE_CHECKING:
+    from ibprof.load import load_profile as load_profile
+    from ibprof.profile.profile_data import Profile as Profile
+
+__all__ = ["Profile", "__version__", "load_profile", "mark", "off", "on", "region"]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("Profile", "load_profile"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ibprof import load  # noqa: PLC0415  (numpy and otf2 take most of a second to import)
+
+    return getattr(load, name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
 from ibprof.archive.otf2_archive import SUFFIX, is_archive, read_archive, write_archive
@@ -13,8 +14,8 @@ from ibprof.recording.folder_runs import is_recording
 from ibprof.recording.recording_reader import read_recording
 
 
-def load_profile(path: Path, run: str | None = None) -> Profile:
-    """Read a profile.
+def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
+    """Return the profile that a path holds.
 
     Args:
         path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive is named
@@ -26,7 +27,7 @@ def load_profile(path: Path, run: str | None = None) -> Profile:
         InconsistentError: the files of a recording contradict each other.
         UsageError: there is no such run.
     """
-    path = look_into(path)
+    path = look_into(Path(path))
     if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
         profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
         write_archive(profile, path)

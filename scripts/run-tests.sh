@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs all tests: the C ones under the sanitizers, then pytest on the installed wheel, on all processors up to four.
-# tests/support/ibprof_testing/scheduling.py says which tests run at the same time. Arguments go to pytest.
+# Runs all tests: the C ones under the sanitizers, those of the view's TypeScript, then pytest on the installed wheel, on
+# all processors up to four. Which tests run at the same time is said in tests/support/ibprof_testing/scheduling.py.
+# Arguments go to pytest.
 set -eu
 
 root=$PWD
@@ -23,6 +24,8 @@ mkdir -p build
 c_tests ON build/tests all .
 # Tests with threads run once more: the thread sanitizer cannot be combined with the others.
 c_tests thread build/tests-threads test_verbs '^verbs$'
+
+npm --prefix viewer --silent test
 
 # Tests, and the programs that they start, import the installed package, not the sources in this folder.
 unset PYTHONPATH

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn profiles and fabrics into link loads, pictures and reports.
 
-The public names load their modules on first use, so that importing the package is quick.
+The public names import their modules on first use, so that importing the package is quick. See docs/api.md.
 """
 
 from __future__ import annotations
@@ -9,11 +9,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ibprof_converter.analysis.fabric_loads import FabricLoads
-    from ibprof_converter.analysis.routed_fabric import RoutedFabric
-    from ibprof_converter.api import load_links, read_fabric, read_traffic
+    from ibprof_converter.api import (
+        FabricHealth,
+        FabricLoads,
+        JobReport,
+        NetworkView,
+        PlacementComparison,
+        RoutedFabric,
+        RunComparison,
+        check,
+        diff,
+        load_links,
+        place,
+        read_fabric,
+        read_traffic,
+        report,
+        view,
+    )
 
-__all__ = ["FabricLoads", "RoutedFabric", "load_links", "read_fabric", "read_traffic"]
+__all__ = [
+    "FabricHealth",
+    "FabricLoads",
+    "JobReport",
+    "NetworkView",
+    "PlacementComparison",
+    "RoutedFabric",
+    "RunComparison",
+    "check",
+    "diff",
+    "load_links",
+    "place",
+    "read_fabric",
+    "read_traffic",
+    "report",
+    "view",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -6,18 +6,48 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from os import PathLike, fspath
+from pathlib import Path
 
+from ibprof.errors import UsageError
 from ibprof.profile.profile_data import Profile
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import Demand
+from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, NetworkView, render_view
+from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
 from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
+from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
+from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs
+from ibprof_converter.reports.fail_conditions import parse_condition
+from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand, report_on_loads
+from ibprof_converter.reports.provenance import NOWHERE
+from ibprof_converter.reports.run_comparison import RunComparison
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+
+__all__ = [
+    "FabricHealth",
+    "FabricLoads",
+    "JobReport",
+    "NetworkView",
+    "PlacementComparison",
+    "RoutedFabric",
+    "RunComparison",
+    "check",
+    "diff",
+    "load_links",
+    "place",
+    "read_fabric",
+    "read_traffic",
+    "report",
+    "view",
+]
 
 StrPath = str | PathLike[str]
 TrafficSource = StrPath | Profile | RankTraffic | Traffic | PortCounters
@@ -127,3 +157,129 @@ def _name_source(source: TrafficSource) -> str:
     if isinstance(source, str | PathLike):
         return fspath(source)
     return source.name if isinstance(source, Profile) else source.origin
+
+
+def report(
+    traffic: FabricLoads | TrafficSource, fabric: RoutedFabric | None = None, *, placement: str = "", top: int = TOP
+) -> JobReport:
+    """Report which links carry most, who loads them and why.
+
+    Args:
+        traffic: loads of `load_links`, or traffic as `load_links` takes it.
+        fabric: of `read_fabric`; without one the report says what the traffic alone can tell.
+        placement: where the ranks are, whatever was recorded.
+        top: number of link directions to name.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: the traffic needs a fabric, or a placement.
+    """
+    if not isinstance(traffic, FabricLoads):
+        if fabric is None:
+            return report_on_demand(read_traffic(traffic), NOWHERE)
+        traffic = load_links(fabric, traffic, placement=placement or ())
+    return report_on_loads(traffic, NOWHERE, top)
+
+
+def diff(
+    a: StrPath,
+    b: StrPath,
+    fabric: RoutedFabric | None = None,
+    *,
+    placement: str | Sequence[str] = (),
+    fail_on: Sequence[str] = (),
+) -> RunComparison:
+    """Compare two runs.
+
+    Args:
+        a, b: profiles, recordings, report.json, links.csv, or any traffic.
+        fabric: to compare the loads of links too.
+        placement: where the ranks are: one for both, or one for each.
+        fail_on: thresholds such as `max_link>+10%`; `comparison.fails` says whether one is crossed.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: a threshold is not well-formed, or of what neither run has.
+    """
+    placements = [placement] if isinstance(placement, str) else list(placement)
+    each = placements if len(placements) == 2 else placements[:1] * 2 or [""] * 2
+    before, after = (
+        TrafficOptions((fspath(name),), (rule,) if rule else (), flows_limit=DIAGNOSED_FLOWS)
+        for name, rule in zip((a, b), each, strict=True)
+    )
+    conditions = tuple(parse_condition(text) for text in fail_on)
+    return compare_runs(DiffOptions(before, after, conditions=conditions), fabric=fabric)
+
+
+def place(
+    fabric: RoutedFabric,
+    traffic: TrafficSource,
+    *,
+    placement: str | None = None,
+    hosts: StrPath | None = None,
+    slots: int | None = None,
+    rails: str | None = None,
+    seed: int = 1,
+    seconds: float = SEARCH_SECONDS,
+) -> PlacementComparison:
+    """Search for a placement of the ranks that loads the busiest link between switches least.
+
+    Args:
+        fabric: of `read_fabric`.
+        traffic: between ranks.
+        placement: where the ranks are now, to compare with; by default as recorded.
+        hosts: a file of hosts to choose from, or `own`: those that the ranks are on; by default all.
+        slots: ranks that a host takes.
+        rails: policy for bytes on several rails.
+        seed: of the random choices; the same seed and input give the same placement.
+        seconds: that set the work of the search.
+
+    Returns:
+        The best placement found (`hosts`, a name for each rank) and the times of others, in seconds.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: the traffic knows no ranks, or they do not fit.
+    """
+    demand = read_traffic(traffic, fabric)
+    if not isinstance(demand, RankTraffic):
+        raise UsageError(f"{demand.origin}: only a traffic between ranks can be placed anew")
+    options = PlaceOptions(placement, rails, None if hosts is None else fspath(hosts), slots, seed, seconds)
+    options.check()
+    return place_ranks(fabric.subnets, fabric.hosts, demand, options)
+
+
+def view(
+    loads: FabricLoads,
+    *compared: FabricLoads,
+    rank_data: StrPath | None = None,
+    node_data: StrPath | None = None,
+) -> NetworkView:
+    """Draw the network and its loads as one HTML page, to look at in a notebook or to save.
+
+    Args:
+        loads: of `load_links`.
+        compared: loads of the same fabric to compare with.
+        rank_data: CSV with a column `rank`, then numbers or words to colour ranks by.
+        node_data: CSV with a column `host`, `node` or `guid`, then numbers or words.
+
+    Raises:
+        InputError: a file is not what it should be.
+        UsageError: the traffic knows no ranks that `rank_data` could be of.
+    """
+    runs = [NamedLoads(each, (each.placed.origin,)) for each in (loads, *compared)]
+    files = AttributeFiles(Path(rank_data) if rank_data else None, Path(node_data) if node_data else None)
+    return render_view(runs[0], runs[1:], files)
+
+
+def check(*names: StrPath, tables: Sequence[StrPath] = ()) -> FabricHealth:
+    """Check a fabric and its dumps: gaps, routes that do not arrive, slow or missing links.
+
+    Args:
+        names, tables: as `read_fabric` takes them.
+
+    Raises:
+        InputError: a file is not what it should be.
+        InconsistentError: two rails are one.
+    """
+    return check_fabric_files(find_rails(names, tables))

@@ -133,7 +133,7 @@ def test_odd_matrices_get_an_answer(method: str, text: str, capsys: pytest.Captu
         (["infer", "m.csv", "-o", "t.xyz"], 2, "expected a name that ends with"),
         (["infer", "m.csv", "-o", "m.csv"], 2, "this is also an input"),
         (["infer", "m.csv", "--length", "3"], 2, "--length"),
-        (["infer", "one.csv", "-o", "t.lst"], 2, "make no fabric"),
+        (["infer", "one.csv", "-o", "t.lst"], 2, "a fabric needs 2 hosts"),
         (["infer", "m.csv", "--method", "bannikov", "-o", "t.lst"], 2, "arcs"),
         (["join", "m.csv", "m.csv", "--external", "nobody"], 2, "nobody"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's program that is shipped is what the sources build."""
+"""The program of the page that is installed is what the sources build."""
 
 from __future__ import annotations
 

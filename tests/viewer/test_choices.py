@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choices and filters by real gestures: what is then shown is what links.csv of that traffic alone says."""
+"""Selections and filters by real gestures: the loads equal links.csv of that traffic alone."""
 
 from __future__ import annotations
 
@@ -78,12 +78,12 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     assert len(rails) == 2
     opened.page.locator("#tab-pairs").click()
     opened.page.locator("#pairs button").first.click()
-    ways = opened.page.locator("#chosen li").all_inner_texts()
+    ways = opened.page.locator("#selection li").all_inner_texts()
     assert len(ways) == 2
     assert ways[0].startswith("rail a: ")
     assert ways[1].startswith("rail b: ")
-    assert ways[1].endswith("(nothing sent)")
-    lit, others = opened.lit(), opened.page.evaluate("ibprof.ways()")
+    assert ways[1].endswith("(no traffic)")
+    lit, others = opened.lit(), opened.page.evaluate("ibprof.unusedRoutes()")
     assert len(lit) == ways[0].count("→")
     assert len(others) == ways[1].count("→")
     assert {opened.rows[end >> 1]["rail"] for end in lit} == {opened.rows[0]["rail"]}
@@ -93,8 +93,8 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     opened.page.get_by_role("button", name="Hosts", exact=True).click()
     opened.page.locator("#pairs button").first.click()
     assert "from=" in opened.address()
-    assert opened.page.locator("#chosen li").all_inner_texts() == ways
-    assert (opened.lit(), opened.page.evaluate("ibprof.ways()")) == (lit, others)
+    assert opened.page.locator("#selection li").all_inner_texts() == ways
+    assert (opened.lit(), opened.page.evaluate("ibprof.unusedRoutes()")) == (lit, others)
 
 
 def test_filters_by_rail_and_level(two_rails: Opened) -> None:
@@ -125,9 +125,9 @@ def test_a_drag_on_the_colours_is_a_range_of_loads(open_view: Open, matrix: str)
     inside = {end for end, amount in enumerate(amounts) if amount and low <= amount <= high}
     assert 0 < len(inside) < sum(map(bool, amounts))
     assert opened.lit() == inside
-    opened.page.get_by_role("slider", name="Load of link ends, to").press("End")
+    opened.page.get_by_role("slider", name="Load of link directions, to").press("End")
     assert opened.lit() == {end for end, amount in enumerate(amounts) if amount >= low}
-    opened.page.get_by_role("slider", name="Load of link ends, from").press("Home")
+    opened.page.get_by_role("slider", name="Load of link directions, from").press("Home")
     assert "load" not in opened.address()
     assert opened.loads() == opened.expected()
 
@@ -163,7 +163,7 @@ def test_search_finds_by_host_rank_lid_guid_and_switch(open_view: Open, matrix: 
         assert opened.loads() == shown
         opened.page.keyboard.press("Escape")
     opened.page.locator("#search").fill("no such thing")
-    assert "nothing found" in opened.page.locator("#found").inner_text()
+    assert "no match" in opened.page.locator("#found").inner_text()
 
 
 def test_jobs_are_told_apart(open_view: Open, tmp_path: Path) -> None:

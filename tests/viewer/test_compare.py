@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs in one view: both are as links.csv of each says, their difference is exact, and choices are of both."""
+"""Two runs in one view: the loads of both equal links.csv, their difference is exact, and selections apply to both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def matrix(tmp_path: Path) -> str:
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, str]:
-    """Two placements on half of the hosts, so that some links are of one run alone."""
+    """Write two placements on half of the hosts, so that some links have traffic in one run only."""
     names = []
     for name, step in (("near", 1), ("far", 3)):
         rows = [f"{rank},host{1 + (step * rank) % 9:02d}" for rank in range(RANKS)]
@@ -76,7 +76,7 @@ def test_both_are_as_links_csv_says_and_so_is_the_difference(
     assert drawn(opened) == less(far, opened.expected())
     changed = [int(each) for ends in drawn(opened) for each in ends]
     greatest = max(changed, key=abs)
-    assert int(opened.page.locator("#hot button").first.get_attribute("data-end") or "") == changed.index(greatest)
+    assert opened.most_loaded() == changed.index(greatest)
     opened.page.keyboard.press("x")
     assert opened.loads() == far
     assert drawn(opened) == less(opened.expected(), far)
@@ -98,11 +98,11 @@ def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str
 
 def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     most = max(int(each) for loads in (opened.loads(), beside(opened)) for ends in loads for each in ends)
-    assert opened.page.get_by_role("slider", name="Load of link ends, to").get_attribute("aria-valuetext")
+    assert opened.page.get_by_role("slider", name="Load of link directions, to").get_attribute("aria-valuetext")
     assert opened.page.locator("#most").inner_text().split()[0] == f"{most / 1e6:.3g}"
     box = opened.page.locator("#picture-beside").bounding_box()
     assert box
-    end = opened.hottest()
+    end = opened.most_loaded()
     before = opened.page.evaluate(f"ibprof.locateEnd({end}, 0)")
     opened.page.mouse.move(box["x"] + 200, box["y"] + 200)
     opened.page.mouse.wheel(0, -500)
@@ -112,10 +112,10 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
     assert places[0] != pytest.approx(before, abs=5)
     opened.page.keyboard.press("0")
     opened.page.wait_for_function("() => !location.hash.includes('at=')")
-    # What is pointed at in one is told of with the other.
+    # The tooltip of one picture also describes the other run.
     x, y = opened.page.evaluate(f"ibprof.locateEnd({end}, 1)")
     opened.page.mouse.move(box["x"] + x, box["y"] + y)
-    assert opened.page.locator("#tip").is_visible()
+    assert opened.page.locator("#tooltip").is_visible()
 
 
 def test_the_table_lists_the_largest_changes_and_chooses(opened: Opened) -> None:
@@ -127,8 +127,8 @@ def test_the_table_lists_the_largest_changes_and_chooses(opened: Opened) -> None
     assert f"{greatest[0] / 1e6:.3g} MB" in first
     listed.first.locator("button").click()
     assert "end=" in opened.address()
-    assert "Who is on" in opened.page.locator("#chosen").inner_text()
-    assert opened.page.locator("#chosen table th", has_text="far").count() >= 1
+    assert "Traffic on" in opened.page.locator("#selection").inner_text()
+    assert opened.page.locator("#selection table th", has_text="far").count() >= 1
 
 
 def test_a_drag_on_the_colours_is_a_range_of_changes(opened: Opened) -> None:
@@ -178,7 +178,7 @@ def test_axe_finds_nothing_serious(open_view: Open, matrix: str, places: tuple[s
     opened.page.evaluate(AXE.read_text())
     if scheme == "dark":
         opened.page.keyboard.press("c")
-    opened.page.locator("#hot button").first.click()
+    opened.page.locator("#top-links button").first.click()
     found = opened.page.evaluate("axe.run()")["violations"]
     assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
 
@@ -191,8 +191,8 @@ def test_runs_of_different_size_are_compared_by_share(open_view: Open, tmp_path:
     one, other = write_matrix(tmp_path / "one.csv", 8), write_matrix(tmp_path / "other.csv", RANKS, seed=8)
     opened = open_view([TREE, one, "--placement", "packed"], beside=["--compare", other])
     assert opened.page.locator("#by").input_value() == "share"
-    assert "share of all bytes" in opened.page.locator("#coverage").inner_text()
-    assert opened.page.locator("#most").inner_text().endswith(" %")
+    assert "compared by share" in opened.page.locator("#coverage").inner_text()
+    assert opened.page.locator("#most").inner_text().endswith("%")
     bytes_before, bytes_after = (
         [int(each) for ends in loads for each in ends] for loads in (opened.loads(), beside(opened))
     )
@@ -202,8 +202,8 @@ def test_runs_of_different_size_are_compared_by_share(open_view: Open, tmp_path:
     changes = [b - a for a, b in zip(before, after, strict=True)]
     assert [int(each) / 1e12 for ends in drawn(opened) for each in ends] == pytest.approx(changes, abs=2e-12)
     greatest = max(range(len(changes)), key=lambda end: abs(changes[end]))
-    assert abs(changes[opened.hottest()]) == pytest.approx(abs(changes[greatest]))
-    assert f"{abs(changes[greatest]) * 100:.3g} points" in opened.page.locator("#hot li").first.inner_text()
+    assert abs(changes[opened.most_loaded()]) == pytest.approx(abs(changes[greatest]))
+    assert f"{abs(changes[greatest]) * 100:.3g} points" in opened.page.locator("#top-links li").first.inner_text()
     opened.page.locator("#by").select_option("bytes")
     assert "by=bytes" in opened.address()
     assert drawn(opened) == less(beside(opened), opened.loads())
@@ -218,12 +218,12 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     arguments = [TREE, one, "--placement", "packed"]
     opened = open_view(arguments, beside=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
-    assert "nothing changed" in opened.page.locator("#changes").inner_text()
-    # Side by side what is equally much of its run has one colour, and a range is of shares.
+    assert "no change" in opened.page.locator("#changes").inner_text()
+    # Side by side, equal shares have the same colour, and a range is of shares.
     opened.page.keyboard.press("c")
     opened.page.keyboard.press("c")
-    opened.page.get_by_role("slider", name="Load of link ends, from").press("PageUp")
-    assert " %" in opened.page.locator("#chips").inner_text()
+    opened.page.get_by_role("slider", name="Load of link directions, from").press("PageUp")
+    assert "%" in opened.page.locator("#chips").inner_text()
     most = max(opened.bytes_of_ends())
     assert opened.lit() == {end for end, amount in enumerate(opened.bytes_of_ends()) if amount >= 0.1 * most}
 
@@ -310,15 +310,15 @@ def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: 
     assert opened.lit() == {end for end in counted if counted[end] or predicted[end]}
     differences = [int(each) for ends in drawn(opened) for each in ends]
     assert differences == [counted[end] - predicted[end] if end in counted else 0 for end in range(len(predicted))]
-    assert "measured" in opened.page.locator("#hot-title").inner_text()
-    # Who sends is not known of counters: lists of them are empty, and nothing breaks.
+    assert "measured" in opened.page.locator("#top-links-title").inner_text()
+    # Senders of counters are unknown: their lists are empty, and nothing breaks.
     opened.page.keyboard.press("x")
     for tab in opened.page.locator("#tabs button").all():
         tab.click()
     opened.page.keyboard.press("n")
-    assert "not counted" not in opened.page.locator("#hot").inner_text()
+    assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
-    # Counters as the traffic itself, beside the job: the same.
+    # Counters as the traffic itself, compared with the job: the same.
     again = open_view(arguments, beside=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
     assert drawn(again) == [[str(differences[2 * link + end]) for end in (0, 1)] for link in range(len(rows))]
     assert again.lit() == {end for end in counted if counted[end] or predicted[end]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users tell of ranks and nodes is shown, coloured and chosen by; the problem's grid chooses ranks."""
+"""User-supplied attributes of ranks and nodes are shown, colour nodes and select traffic; the grid selects too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_click_on_the_grid_chooses_a_rank_and_a_frame_several(opened: Opened) 
     mouse = opened.page.mouse
     mouse.click(*point_of_cell(opened, 1, 2))
     assert "ranks=9" in opened.address()
-    # Rank 9 sends to 13 and hears from 5: three host links and what is between.
+    # Rank 9 sends to 13 and receives from 5: three host links and the links between them.
     sent = sum(int(ends[0]) for ends, row in zip(opened.loads(), opened.rows, strict=True) if row["a_level"] == "0")
     assert sent == 1009 + 1005
     mouse.move(*point_of_cell(opened, 0, 0))

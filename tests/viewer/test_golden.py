@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages look as they did when somebody last looked at them: golden pictures, half as wide and high.
+"""The pages look as in the golden pictures, which somebody reviewed; these are half as wide and high.
 
-`pytest tests/viewer/test_golden.py --update` writes them anew; look at them before they are committed. How the edges of
-letters are drawn differs by machine, so blocks of pixels are compared, not pixels.
+`pytest tests/viewer/test_golden.py --update` writes them again; review them before you commit them. The edges of
+letters differ by machine, so blocks of pixels are compared, not pixels.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ BLOCK = 8
 """Side of the blocks whose mean colours are compared, in pixels of the golden picture."""
 
 DIFFERENT = 24
-"""Steps of 255 by which a block's mean is another colour."""
+"""The difference of mean colours, of 255, beyond which blocks differ."""
 
 TOLERANCE = 0.01
-"""Part of all blocks that may be."""
+"""The part of all blocks that may differ."""
 
 STATES = {
     "first": ([TESTBED], 12, ""),
@@ -110,18 +110,18 @@ OWN: dict[str, Callable[[Open, Path], Opened]] = {
 
 DONE: dict[str, tuple[Callable[[Opened], object], str]] = {
     "search": (lambda opened: opened.page.locator("#search").fill("host0"), "#found"),
-    "tip": (lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.hottest())), "#tip"),
+    "tip": (lambda opened: opened.page.mouse.move(*opened.point_of_end(opened.most_loaded())), "#tooltip"),
     "help": (lambda opened: opened.page.keyboard.press("?"), "#help"),
 }
-"""What is done to the state `first`, and what of the page is then looked at."""
+"""Actions on the state `first`, and the part of the page that is then compared."""
 
 PAGES = ("report", "diff", "topology")
-"""Pages beside the view."""
+"""Pages other than the view."""
 
 
 @pytest.fixture(params=[*STATES, *BESIDE, *OWN, *DONE, "wide"])
 def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
-    """A state, and the page in it."""
+    """Open a state, and return its name and picture."""
     name = request.param
     if name in OWN:
         opened = OWN[name](open_view, tmp_path)
@@ -131,7 +131,7 @@ def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tup
         arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
         beside = ["--compare-placement", "packed"] if name in BESIDE else []
         opened = open_view(arguments, width=width, height=height, address=address, beside=beside)
-    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # it has the folder of this run
+    opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # which names the folder of this run
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     act, place = DONE.get(name, (lambda _: None, ".ibprof-view"))
     act(opened)
@@ -141,7 +141,7 @@ def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tup
 
 @pytest.fixture(params=PAGES)
 def page_shot(request: pytest.FixtureRequest, browser: Browser, tmp_path: Path) -> tuple[str, Image.Image]:
-    """A page beside the view."""
+    """Open a page other than the view, and return its name and picture."""
     html = tmp_path / "page.html"
     if request.param == "report":
         assert report.main([TESTBED, write_timed_profile(tmp_path), "--html", str(html)]) == 0
@@ -171,7 +171,7 @@ def take_picture(of: Page | Locator) -> Image.Image:
 
 
 def place_torus(folder: Path, extents: tuple[int, int, int]) -> Path:
-    """Write where the switches of a torus are in space."""
+    """Write the positions of a torus's switches in space."""
     rows = [f"sw{x}-{y}-{z},{x},{y},{z}\n" for x, y, z in product(*map(range, extents))]
     path = folder / "places.csv"
     path.write_text("node,x,y,z\n" + "".join(rows))
@@ -193,7 +193,7 @@ def reduce_picture(picture: Image.Image) -> Image.Image:
 
 
 def count_different(one: Image.Image, other: Image.Image) -> float:
-    """Give the part of blocks that have another colour."""
+    """Return the part of blocks that differ in colour."""
 
     def blocks(picture: Image.Image) -> npt.NDArray[np.float64]:
         size = (picture.width // BLOCK, picture.height // BLOCK)
@@ -203,14 +203,14 @@ def count_different(one: Image.Image, other: Image.Image) -> float:
 
 
 def test_a_state_looks_as_it_did(shot: tuple[str, Image.Image], request: pytest.FixtureRequest) -> None:
-    hold_against_golden(*shot, request.config.getoption("--update"))
+    compare_with_golden(*shot, request.config.getoption("--update"))
 
 
 def test_a_page_looks_as_it_did(page_shot: tuple[str, Image.Image], request: pytest.FixtureRequest) -> None:
-    hold_against_golden(*page_shot, request.config.getoption("--update"))
+    compare_with_golden(*page_shot, request.config.getoption("--update"))
 
 
-def hold_against_golden(name: str, picture: Image.Image, update: bool) -> None:
+def compare_with_golden(name: str, picture: Image.Image, update: bool) -> None:
     reduced = reduce_picture(picture)
     golden = GOLDEN / f"{name}.png"
     if update:
@@ -220,7 +220,7 @@ def hold_against_golden(name: str, picture: Image.Image, update: bool) -> None:
     if different > TOLERANCE:
         kept = Path(f"{name}-found.png").resolve()
         picture.save(kept)
-        pytest.fail(f"{different:.1%} of {golden.name} looks otherwise; what was found: {kept}")
+        pytest.fail(f"{different:.1%} of {golden.name} differs; picture found: {kept}")
 
 
 def test_the_tolerance_tells_states_apart() -> None:

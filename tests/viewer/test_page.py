@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view in a browser: what it shows is what links.csv says, and gestures do what they should."""
+"""The view in a browser: its loads equal links.csv, and gestures work."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def test_bytes_beyond_what_doubles_hold_are_exact(open_view: Open, profile: str)
     assert any(int(each) > 1 << 62 and int(each) % 2 for ends in opened.loads() for each in ends)
 
 
-def test_the_first_screen_names_the_hottest_links_as_the_report_does(
+def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     open_view: Open, profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened = open_view([TESTBED, profile])
-    first = opened.page.locator("#hot li").first
-    assert opened.page.locator("#hot li").count() == 3
-    for said in ("rank 0 to rank 1 100.0 %", "region main", "BCAST", "9 EB", "at least"):
+    first = opened.page.locator("#top-links li").first
+    assert opened.page.locator("#top-links li").count() == 3
+    for said in ("rank 0 to rank 1 100.0%", "region main", "BCAST", "9 EB", "at line rate"):
         assert said in first.inner_text()
     assert first.evaluate("each => each.getBoundingClientRect().bottom < innerHeight")
     assert report.main([TESTBED, profile]) == 0
-    row = opened.rows[opened.hottest() >> 1]
+    row = opened.rows[opened.most_loaded() >> 1]
     assert row["a_name"] in capsys.readouterr().out
     assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()
     assert opened.page.locator("#coverage").is_visible()
@@ -142,7 +142,7 @@ def test_a_cell_of_the_matrix_lights_up_the_path_of_its_pair(open_view: Open, tm
     assert {each for ends in loads for each in ends} == {"0", amount}
     assert len([row for row in used if row["a_level"] == "0"]) == 2  # the two hosts' own links
     pressed = opened.page.locator("#pairs button[aria-pressed=true]")
-    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the greatest alone
+    assert pressed.all_inner_texts() in (["rank 3 to rank 7"], [])  # the table lists the largest only
     assert opened.page.evaluate("location.hash") == "#panel=pairs&source=3&destination=7"
 
 
@@ -166,21 +166,21 @@ def test_the_address_holds_what_is_chosen(open_view: Open, profile: str) -> None
 
 def test_a_click_on_half_a_link_says_who_is_on_it(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
-    end = opened.hottest()
+    end = opened.most_loaded()
     opened.page.mouse.move(*opened.point_of_end(end))
-    tip = opened.page.locator("#tip").inner_text()
+    tip = opened.page.locator("#tooltip").inner_text()
     row = opened.rows[end >> 1]
     assert row["a_name"] in tip
     assert f"{int(row[('a_bytes', 'b_bytes')[end & 1]]):,}" in tip
     opened.page.mouse.down()
     opened.page.mouse.up()
-    assert "rank 0 to rank 1" in opened.page.locator("#chosen").inner_text()
+    assert "rank 0 to rank 1" in opened.page.locator("#selection").inner_text()
     assert opened.loads()[end >> 1][end & 1] == row[("a_bytes", "b_bytes")[end & 1]]
 
 
 def test_wheel_zooms_to_the_pointer_and_a_drag_pans(open_view: Open, profile: str) -> None:
     opened = open_view([TESTBED, profile])
-    end = opened.hottest()
+    end = opened.most_loaded()
     point = opened.point_of_end(end)
     opened.page.mouse.move(*point)
     spread = "ibprof.locateNode(0)[0] - ibprof.locateNode(1)[0]"
@@ -213,7 +213,7 @@ def test_an_empty_traffic_is_shown_as_such(open_view: Open, tmp_path: Path) -> N
     matrix = tmp_path / "matrix.csv"
     matrix.write_text("src,dst,bytes,messages\n0,1,0,0\n")
     opened = open_view([TESTBED, str(matrix), "--placement", "spread"])
-    assert "no link carries anything" in opened.page.locator("#hot").inner_text()
+    assert "no traffic on any link" in opened.page.locator("#top-links").inner_text()
     assert opened.loads() == opened.expected()
     assert opened.complaints == []
 
@@ -221,7 +221,7 @@ def test_an_empty_traffic_is_shown_as_such(open_view: Open, tmp_path: Path) -> N
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(open_view: Open, profile: str, scheme: str) -> None:
     opened = open_view([TESTBED, profile], scheme)
-    opened.page.locator("#hot button").first.click()
+    opened.page.locator("#top-links button").first.click()
     opened.page.evaluate(AXE.read_text())
     found = opened.page.evaluate("axe.run()")["violations"]
     assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures: lines and cells, what is said of what is pointed at, keys, files that are saved, odd fabrics."""
+"""The pictures: lines and cells, tooltips, keys, exported files, unusual fabrics."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def matrix(tmp_path: Path) -> str:
 
 
 _FOUND = """() => ibprof.lit().map(end => {
-    const [fromX, fromY, toX, toY] = ibprof.placeOfEnd(end);
+    const [fromX, fromY, toX, toY] = ibprof.extentOfEnd(end);
     const at = part => ibprof.find(fromX + part * (toX - fromX), fromY + part * (toY - fromY)).end;
     return [0.5, 0.8, 0.95].some(part => at(part) === end);
 })"""
-"""Whether each link end that carries something is what is found at one of three places on it."""
+"""Returns for each link direction with traffic whether it is found at one of three points on it."""
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])
@@ -49,13 +49,13 @@ def test_parallel_links_are_apart(open_view: Open) -> None:
     for link, row in enumerate(opened.rows):
         bundles.setdefault((row["a_guid"], row["b_guid"]), []).append(link)
     bundle = next(links for links in bundles.values() if len(links) == 3)
-    middles = [opened.page.evaluate(f"ibprof.placeOfEnd({2 * link}).slice(2)") for link in bundle]
+    middles = [opened.page.evaluate(f"ibprof.extentOfEnd({2 * link}).slice(2)") for link in bundle]
     assert len({round(x) for x, _ in middles}) == 3
 
 
 def test_what_is_pointed_at_is_never_covered(open_view: Open, matrix: str) -> None:
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
-    tip = opened.page.locator("#tip")
+    tip = opened.page.locator("#tooltip")
     for end in sorted(opened.lit())[::5]:
         opened.page.mouse.move(*opened.point_of_end(end))
         if tip.is_hidden():
@@ -72,18 +72,18 @@ def test_what_is_pointed_at_is_never_covered(open_view: Open, matrix: str) -> No
         assert box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
 
 
-def test_keys_alone_lead_to_the_hottest_link(open_view: Open, matrix: str) -> None:
+def test_keys_alone_lead_to_the_most_loaded_link(open_view: Open, matrix: str) -> None:
     opened = open_view([TESTBED, matrix, "--placement", "spread"])
-    hottest = opened.hottest()
+    most_loaded = opened.most_loaded()
     opened.page.locator("#picture").focus()
     opened.page.keyboard.press("n")
-    assert opened.rows[hottest >> 1]["a_name"] in opened.page.locator("#tip").inner_text()
+    assert opened.rows[most_loaded >> 1]["a_name"] in opened.page.locator("#tooltip").inner_text()
     opened.page.keyboard.press("Enter")
-    assert f"end={hottest}" in opened.address()
+    assert f"end={most_loaded}" in opened.address()
     opened.page.keyboard.press("?")
     assert opened.page.locator("#help").is_visible()
     opened.page.keyboard.press("Escape")
-    assert f"end={hottest}" in opened.address()  # it closed the help alone
+    assert f"end={most_loaded}" in opened.address()  # it closed the help alone
     opened.page.keyboard.press("v")
     assert "picture=cells" in opened.address()
     assert opened.page.locator("#pictures").input_value() == "cells"
@@ -144,7 +144,7 @@ def test_cells_take_the_place_of_lines_where_there_are_many_links(open_view: Ope
     assert len(opened.rows) > 10_000
     assert opened.page.locator("#pictures").input_value() == "cells"
     assert opened.loads() == opened.expected()
-    end = opened.hottest()
+    end = opened.most_loaded()
     point = opened.point_of_end(end)
     opened.page.mouse.move(*point)
     opened.page.mouse.wheel(0, -2000)
@@ -173,7 +173,7 @@ def test_one_link_and_one_rank(open_view: Open, tmp_path: Path, ranks: int) -> N
         opened.page.keyboard.press(key)
     assert opened.complaints == []
     if ranks == 2:
-        assert "9.22 EB" in opened.page.locator("#hot").inner_text()
+        assert "9.22 EB" in opened.page.locator("#top-links").inner_text()
 
 
 def test_names_of_odd_bytes_are_spelt_out(open_view: Open, tmp_path: Path) -> None:

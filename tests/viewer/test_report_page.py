@@ -84,7 +84,7 @@ def frame(page: Page) -> Page:
     return view  # type: ignore[return-value]
 
 
-def test_the_hottest_links_and_who_loads_them_are_on_the_first_screen(show: Show) -> None:
+def test_the_most_loaded_links_and_who_loads_them_are_on_the_first_screen(show: Show) -> None:
     shown = show()
     listed = shown.page.locator("#answer li")
     assert listed.count() == 3
@@ -99,10 +99,10 @@ def test_the_hottest_links_and_who_loads_them_are_on_the_first_screen(show: Show
 def test_a_choice_in_the_view_stands_in_the_reports_address(show: Show) -> None:
     shown = show()
     view = frame(shown.page)
-    view.locator("#hot button").first.click()
+    view.locator("#top-links button").first.click()
     assert "end=" in shown.page.url
     shown.page.reload()
-    assert frame(shown.page).locator("#chosen").is_visible()
+    assert frame(shown.page).locator("#selection").is_visible()
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (2560, 1440)])

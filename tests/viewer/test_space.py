@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture in space: turned by the hand, coloured by a value, arrows of links that lead one way, table, files."""
+"""The picture in space: rotation by a drag, colours by a property, arrows of one-way links, table, exported files."""
 
 from __future__ import annotations
 
@@ -149,25 +149,25 @@ def test_keys_turn_and_shift_moves(show: Show, tree: Path) -> None:
 
 def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path) -> None:
     page = show(arcs)
-    # Probabilities that differ come first; a link that leads one way stands once, from its beginning.
+    # Probabilities that differ come first; a one-way link is listed once, from its start.
     assert page.locator("#values").input_value() == "0"
     rows = [row.inner_text().split("\t") for row in page.locator("#links tbody tr").all()]
     assert rows == [
-        ["n0 to n1", "1, back 0.5", "1 us, back 2 us"],
-        ["<b>n3 to n2", "0.75", "4 us"],
-        ["n1 to n0", "1, back 0.5", "1 us, back 2 us"],
-        ["n1 to n2", "0.25", "3 us"],
+        ["n0 to n1", "1, back 0.5", "1 µs, back 2 µs"],
+        ["<b>n3 to n2", "0.75", "4 µs"],
+        ["n1 to n0", "1, back 0.5", "1 µs, back 2 µs"],
+        ["n1 to n2", "0.25", "3 µs"],
     ]
     page.locator("#values").select_option("delay")
     assert "value=1" in fragment(page)
-    assert page.locator("#most").inner_text() == "4 us"
+    assert page.locator("#most").inner_text() == "4 µs"
     assert page.locator("#links tbody tr").first.inner_text().startswith("<b>n3 to n2")
     end = page.evaluate("ibprof.ranked()")[0]
     page.mouse.move(*point_of_end(page, end))
-    assert "delay 4 us" in page.locator("#tip").inner_text()
+    assert "delay 4 µs" in page.locator("#tooltip").inner_text()
     page.mouse.click(*point_of_end(page, end))
     assert f"end={end}" in fragment(page)
-    assert "4 us" in page.locator("#chosen").inner_text()
+    assert "4 µs" in page.locator("#selection").inner_text()
     page.keyboard.press("Escape")
     page.mouse.click(*point_of_node(page, 0))
     assert "hosts=0" in fragment(page)
@@ -177,7 +177,7 @@ def test_values_tooltip_and_table_say_what_the_file_says(show: Show, arcs: Path)
 def test_a_range_on_the_bar_leaves_links_uncoloured(show: Show, arcs: Path) -> None:
     page = show(arcs, "#value=1")
     assert len(page.evaluate("ibprof.lit()")) == 4
-    handle = page.get_by_role("slider", name="Load of link ends, from")
+    handle = page.get_by_role("slider", name="Load of link directions, from")
     handle.focus()
     for _ in range(12):
         page.keyboard.press("PageUp")
@@ -238,7 +238,7 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     assert page.locator("#pictures").input_value() == "lines"
     page.locator("#pictures").select_option("space")
     assert opened.loads() == opened.expected()
-    end = opened.hottest()
+    end = opened.most_loaded()
     page.mouse.click(*opened.point_of_end(end))
     assert f"end={end}" in opened.address()
     drag(page, (120, 60))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.profile.profile_data import Profile
 from ibprof.text.notebook_html import NotebookView
@@ -52,6 +53,11 @@ class FabricLoads(NotebookView):
             f"<FabricLoads {self.title}: {format_bytes(loads.bytes_routed)} over links, "
             f"{format_bytes(loads.bytes_on_host)} within hosts, {format_bytes(unrouted)} not routed>"
         )
+
+    @property
+    def by_rail(self) -> tuple[npt.NDArray[np.uint64], ...]:
+        """Bytes of each rail: uint64 [link, end, group], what the node at that end sends on the link."""
+        return self.loads.by_rail
 
     @property
     def traffic(self) -> Traffic | None:

@@ -26,7 +26,7 @@ _PARQUET = ".parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class OutputOptions:
+class LoadsOutputOptions:
     """Which files to write.
 
     Attributes:
@@ -79,11 +79,11 @@ class OutputOptions:
             raise UsageError("--panels job needs several jobs")
 
 
-OUTPUT_FILES = tuple(field.name for field in fields(OutputOptions) if field.name not in ("panels", "only_used"))
+OUTPUT_FILES = tuple(field.name for field in fields(LoadsOutputOptions) if field.name not in ("panels", "only_used"))
 """Options that name a file to write."""
 
 
-def write_outputs(loads: FabricLoads, options: OutputOptions) -> None:
+def write_outputs(loads: FabricLoads, options: LoadsOutputOptions) -> None:
     """Write all files of the options. Modules that are slow to import are imported only where their output is.
 
     Raises:
@@ -127,7 +127,7 @@ def _write_table(path: Path | None, columns: tuple[str, ...], rows: Iterator[Row
         write_csv(file, columns, rows)
 
 
-def _write_graphs(loads: FabricLoads, options: OutputOptions, links: Callable[[], Iterator[Row]]) -> None:
+def _write_graphs(loads: FabricLoads, options: LoadsOutputOptions, links: Callable[[], Iterator[Row]]) -> None:
     if not (options.dot or options.tgf or options.graphml):
         return
     from ibprof_converter.outputs.graph_files import write_dot, write_graphml, write_tgf  # noqa: PLC0415  (slow: networkx)
@@ -161,7 +161,7 @@ def draw_loads(file: Path | BinaryIO, loads: FabricLoads, panels: str | None = N
     Args:
         file: a path, PNG, SVG or PDF by its suffix; or an open file, which becomes a PNG.
         loads: of the links.
-        panels, only_used: as in `OutputOptions`.
+        panels, only_used: as in `LoadsOutputOptions`.
 
     Raises:
         OSError: the file cannot be written; it names it.

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 from ibprof.errors import UsageError
-from ibprof.text.quantities import printable
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.hotspots.coverage import describe_coverage
@@ -58,6 +60,32 @@ class NamedLoads:
     placements: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class NetworkView(NotebookView):
+    """The one-file web view.
+
+    Attributes:
+        title: what it shows.
+        html: the page; it needs no other file and reaches for none.
+    """
+
+    title: str
+    html: str
+
+    def __repr__(self) -> str:
+        return f"<NetworkView {self.title}: {format_bytes(len(self.html))} of HTML>"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page.
+
+        Raises:
+            OSError: the file cannot be written; it names it.
+        """
+        path = Path(path)
+        with naming_file(path):
+            path.write_text(self.html, "utf-8", newline="\n")
+
+
 def write_view(
     path: Path,
     loads: FabricLoads | NamedLoads,
@@ -76,15 +104,13 @@ def write_view(
         InputError, UsageError: as `render_view` does.
         OSError: the file cannot be written; it names it.
     """
-    page = render_view(loads, compared, attributes)
-    with naming_file(path):
-        path.write_text(page, "utf-8", newline="\n")
+    render_view(loads, compared, attributes).save(path)
 
 
 def render_view(
     loads: FabricLoads | NamedLoads, compared: Sequence[NamedLoads] = (), attributes: AttributeFiles | None = None
-) -> str:
-    """Return the one-file web view as HTML.
+) -> NetworkView:
+    """Return the one-file web view.
 
     Args:
         loads: what it shows; port counters that they were compared with are a run of their own.
@@ -106,7 +132,7 @@ def render_view(
     if len(runs) > 1:
         title = printable(f"{' | '.join(run.name for run in runs)} on {fabric.name}")
     document = encode_document(title, fabric.subnets, fabric.layouts, fabric.hosts, runs, values, grid)
-    return render_page(document)
+    return NetworkView(title, render_page(document))
 
 
 def _read_attributes(loads: FabricLoads, files: AttributeFiles) -> tuple[list[UserAttribute], RankGrid | None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from ibprof.errors import InconsistentError
+from ibprof.text.notebook_html import NotebookView
 from ibprof_converter.checks.cabling_check import check_cabling
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.rail_check import check_rails_alike
@@ -40,8 +41,8 @@ class RailSummary:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FabricHealth:
+@dataclass(frozen=True, slots=True, repr=False)
+class FabricHealth(NotebookView):
     """All that was found.
 
     Attributes:
@@ -51,6 +52,10 @@ class FabricHealth:
 
     rails: tuple[RailSummary, ...]
     findings: tuple[FabricFinding, ...]
+
+    def __repr__(self) -> str:
+        routes = "routes can be trusted" if self.trusted else "routes cannot be trusted"
+        return f"<FabricHealth of {len(self.rails)} rail(s): {len(self.findings)} findings, {routes}>"
 
     @property
     def trusted(self) -> bool:

@@ -40,7 +40,7 @@ def add_measure(parser: argparse.ArgumentParser) -> None:
     add("--schedule", choices=tuple(SCHEDULES), default="rounds", help="who measures at the same time: disjoint pairs, "
         "one pair, Bufe's halves, all processes (default: rounds)")  # fmt: skip
     add("--repetitions", metavar="N", type=_count, default=11, help="batches of a pair and length (default: 11)")
-    add("--batch-time", metavar="T", type=parse_duration, default=1e-3, help="least time of a batch (default: 1ms)")
+    add("--batch-time", metavar="T", type=parse_duration, default=1e-3, help="shortest time of a batch (default: 1ms)")
     add("--one-way", action="store_true", help="answer with empty messages, so that directions can differ")
     add("--window", metavar="N", type=_count, default=64, help="messages in flight in --mode bandwidth (default: 64)")
     add("--noise-processes", metavar="N", type=_number, default=0, help="others that exchange messages meanwhile, an "

@@ -12,7 +12,7 @@ from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import OPERATION, REGION, FabricOptions, TrafficOptions
 from ibprof_converter.analysis.load_pipeline import load_fabric
-from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, OutputOptions, write_outputs
+from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.check import check_fabric
 from ibprof_converter.cli.input_arguments import (
@@ -53,7 +53,7 @@ class LayoutOptions:
 
     fabric: FabricOptions
     traffic: TrafficOptions
-    outputs: OutputOptions
+    outputs: LoadsOutputOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
     options = LayoutOptions(
         fabric=fabric_options(arguments),
         traffic=traffic_options(arguments, flows_limit=0),
-        outputs=OutputOptions(
+        outputs=LoadsOutputOptions(
             **{name: getattr(arguments, name) for name in OUTPUT_FILES},
             panels=arguments.panels,
             only_used=arguments.used,

@@ -29,7 +29,7 @@ from ibprof_converter.cli.input_arguments import (
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
-from ibprof_converter.reports.job_report import TOP, JobReport, report_as_json, report_on_demand, report_on_loads
+from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.provenance import describe_provenance
 from ibprof_converter.reports.terminal_text import print_sections
@@ -86,7 +86,7 @@ def _report(argv: Sequence[str] | None) -> None:
     if options.html:
         _write_page(options.html, report, loads, options.attributes)
     if options.as_json:
-        print_json(report_as_json(report))
+        print_json(report.as_json())
     elif not options.html:
         print_captured(lambda console: print_sections(console, describe_report(report)))
 
@@ -116,7 +116,7 @@ def _write_page(path: Path, report: JobReport, loads: FabricLoads | None, attrib
     from ibprof_converter.reports.job_page import page_of_report  # noqa: PLC0415  (pages are wanted seldom)
     from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
 
-    view = render_view(loads, attributes=attributes) if loads else None
+    view = render_view(loads, attributes=attributes).html if loads else None
     with naming_file(path):
         write_report_page(path, page_of_report(report, view))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-topology`: what the network is like, where delays are all that is known of it."""
+"""`ibprof-topology`: topologies inferred from measured delays, where no dumps of the fabric are at hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog=NAME,
-        description="Find out who is linked to whom from measured delays, where nobody hands you the fabric's files.",
+        description="Infer hosts, switches and links from measured delays, without dumps of the fabric.",
         epilog=_EXAMPLES,
         formatter_class=raw,
     )

@@ -39,9 +39,9 @@ examples:
   ibprof-topology infer delays.nc --again pairs.csv
   mpirun ibprof-latency measure --pairs pairs.csv --resume -o delays.nc
 
--o by the name's end: .tgf, .dot, .json; .lst, a fabric for ibprof-layout and the others, with a .fdbs of modelled
-routes (shortest paths); .conf, Slurm's topology.conf; .html, the topology in space; .csv, its positions there, for
-ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html
+-o by the name's end: .tgf, .dot, .json. A .lst is a fabric for ibprof-layout and the others, with a .fdbs of modelled
+routes (shortest paths). A .conf is Slurm's topology.conf. A .html shows the topology in space. A .csv has its positions
+there, for ibprof-view topology.lst TRAFFIC --node-data positions.csv -o view.html.
 """
 
 _JOIN_EXAMPLES = """\

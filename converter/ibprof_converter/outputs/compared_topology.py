@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measurement beside its reference topology: as JSON, and the reference drawn with its differences, DOT and SVG."""
+"""A comparison with a reference topology: as JSON, and the reference coloured by its differences, DOT and SVG."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ def _write_json(file: TextIO, comparison: ReferenceComparison) -> None:
     print(json.dumps(describe_comparison(comparison), indent=1), file=file)
 
 
-def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:
-    """Give what JSON has: what is cabled otherwise, slow links, and each link with its times."""
-    comparison, reference = beside.comparison, beside.reference
+def describe_comparison(comparison: ReferenceComparison) -> dict[str, Any]:
+    """Return what JSON has: differences of cabling, slow links, and each link with its times."""
+    found, reference = comparison.comparison, comparison.reference
 
     def name(link: int) -> dict[str, str]:
         a, b = reference.link[link].tolist()
         return {"a": reference.names[a], "b": reference.names[b]}
 
     document: dict[str, Any] = {
-        "kind": comparison.kind,
+        "kind": found.kind,
         "reference": reference.origin,
-        "differences": beside.differences,
-        "hosts": list(comparison.hosts),
-        "not_in_reference": list(comparison.not_in_reference),
-        "not_measured": list(comparison.not_measured),
-        "similarity_percent": _rounded(100 * comparison.similarity, 3),
-        "missing": [list(pair) for pair in comparison.missing],
-        "extra": [list(pair) for pair in comparison.extra],
+        "differences": comparison.differences,
+        "hosts": list(found.hosts),
+        "not_in_reference": list(found.not_in_reference),
+        "not_measured": list(found.not_measured),
+        "similarity_percent": _rounded(100 * found.similarity, 3),
+        "missing": [list(pair) for pair in found.missing],
+        "extra": [list(pair) for pair in found.extra],
         "misplaced": [
             {
                 "host": each.host,
@@ -71,13 +71,12 @@ def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:
                 "found_switch": each.found_switch,
                 "found_beside": list(each.found_peers),
             }
-            for each in comparison.misplaced
+            for each in found.misplaced
         ],
         "apart": [
-            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)}
-            for each in comparison.separated
+            {"hosts": list(each.hosts), "switch": each.switch, "others": list(each.others)} for each in found.separated
         ],
-        "merged": [list(each) for each in comparison.merged],
+        "merged": [list(each) for each in found.merged],
         "rehung": [
             {
                 "switch": each.switch,
@@ -85,11 +84,11 @@ def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:
                 "near": list(each.near),
                 "found_near": list(each.found_near),
             }
-            for each in comparison.recabled
+            for each in found.recabled
         ],
         "regrouped": [
             {"expected": list(each.expected), "found": list(each.found), "differing": list(each.differing)}
-            for each in comparison.regrouped
+            for each in found.regrouped
         ],
         "slow": [
             name(each.link)
@@ -99,14 +98,14 @@ def describe_comparison(beside: ReferenceComparison) -> dict[str, Any]:
                 "excess_us": round(each.excess_seconds * 1e6, 6),
                 "gbps": _rounded(each.bytes_per_second * 8e-9, 6),
             }
-            for each in beside.slow
+            for each in comparison.slow
         ],
-        "cannot_tell": list(comparison.unknown),
-        "length": beside.length,
+        "cannot_tell": list(found.unknown),
+        "length": comparison.length,
         "links": [],
     }
-    if beside.times is not None:
-        times = beside.times
+    if comparison.times is not None:
+        times = comparison.times
         document["links"] = [
             name(link)
             | {
@@ -125,30 +124,30 @@ def _rounded(value: float, digits: int) -> float | None:
     return None if isnan(value) else round(value, digits)
 
 
-def write_dot(file: TextIO, beside: ReferenceComparison) -> None:
+def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
     """Write the reference for Graphviz, coloured: links by their times, or found and missing; named hosts orange."""
-    names, named = beside.reference.names, _named_vertices(beside)
+    names, named = comparison.reference.names, _named_vertices(comparison)
     file.write("graph compared {\n")
     for vertex, name in enumerate(names):
         colour = f", color={quote_dot(_NAMED)}, penwidth=3" if vertex in named else ""
-        shape = "ellipse" if beside.reference.is_end[vertex] else "box"
+        shape = "ellipse" if comparison.reference.is_end[vertex] else "box"
         file.write(f"  {vertex} [label={quote_dot(name)}, shape={shape}{colour}];\n")
-    for a, b, colour, label, width, is_dashed in _coloured_links(beside):
+    for a, b, colour, label, width, is_dashed in _coloured_links(comparison):
         dashed = ", style=dashed" if is_dashed else ""
         file.write(f"  {a} -- {b} [color={quote_dot(colour)}, penwidth={width}, label={quote_dot(label)}{dashed}];\n")
     file.write("}\n")
 
 
-def write_svg(file: TextIO, beside: ReferenceComparison) -> None:
-    """Draw the same: hosts below, switches above; a direct network on a circle."""
-    names, named = beside.reference.names, _named_vertices(beside)
-    x, y = _place(beside)
+def write_svg(file: TextIO, comparison: ReferenceComparison) -> None:
+    """Write the reference as SVG, coloured as in DOT: hosts below, switches above; a direct network on a circle."""
+    names, named = comparison.reference.names, _named_vertices(comparison)
+    x, y = _place(comparison)
     height = float(y.max(initial=0.0)) + 100
     file.write(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:g} {height:g}" font-family="sans-serif" '
         'font-size="11">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
     )
-    for a, b, colour, label, width, is_dashed in _coloured_links(beside):
+    for a, b, colour, label, width, is_dashed in _coloured_links(comparison):
         dashed = ' stroke-dasharray="6 4"' if is_dashed else ""
         ends = f'x1="{x[a]:.1f}" y1="{y[a]:.1f}" x2="{x[b]:.1f}" y2="{y[b]:.1f}"'
         told = escape(quote_line(f"{names[a]} to {names[b]} {label}"))
@@ -166,19 +165,17 @@ def write_svg(file: TextIO, beside: ReferenceComparison) -> None:
     file.write("</svg>\n")
 
 
-def _named_vertices(beside: ReferenceComparison) -> set[int]:
-    comparison = beside.comparison
-    names = {each.host for each in comparison.misplaced} | {
-        host for each in comparison.separated for host in each.hosts
-    }
-    names |= {host for switch in comparison.recabled for host in switch.hosts}
-    names |= {host for part in comparison.regrouped for host in part.differing}
-    vertex = dict(zip(beside.matched.names, beside.matched.vertex.tolist(), strict=True))
+def _named_vertices(comparison: ReferenceComparison) -> set[int]:
+    found = comparison.comparison
+    names = {each.host for each in found.misplaced} | {host for each in found.separated for host in each.hosts}
+    names |= {host for switch in found.recabled for host in switch.hosts}
+    names |= {host for part in found.regrouped for host in part.differing}
+    vertex = dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
     return {vertex[name] for name in names if name in vertex}
 
 
 class _Line(NamedTuple):
-    """A link as it is drawn, between two vertices."""
+    """A link of the picture, between two vertices."""
 
     a: int
     b: int
@@ -188,18 +185,20 @@ class _Line(NamedTuple):
     dashed: bool = False
 
 
-def _coloured_links(beside: ReferenceComparison) -> list[_Line]:
-    """Give the lines of the reference's links, then of those that it has not."""
-    reference, comparison = beside.reference, beside.comparison
+def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
+    """Return the lines of the reference's links, then of those that it lacks."""
+    reference, found = comparison.reference, comparison.comparison
     vertex = {name: place for place, name in reversed(tuple(enumerate(reference.names)))}
-    vertex |= dict(zip(beside.matched.names, beside.matched.vertex.tolist(), strict=True))
-    missing = {frozenset(vertex[name] for name in pair) for pair in comparison.missing}
-    # Where each switch is the own one of one host, the hosts' link is the one between these.
-    own = dict(zip(beside.matched.vertex.tolist(), find_leaves(reference, beside.matched.vertex).tolist(), strict=True))
+    vertex |= dict(zip(comparison.matched.names, comparison.matched.vertex.tolist(), strict=True))
+    missing = {frozenset(vertex[name] for name in pair) for pair in found.missing}
+    # Where each switch has one host, the hosts' link is the one between the switches.
+    own = dict(
+        zip(comparison.matched.vertex.tolist(), find_leaves(reference, comparison.matched.vertex).tolist(), strict=True)
+    )
     missing |= {frozenset(own.get(each, each) for each in pair) for pair in missing}
-    extra = [(vertex[a], vertex[b]) for a, b in comparison.extra]
-    ends, slow = reference.link.tolist(), {each.link for each in beside.slow}
-    if comparison.kind == REGULAR:
+    extra = [(vertex[a], vertex[b]) for a, b in found.extra]
+    ends, slow = reference.link.tolist(), {each.link for each in comparison.slow}
+    if found.kind == REGULAR:
         lines = [
             _Line(a, b, _MISSING if lost else _FOUND, width=5 if link in slow else 2, dashed=lost)
             for link, (a, b) in enumerate(ends)
@@ -207,9 +206,11 @@ def _coloured_links(beside: ReferenceComparison) -> list[_Line]:
         ]
         return [*lines, *(_Line(a, b, _EXTRA, _NOT_THERE, 1) for a, b in extra)]
     others = [_Line(a, b, _NAMED, _NOT_THERE) for a, b in extra]
-    if beside.times is None:
+    if comparison.times is None:
         return [_Line(a, b, _NEVER_PASSED, width=1, dashed=frozenset((a, b)) in missing) for a, b in ends] + others
-    colours = zip(beside.times.colours(), beside.times.saturation().tolist(), beside.times.seconds, strict=True)
+    colours = zip(
+        comparison.times.colours(), comparison.times.saturation().tolist(), comparison.times.seconds, strict=True
+    )
     lines = []
     for link, ((a, b), (colour, strength, seconds)) in enumerate(zip(ends, colours, strict=True)):
         if frozenset((a, b)) in missing:
@@ -228,11 +229,14 @@ def _shade(colour: str, strength: float) -> str:
     return str(to_hex(tuple(1 - strength * (1 - pure))))
 
 
-def _place(beside: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Give a place to each vertex: rows by the distance to the nearest host, each in the order of what is below."""
-    reference = beside.reference
+def _place(comparison: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the position of each vertex, float64 [vertex] twice: rows by the distance to the nearest host.
+
+    A row is in the order of what is below.
+    """
+    reference = comparison.reference
     count = reference.vertices
-    if beside.comparison.kind == REGULAR:
+    if comparison.comparison.kind == REGULAR:
         angle = 2 * np.pi * np.arange(count) / max(count, 1)
         return _WIDTH / 2 * (1 + 0.85 * np.cos(angle)), _WIDTH / 2 * (1 + 0.85 * np.sin(angle))
     near: list[list[int]] = [[] for _ in range(count)]
@@ -250,7 +254,7 @@ def _place(beside: ReferenceComparison) -> tuple[npt.NDArray[np.float64], npt.ND
                 level[other] = level[vertex] + 1
                 queue.append(other)
     level[level < 0] = 0
-    # Hosts go to their switches, so these are put in order first.
+    # Hosts are in the order of their switches, which are numbered first.
     first = np.array([min(near[vertex], default=vertex) for vertex in range(count)])
     x = np.zeros(count)
     for row in range(level.max(initial=0) + 1):

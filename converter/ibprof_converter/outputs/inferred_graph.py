@@ -15,7 +15,7 @@ _MICRO = 1e6
 
 
 def describe_topology(topology: InferredTopology) -> dict[str, Any]:
-    """Give what JSON has: hosts, switches with the hosts directly on them, edges, and what cannot be told."""
+    """Return what JSON has: hosts, switches with the hosts directly on them, edges, and what is unknown."""
     names = topology.names
     hosts = len(topology.hosts)
     carried = topology.throughput
@@ -56,7 +56,7 @@ def _rate(gbps: float, at_least: bool) -> dict[str, Any]:
 
 
 def write_tgf(file: TextIO, topology: InferredTopology) -> None:
-    """Write vertices, `#`, and edges: latency in microseconds, throughput in Gb/s, what else is known of them.
+    """Write vertices, `#`, and edges: latency in microseconds, throughput in Gb/s, support, probability.
 
     Source: Bufe, section 2.6.
     """
@@ -82,14 +82,14 @@ def write_dot(file: TextIO, topology: InferredTopology) -> None:
         shape = "ellipse" if number < len(topology.hosts) else "box"
         file.write(f"  {quote_dot(name)} [shape={shape}];\n")
     for row, ((a, b), latency, support, probability) in enumerate(_edges(topology)):
-        told = f'label="{latency * _MICRO:.4g} us", latency_us={latency * _MICRO:.6g}'
+        attributes = f'label="{latency * _MICRO:.4g} us", latency_us={latency * _MICRO:.6g}'
         if (gbps := _known_rate(topology, row)) is not None:
-            told += f", gbps={gbps:.4g}"
+            attributes += f", gbps={gbps:.4g}"
         if not isnan(support):
-            told += f", support={support:.3g}" + (", style=dashed" if support < 0.5 else "")
+            attributes += f", support={support:.3g}" + (", style=dashed" if support < 0.5 else "")
         if probability != 1:
-            told += f", probability={probability:.3g}"
-        file.write(f"  {quote_dot(topology.names[a])} {arrow} {quote_dot(topology.names[b])} [{told}];\n")
+            attributes += f", probability={probability:.3g}"
+        file.write(f"  {quote_dot(topology.names[a])} {arrow} {quote_dot(topology.names[b])} [{attributes}];\n")
     file.write("}\n")
 
 

@@ -33,7 +33,7 @@ def describe_inference(topology: InferredTopology, values: PairDelays | None = N
         f"{'arcs' if topology.directed else 'links'} by {topology.method}{measured}{noise}"
     )
     if topology.overhead_seconds:
-        yield f"overhead of a message, in addition to its path: {topology.overhead_seconds * 1e6:.4g} us"
+        yield f"overhead of a message, in addition to its path: {topology.overhead_seconds * 1e6:.4g} µs"
     if topology.switches:
         yield from _describe_switches(topology)
     for edge in np.flatnonzero(topology.support < _WEAK)[:10].tolist():
@@ -53,8 +53,8 @@ def _describe_switches(topology: InferredTopology) -> Iterator[str]:
         if a < hosts <= b:
             own[b - hosts].append(topology.hosts[a])
         elif a >= hosts:
-            linked[a - hosts].append(f"{topology.names[b]} ({latency * 1e6:.3g} us)")
-            linked[b - hosts].append(f"{topology.names[a]} ({latency * 1e6:.3g} us)")
+            linked[a - hosts].append(f"{topology.names[b]} ({latency * 1e6:.3g} µs)")
+            linked[b - hosts].append(f"{topology.names[a]} ({latency * 1e6:.3g} µs)")
     for number, name in enumerate(topology.switches[:_SHOWN_SWITCHES]):
         parts = [compress(own[number])] if own[number] else []
         if links := linked[number]:

@@ -51,7 +51,7 @@ def describe_regression_lines(links: RegressedLinks) -> Iterator[str]:
     count = len(reference.link)
     yield f"{count} links, {found.paths} paths, R2 {found.r_squared:.6f}, corrected for size: {found.corrected}"
     for (a, b), seconds in zip(reference.link[:_SHOWN].tolist(), found.latency_seconds, strict=False):
-        latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} us"
+        latency = "unknown" if isnan(seconds) else f"{seconds * 1e6:.4g} µs"
         yield f"  {reference.names[a]} to {reference.names[b]}: {latency}"
     if count > _SHOWN:
         yield f"  and {count - _SHOWN} more: --json, -o latencies.csv"

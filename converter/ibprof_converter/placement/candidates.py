@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import format_seconds
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, SlotOfRank
 from ibprof_converter.placement.starting_placements import random_slots
 from ibprof_converter.placement.swap_search import SearchResult
@@ -40,8 +42,8 @@ class CandidateRow:
     lost_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class PlacementComparison(NotebookView):
     """The outcome of a search, with the candidates it was compared with.
 
     Attributes:
@@ -60,6 +62,10 @@ class PlacementComparison:
     free_hosts: int
     slots: int
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        times = ", ".join(f"{row.name} {format_seconds(row.max_link_seconds)}" for row in self.rows)
+        return f"<PlacementComparison of {len(self.hosts)} ranks: busiest link {times}>"
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import load_fabric
+from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.reports.comparison_side import (
     LINK,
     PAIR,
@@ -23,7 +24,7 @@ from ibprof_converter.reports.comparison_side import (
     side_of_report,
 )
 from ibprof_converter.reports.fail_conditions import FailCondition
-from ibprof_converter.reports.job_report import report_as_json, report_on_demand, report_on_loads
+from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE, describe_provenance
 from ibprof_converter.reports.run_comparison import RunComparison, compare
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
@@ -53,24 +54,38 @@ class DiffOptions:
             yield from side.files()
 
 
-def compare_runs(options: DiffOptions, command: str = "", progress: Progress = no_progress) -> RunComparison:
+def compare_runs(
+    options: DiffOptions,
+    command: str = "",
+    progress: Progress = no_progress,
+    fabric: RoutedFabric | None = None,
+) -> RunComparison:
     """Read two runs and compare them.
 
     Args:
         options: which runs, and thresholds.
         command: that made the comparison, as it was typed.
         progress: receives each stage.
+        fabric: to put both runs on, in place of the one of the options.
 
     Raises:
         InputError: a file is not what it should be.
         UsageError: options or thresholds do not fit the runs.
     """
-    a, b = (read_side(traffic, options.fabric, progress) for traffic in (options.a, options.b))
+    sides = (options.a, options.b)
+    if fabric is None and options.fabric and not all(_is_result(Path(side.names[0])) for side in sides):
+        fabric = read_routed_fabric(options.fabric, progress)
+    a, b = (read_side(side, fabric, progress) for side in sides)
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
 
-def read_side(traffic: TrafficOptions, fabric: FabricOptions | None, progress: Progress = no_progress) -> ComparedRun:
+def _is_result(path: Path) -> bool:
+    """Return whether a file holds loads already, so that no fabric is needed."""
+    return looks_like_report(path) or looks_like_links(path)
+
+
+def read_side(traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress) -> ComparedRun:
     """Return a run as far as it can be compared: of a report, of links.csv, or of traffic, on a fabric if there is one.
 
     Raises:
@@ -87,14 +102,14 @@ def read_side(traffic: TrafficOptions, fabric: FabricOptions | None, progress: P
     demand = read_traffic(name, None)
     if isinstance(demand, PortCounters):
         raise UsageError(f"{demand.origin}: port counters are compared on a fabric: give --fabric LST...")
-    side = replace(side_of_report(name, report_as_json(report_on_demand(demand, NOWHERE))), notes=())
+    side = replace(side_of_report(name, report_on_demand(demand, NOWHERE).as_json()), notes=())
     return _with_pairs(side, demand) if isinstance(demand, RankTraffic) else side
 
 
-def _load_side(traffic: TrafficOptions, fabric: FabricOptions, progress: Progress) -> ComparedRun:
+def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress) -> ComparedRun:
     """Put a run on the fabric, with every link direction and every pair instead of those that a report names."""
-    loads = load_fabric(fabric, traffic, progress)
-    side = side_of_report(traffic.names[0], report_as_json(report_on_loads(loads, NOWHERE, top=0)))
+    loads = load_traffic(fabric, traffic, progress)
+    side = side_of_report(traffic.names[0], report_on_loads(loads, NOWHERE, top=0).as_json())
     links = links_of_rows(loads.rows(only_used=True))
     side = replace(side, parts={**side.parts, LINK: links}, notes=loads.coverage.notes)
     return _with_pairs(side, loads.demand) if loads.demand else side

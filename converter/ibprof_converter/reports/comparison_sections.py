@@ -70,11 +70,11 @@ def _name_side(name: str, ranks: int | None) -> str:
 
 
 def _describe_verdicts(comparison: RunComparison) -> Section:
-    sentences = tuple(("CROSSED" if each.holds else "kept", say_verdict(each)) for each in comparison.verdicts)
+    sentences = tuple(("CROSSED" if each.holds else "kept", say_threshold(each)) for each in comparison.verdicts)
     return Section("thresholds", "Thresholds", sentences=sentences)
 
 
-def say_verdict(verdict: ThresholdVerdict) -> str:
+def say_threshold(verdict: ThresholdVerdict) -> str:
     """Say what came of a threshold."""
     if verdict.value is None:
         return f"{verdict.condition}: A has none"
@@ -148,7 +148,7 @@ def page_of_comparison(comparison: RunComparison, top: int) -> ReportPage:
     if comparison.verdicts:
         head = f"{len(crossed)} of {len(comparison.verdicts)} thresholds crossed" if crossed else "No threshold crossed"
         parts.append(f"<h2>{head}</h2>")
-        parts += [f'<p class="cause worse">{escape(say_verdict(each))}</p>' for each in crossed]
+        parts += [f'<p class="cause worse">{escape(say_threshold(each))}</p>' for each in crossed]
     else:
         parts.append("<h2>What changed most</h2>")
     for part in comparison.parts:

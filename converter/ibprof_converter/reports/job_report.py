@@ -11,6 +11,8 @@ import numpy as np
 
 from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
@@ -89,13 +91,14 @@ class SenderBalance:
     bytes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class JobReport(NotebookView):
     """All that is said of a job.
 
     Attributes:
         answer: links, who loads them and why, operations, regions, hosts, and what all that rests on.
         provenance: how the report was made.
+        loads: of the links; None without a fabric.
         job: None where no run was recorded.
         rails, levels: empty without a fabric.
         regions: time in them.
@@ -111,6 +114,7 @@ class JobReport:
 
     answer: TrafficAnswer
     provenance: Provenance
+    loads: FabricLoads | None = None
     job: RecordedJob | None = None
     rails: tuple[RailSum, ...] = ()
     levels: tuple[LevelSum, ...] = ()
@@ -123,6 +127,31 @@ class JobReport:
     balance: tuple[SenderBalance, ...] = ()
     beside: Mapping[str, object] = field(default_factory=dict)
     beside_lines: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        where = self.loads.title if self.loads else f"{self.answer.coverage.origin}, no fabric"
+        return f"<JobReport {printable(where)}>"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON; the schema is docs/formats/report.md."""
+        document: dict[str, Any] = as_json(self.answer)
+        document["job"] = asdict(self.job) if self.job else None
+        if self.answer.links:
+            document["bytes_by_fate"] = [asdict(each) for each in self.fates]
+            document["rails"] = [asdict(each) for each in self.rails]
+            document["levels"] = [asdict(each) for each in self.levels]
+        document["region_times"] = [asdict(each) for each in self.regions]
+        document["message_sizes"] = [asdict(each) for each in self.sizes]
+        document["timeline"] = [asdict(each) for each in self.timeline]
+        document["matrix_ranks"] = asdict(self.ranks) if self.ranks else None
+        document["matrix_hosts"] = asdict(self.hosts) if self.hosts else None
+        if self.lids:
+            document["matrix_LIDs"] = asdict(self.lids)
+            document["bytes_total"] = sum(map(sum, self.lids.bytes))
+        document["balance"] = [asdict(each) for each in self.balance]
+        provenance = asdict(self.provenance)
+        document["reproduce"] = provenance | {"versions": dict(self.provenance.versions)}
+        return document | dict(self.beside)
 
     @property
     def fates(self) -> tuple[BytesFate, ...]:
@@ -147,6 +176,7 @@ def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) 
     report = JobReport(
         answer=answer,
         provenance=provenance,
+        loads=loads,
         rails=rails,
         levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
@@ -259,25 +289,3 @@ def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> SenderBal
         greatest=names[greatest],
         bytes=tuple(amounts),
     )
-
-
-def report_as_json(report: JobReport) -> dict[str, Any]:
-    """Give the report as plain values for a JSON file."""
-    document: dict[str, Any] = as_json(report.answer)
-    document["job"] = asdict(report.job) if report.job else None
-    if report.answer.links:
-        document["bytes_by_fate"] = [asdict(each) for each in report.fates]
-        document["rails"] = [asdict(each) for each in report.rails]
-        document["levels"] = [asdict(each) for each in report.levels]
-    document["region_times"] = [asdict(each) for each in report.regions]
-    document["message_sizes"] = [asdict(each) for each in report.sizes]
-    document["timeline"] = [asdict(each) for each in report.timeline]
-    document["matrix_ranks"] = asdict(report.ranks) if report.ranks else None
-    document["matrix_hosts"] = asdict(report.hosts) if report.hosts else None
-    if report.lids:
-        document["matrix_LIDs"] = asdict(report.lids)
-        document["bytes_total"] = sum(map(sum, report.lids.bytes))
-    document["balance"] = [asdict(each) for each in report.balance]
-    provenance = asdict(report.provenance)
-    document["reproduce"] = provenance | {"versions": dict(report.provenance.versions)}
-    return document | dict(report.beside)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,13 +12,20 @@ from ibprof.text.notebook_html import escape, render_html, render_table
 from ibprof.text.quantities import format_bytes, format_seconds
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.loads_outputs import draw_loads
+from ibprof_converter.analysis.loads_view import NetworkView
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.checks.fabric_check import FabricHealth
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
 from ibprof_converter.hotspots.traffic_answer import diagnose_traffic
+from ibprof_converter.placement.candidates import LIMITS, PlacementComparison
+from ibprof_converter.reports.comparison_sections import say_threshold
+from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import say_verdict
+from ibprof_converter.reports.run_comparison import RunComparison
 
 _SHOWN = 10
+_CHANGES = 5
 
 
 @render_html.register
@@ -50,6 +58,88 @@ def render_loads(loads: FabricLoads) -> str:
         ),
         *_gaps(loads.coverage),
     ])  # fmt: skip
+
+
+@render_html.register
+def render_report(report: JobReport) -> str:
+    """Return a report as HTML: picture, verdict, most loaded link directions or operations, gaps."""
+    if report.loads:
+        return render_loads(report.loads)
+    run = report.answer.run
+    head = ("operation", "bytes", "messages", "share")
+    rows = (
+        (each.name, format_bytes(each.bytes), f"{each.messages:,}", f"{each.share * 100:.1f}%")
+        for each in (run.operations[:_SHOWN] if run else ())
+    )
+    verdict = "which links carry these bytes is not known without the fabric"
+    commands = (request.command for request in report.answer.requests)
+    return _wrap([
+        _head(report.answer.coverage.origin),
+        *_sentences("verdict", [verdict]),
+        render_table(head, rows),
+        *_gaps(report.answer.coverage),
+        *_sentences("ask an administrator for", commands),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_comparison(comparison: RunComparison) -> str:
+    """Return a comparison as HTML: thresholds, and what changed most of each kind."""
+    head = ("", "A", "B", "relative change")
+    rows = (
+        (
+            f"{part.dimension} {change.name}",
+            f"{change.a:,.12g}",
+            f"{change.b:,.12g}",
+            "new" if change.relative is None else f"{change.relative * 100:+.1f}%",
+        )
+        for part in comparison.parts
+        for change in part.changes[:_CHANGES]
+    )
+    crossed = [say_threshold(verdict) for verdict in comparison.verdicts if verdict.holds]
+    return _wrap([
+        _head(f"A: {comparison.a}; B: {comparison.b}"),
+        *_sentences("verdict", crossed or ["no threshold crossed"] if comparison.verdicts else []),
+        render_table(head, rows),
+        *_sentences("note", comparison.notes),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_placement(comparison: PlacementComparison) -> str:
+    """Return a search for a placement as HTML: times of each candidate, what the times leave out."""
+    head = ("placement", "busiest link between switches", "busiest link of a host")
+    rows = [
+        (row.name, format_seconds(row.max_link_seconds), format_seconds(row.host_link_seconds))
+        for row in comparison.rows
+    ]
+    rows.append(("lower bound", format_seconds(comparison.bound_seconds), ""))
+    slots = f"{comparison.slots} slots on {comparison.free_hosts} hosts"
+    return _wrap([
+        _head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),
+        render_table(head, rows),
+        *_sentences("note", (*comparison.notes, LIMITS)),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_health(health: FabricHealth) -> str:
+    """Return the check of a fabric as HTML: the verdict on routes, and each finding."""
+    head = ("rail", "finding", "where", "meaning")
+    rows = ((str(each.rail), each.kind.value.name, each.line, each.kind.value.text) for each in health.findings)
+    return _wrap([
+        _head(repr(health).strip("<>")),
+        *_sentences("verdict", ["routes can be trusted" if health.trusted else "routes cannot be trusted"]),
+        render_table(head, rows),
+        *_sentences("note", (remark for rail in health.rails for remark in rail.remarks)),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_network_view(view: NetworkView) -> str:
+    """Return the web view as a frame, which its own policy keeps from any request."""
+    frame = f'srcdoc="{html.escape(view.html)}" sandbox="allow-scripts" style="width:100%;height:640px;border:0"'
+    return f'<iframe title="{escape(view.title)}" {frame}></iframe>'
 
 
 def _gaps(coverage: Coverage) -> Iterator[str]:

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ibprof.errors import UsageError
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, ComparedRun
 from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.provenance import Provenance
@@ -73,8 +75,8 @@ class ThresholdVerdict:
     holds: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RunComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunComparison(NotebookView):
     """Two runs compared.
 
     Attributes:
@@ -98,6 +100,12 @@ class RunComparison:
     verdicts: tuple[ThresholdVerdict, ...]
     notes: tuple[str, ...]
     provenance: Provenance
+
+    def __repr__(self) -> str:
+        changes = sum(len(part.changes) for part in self.parts)
+        crossed = sum(verdict.holds for verdict in self.verdicts)
+        thresholds = f"{crossed} of {len(self.verdicts)} thresholds crossed"
+        return printable(f"<RunComparison {self.a} to {self.b}: {changes} changes, {thresholds}>")
 
     @property
     def fails(self) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-UNREACHABLE = 255
+from ibprof.native.headers import kernels_headers
+
+UNREACHABLE = kernels_headers().constants["IBP_NO_PORT"]
 
 
 @dataclass(frozen=True, slots=True)

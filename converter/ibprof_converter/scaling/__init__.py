@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processes are worth it: the analytic model of Kredel et al., and its parameters from recordings."""
+"""The analytic model of Kredel et al. for the worthwhile number of processes, with parameters from recordings."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that the slides work out: scalar product, matrix product, Linpack; exact forms and printed ones.
+"""The kernels of the slides: scalar product, matrix product, Linpack; exact forms and printed ones.
 
-`kernel.exact` is the software as counted, `kernel.slide` as the slides simplify it. Where the slides print a closed
-form, `kernel.closed` evaluates it; the tests hold it against the numerical solution of what it approximates.
+`kernel.exact` is the software as counted, `kernel.approximate` as the slides simplify it. Where the slides print a
+closed form, `kernel.closed` evaluates it; the tests compare it with the numerical solution of what it approximates.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PRINTED_TOO_SMALL = 16
 
 @dataclass(frozen=True, slots=True)
 class KernelFormula:
-    """An approximation as the slides have it.
+    """An approximation of the slides.
 
     Attributes:
         quantity: its symbol.
         text: the formula.
-        slide: where it stands.
+        slide: its number.
         value: for the given problem and cluster.
     """
 
@@ -42,16 +42,16 @@ class KernelFormula:
 
 @dataclass(frozen=True, slots=True)
 class AnalyticKernel:
-    """One kernel at one problem size on one cluster.
+    """A kernel at one problem size on one cluster.
 
     Attributes:
         name: of the kernel.
-        slide: on which it is defined.
+        slide: that defines it.
         exact: its operations, data and exchange as counted.
         approximate: as the slides simplify them.
         closed: the slides' optimum in closed form.
         formulas: the slides' formulas with their values.
-        notes: what must be known of them.
+        notes: on the formulas, a sentence each.
     """
 
     name: str
@@ -64,7 +64,7 @@ class AnalyticKernel:
 
 
 def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
-    """Give the scalar product of two vectors of n numbers (slide 15)."""
+    """Return the scalar product of two vectors of n numbers (slide 15)."""
     data = 2 * n * word
     # y c(n) of slide 12: x = y c(n) / (d(p) p) with d(p) = p.
     y = 2 * n / word * cluster.bandwidth / cluster.peak
@@ -87,7 +87,7 @@ def scalar_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
 
 
 def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKernel:
-    """Give the product of two n x n matrices by Cannon's algorithm on a sqrt(p) x sqrt(p) grid (slide 17)."""
+    """Return the product of two n x n matrices by Cannon's algorithm on a sqrt(p) x sqrt(p) grid (slide 17)."""
     data = 2 * n**2 * word
     derived = n / word * cluster.bandwidth / cluster.peak
     printed = derived / PRINTED_TOO_SMALL
@@ -110,14 +110,14 @@ def matrix_product(n: float, cluster: Cluster, word: float = WORD) -> AnalyticKe
                     (2 * derived) ** (2 / 3)),
         ),
         notes=(
-            f"slide 17 prints an x that is {PRINTED_TOO_SMALL} times smaller than what its own #op, #b and #x give; "
-            "which one the authors meant is not known, so both are shown, and the exact form follows the derivation",
+            f"slide 17 prints an x that is {PRINTED_TOO_SMALL} times smaller than its own #op, #b and #x give. Which "
+            "one the authors meant is unknown: both are shown, and the exact form follows the derivation",
         ),
     )  # fmt: skip
 
 
 def linpack(n: float, cluster: Cluster, word: float = WORD, alpha: float = ALPHA) -> AnalyticKernel:
-    """Give the solution of a dense system of n equations (slides 19 and 21)."""
+    """Return the solution of a dense system of n equations (slides 19 and 21)."""
     data = 2 * n**2 * word
 
     def exchange(p: float) -> float:
@@ -158,7 +158,7 @@ KERNELS: dict[str, Callable[[float, Cluster, float], AnalyticKernel]] = {
 
 
 def effective_bandwidth(r_max: float, n_max: float, word: float = WORD) -> float:
-    """Give b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
+    """Return b_eff = R_max 3 w 10 / (9 N_max), in Byte/s: slide 21's l_max solved for b_c (slide 22).
 
     Args:
         r_max: the largest Linpack performance, in Flop/s.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""#x(n, p) from measured points: one coefficient times a power of n times a form of p, and how sure that is.
+"""Fit of #x(n, p) to measured points: a coefficient times a power of n times a form of p, with confidence intervals.
 
-The forms are those that algorithms have, as in performance modelling by normal forms (Calotoiu et al., "Using automated
-performance modeling to find scalability bugs in complex codes", SC'13). With few points more than one may fit: all that
-do are named.
+The forms are those of algorithms, as in performance modelling by normal forms (Calotoiu et al., "Using automated
+performance modeling to find scalability bugs in complex codes", SC'13). With few points several forms may fit: all of
+them are named.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FORMS: dict[str, Callable[[Floats], Floats]] = {
 
 _CONFIDENCE = 0.95
 _AS_GOOD = 2.0
-"""How many times the best form's scatter another one may have and still be named as possible."""
+"""Ratio of scatters up to which a form is named as an alternative of the best one."""
 
 _ROUNDING = 1e-6
 """Relative deviation below which a form counts as exact."""
@@ -44,7 +44,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceInterval:
-    """A value and its 95 % confidence interval; nan where there are too few points for one."""
+    """A value and its 95% confidence interval; nan where there are too few points."""
 
     value: float
     low: float
@@ -64,7 +64,7 @@ class ExchangeForm:
     name: str
 
     def evaluate(self, n: Floats | float, p: Floats | float) -> Floats:
-        """Give n^i g(p), dimensionless."""
+        """Return n^i g(p), dimensionless."""
         shaped: Floats = np.asarray(n, float) ** self.power * _FORMS[self.name](np.asarray(p, float))
         return shaped
 
@@ -75,7 +75,7 @@ class ExchangeForm:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeFit:
-    """#x(n, p) as fitted.
+    """A fitted #x(n, p).
 
     Attributes:
         form: that fits best.
@@ -83,8 +83,8 @@ class ExchangeFit:
         scatter: standard deviation of the points about the form, relative (of logarithms).
         points: number of points with bytes.
         alternatives: other forms that fit about as well.
-        size_exponent, process_exponent: of a free power law n^i p^j, for comparison; None where not varied or too few
-            points.
+        size_exponent, process_exponent: of a free power law n^i p^j, for comparison; None where constant or with too
+            few points.
         sizes, processes: ranges of what was measured.
     """
 
@@ -99,27 +99,29 @@ class ExchangeFit:
     processes: tuple[int, int]
 
     def exchange(self, n: float, p: float) -> float:
-        """Give #x(n, p), in Byte."""
+        """Return #x(n, p), in Byte."""
         return self.coefficient.value * float(self.form.evaluate(n, p))
 
     def spread(self) -> float:
-        """Give the factor by which a new point may deviate, at 95 %; infinite with a single point."""
+        """Return the factor by which a new point may deviate, at 95%; infinite with a single point."""
         if self.scatter < _ROUNDING:
             return 1.0
         return math.exp(_quantile(self.points - 1) * self.scatter * math.sqrt(1 + 1 / self.points))
 
 
 def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Sequence[int]) -> ExchangeFit | None:
-    """Find the form that describes measured points best, of those that are 0 with one process where the points are.
+    """Find the form that describes measured points best.
+
+    Forms that are 0 with one process are tried only where the points are, and others only where these are not.
 
     Args:
         sizes, processes, exchanged: n, p and bytes of each run.
 
     Returns:
-        The fit; None where nothing was exchanged at all.
+        The fit; None where nothing was exchanged.
 
     Raises:
-        ValueError: fewer than two numbers of processes exchanged anything, so that no form can be told.
+        ValueError: fewer than two numbers of processes exchanged anything, so that no form can be fitted.
     """
     n, p, x = (np.asarray(each, float) for each in (sizes, processes, exchanged))
     has_bytes = x > 0
@@ -161,7 +163,7 @@ def fit_exchange(sizes: Sequence[float], processes: Sequence[int], exchanged: Se
 
 
 def _score(form: ExchangeForm, n: Floats, p: Floats, log_x: Floats) -> float:
-    """Root mean square of what each point deviates from the form fitted to the others (leave one out)."""
+    """Return the root mean square deviation of each point from the form fitted to the others (leave one out)."""
     residual = log_x - np.log(form.evaluate(n, p))
     residual = residual - residual.mean()
     count = len(residual)

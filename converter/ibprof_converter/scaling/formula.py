@@ -12,21 +12,21 @@ from ibprof.errors import UsageError, quote_found
 
 
 def parse_formula(option: str, text: str) -> Callable[[float], float]:
-    """Make a function of n from an expression with + - * / **, sqrt, log, log2 and other numpy functions.
+    """Return a function of n from an expression with + - * / **, sqrt, log, log2 and other numpy functions.
 
     Args:
         option: that it came from; for messages.
-        text: the expression; the other name in it is n.
+        text: the expression; its variable is n.
 
     Raises:
-        UsageError: it is no such expression, or is no positive number at n = 2.
+        UsageError: the expression is invalid, or not positive at n = 2.
     """
     import numexpr  # noqa: PLC0415  (slow to import)
 
     def evaluate(n: float) -> float:
         try:
             return float(numexpr.evaluate(text.replace("^", "**"), {"n": np.float64(n)}, {}))
-        except Exception as error:  # numexpr raises what Python's parser and numpy do
+        except Exception as error:  # numexpr raises the errors of Python's parser and of numpy
             raise UsageError(f"{option}: expected a formula of n such as 2*n**3, found {quote_found(text)}") from error
 
     value = evaluate(2.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network's bandwidth: from its fabric, or from delays that were measured on it."""
+"""The network's bandwidth, from its fabric or from measured delays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ibprof_converter.routing.subnet import read_subnet
 
 
 def slowest_host_link(listing: Path) -> float:
-    """Give the data rate of the slowest link between a host and a switch, in Byte/s.
+    """Return the data rate of the slowest link between a host and a switch, in Byte/s.
 
     Raises:
         InputError: the file is no fabric.
-        InconsistentError: it has no such link whose speed is known.
+        InconsistentError: it has no such link of known speed.
     """
     fabric = read_subnet(str(listing), None).fabric
     at_host = (fabric.node_kind[fabric.link_node] == NodeKind.CA).any(axis=1)
@@ -30,21 +30,21 @@ def slowest_host_link(listing: Path) -> float:
 
 
 SHORTEST_BULK = 1 << 16
-"""Bytes of a message that says something of a bandwidth: in smaller ones the latency is most of the time."""
+"""Least size of a message that shows a bandwidth, bytes: in smaller ones the latency is most of the time."""
 
 
 def slowest_process(path: Path) -> float:
-    """Give the bandwidth of the slowest process by the delays of long messages, in Byte/s.
+    """Return the bandwidth of the slowest process by the delays of long messages, in Byte/s.
 
-    For a process it is the median over its peers, on other hosts where there are several. Of round trips it is
-    (s2 - s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which leaves the latency out; of delays
-    that were measured as bandwidth, many messages at a time, s / OWD(s).
-
-    Source: Bufe 2014, equation (1.5), and (1.4) for large s.
+    That of a process is the median over its peers, on other hosts where there are several. For round trips it is (s2 -
+    s1) / (OWD(s2) - OWD(s1)) from the shortest to the longest message, which excludes the latency. For delays of mode
+    bandwidth, many messages at the same time, it is s / OWD(s).
 
     Raises:
-        InputError: the file is none of delays.
-        InconsistentError: it has no message of `SHORTEST_BULK` bytes, or no pair that was measured.
+        InputError: the file holds no delays.
+        InconsistentError: it has no message of `SHORTEST_BULK` bytes, or no measured pair.
+
+    Source: Bufe 2014, equation (1.5), and (1.4) for large s.
     """
     delays = read_delays(path, statistics=())
     if not len(delays.lengths) or delays.lengths[-1] < SHORTEST_BULK:
@@ -67,12 +67,12 @@ def slowest_process(path: Path) -> float:
 
 
 def _rates(median: npt.NDArray[np.float32], lengths: npt.NDArray[np.int64], mode: str) -> npt.NDArray[np.float64]:
-    """Give each pair's bandwidth, Byte/s, float64 [n, n]; NaN where it cannot be told."""
+    """Return each pair's bandwidth, Byte/s, float64 [n, n]; NaN where unknown."""
     long, size = median[-1].astype(np.float64), float(lengths[-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = size / long
         if len(lengths) > 1 and mode != "bandwidth":
             beyond = long - median[0]
-            # Noise can make the long message the quicker one; then the whole delay has to do.
+            # Noise can make the long message the faster one; then the whole delay counts.
             rate = np.where(beyond > 0, (size - float(lengths[0])) / beyond, rate)
     return np.where(np.isfinite(rate), rate, np.nan)

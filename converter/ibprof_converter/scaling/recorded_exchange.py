@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording says of #x: bytes between processes or hosts, by region and operation, and the time they took."""
+"""The exchange #x of a recorded run: bytes between processes or hosts, by region and operation, and wall times."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ RANKS = "ranks"
 
 @dataclass(frozen=True, slots=True)
 class RecordedExchange:
-    """What one run exchanged.
+    """The exchange of one run.
 
     Attributes:
         name: of the profile.
         size: n, the problem's.
         processes: p, ranks in MPI_COMM_WORLD.
-        exchanged: bytes by (region, operation); regions without bytes are not in it.
-        seconds: wall time by region, of the rank that was longest in it; `WHOLE` for the run.
+        exchanged: bytes by (region, operation), without regions that have none.
+        seconds: wall time by region, of the rank with the longest; `WHOLE` for the run.
         notes: what was not recorded, a sentence each.
     """
 
@@ -39,26 +39,26 @@ class RecordedExchange:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """Names of all regions that were visited, in order of time, longest first."""
+        """Names of all visited regions, in order of time, longest first."""
         return tuple(sorted((each for each in self.seconds if each != WHOLE), key=lambda each: -self.seconds[each]))
 
     def bytes_in(self, region: str) -> int:
-        """Bytes exchanged in one region; `WHOLE` for all."""
+        """Return the bytes exchanged in one region; `WHOLE` for all."""
         return sum(amount for (where, _), amount in self.exchanged.items() if region in (where, WHOLE))
 
 
 def choose_ends(profiles: Sequence[Profile]) -> str:
-    """Say what bytes are to be counted between: hosts where any profile has several, else ranks."""
+    """Return what bytes are counted between: hosts where any profile has several, else ranks."""
     return HOSTS if any(len(profile.hosts) > 1 for profile in profiles) else RANKS
 
 
 def sum_exchange(profile: Profile, size: float, between: str) -> RecordedExchange:
-    """Add up what a run exchanged.
+    """Return the exchange of a run.
 
     Args:
         profile: of the run.
-        size: n, of the problem that was solved.
-        between: `HOSTS` leaves out what stays on a host, `RANKS` only what a rank sends itself.
+        size: n, of the solved problem.
+        between: `HOSTS` excludes what stays on a host, `RANKS` only what a rank sends to itself.
     """
     counters = profile.counters
     place = np.full(profile.world_size + 1, -1, np.int64)

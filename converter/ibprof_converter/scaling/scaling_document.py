@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as JSON documents: plain objects, what is infinite or unknown as null."""
+"""Results as JSON documents: plain objects; infinite and unknown values are null."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Document = dict[str, Any]
 
 
 def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[int]) -> Document:
-    """Describe a kernel: the optimum by the exact forms and by the slides', formulas, curves."""
+    """Return a kernel: the optimum by the exact forms and by the slides', formulas, curves."""
     exact, closed = find_optimum(kernel.exact, cluster), kernel.closed
     return _finite(
         {
@@ -55,12 +55,12 @@ def describe_kernel(kernel: AnalyticKernel, cluster: Cluster, processes: list[in
 
 
 def describe_shares(shares: WorkShares) -> Document:
-    """Describe units that are not alike."""
+    """Return processing units that differ."""
     return _finite(asdict(shares))
 
 
 def describe_systems(systems: list[ListedSystem]) -> Document:
-    """Describe a TOP500-like list."""
+    """Return a TOP500-like list."""
     return _finite(
         {
             "systems": [{**asdict(each), "per_core": each.per_core} for each in systems],
@@ -70,7 +70,7 @@ def describe_systems(systems: list[ListedSystem]) -> Document:
 
 
 def describe_study(study: ScalingStudy, between: str) -> Document:
-    """Describe what a set of recordings says."""
+    """Return the results of a set of recordings."""
     first = study.regions[0] if study.regions else None
     return _finite(
         {
@@ -114,7 +114,7 @@ def _describe_fit(fit: ExchangeFit) -> Document:
 
 
 def _finite(document: Document) -> Document:
-    """JSON has no infinity and no nan."""
+    """Return a document without infinity and nan, which JSON lacks."""
     return {key: _finite_value(each) for key, each in document.items()}
 
 

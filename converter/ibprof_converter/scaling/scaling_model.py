@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model: time is computing plus communicating, and what follows from that.
+"""The model: the time is that of computing plus that of communicating.
 
 Slides are those of H. Kredel, S. Richling, J. P. Kruse, E. Strohmaier and H. G. Kruse, "A simple concept for the
 performance analysis of cluster-computing", ISC'13. Their quantities:
 
     #op  arithmetic operations [Flop]           l_peak  peak of one processing unit [Flop/s]
     #b   bytes of data involved [Byte]          b_c     bandwidth of the network [Byte/s]
-    #x   bytes communicated in all [Byte]       p       processing units
+    #x   bytes communicated [Byte]              p       processing units
     a = #op / #b, a* = l_peak / b_c [Flop/Byte]    r = #b / #x, x = (1/p) (a/a*) r [-]
 """
 
@@ -20,7 +20,7 @@ Exchange = Callable[[float], float]
 """Bytes communicated between p processing units, #x(p)."""
 
 _MOST_PROCESSES = 1e12
-"""Where the search for an optimum ends: beyond any machine."""
+"""End of the search for an optimum, beyond any machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """Where performance stops paying.
+    """Limits of scaling.
 
     Attributes:
         p_half: processing units at which half of their peak is reached, x = 1 (slide 12).
         p_max: processing units of the largest performance (slide 12).
         l_max: that performance, in Flop/s.
 
-    Each is infinite where the model has none: what communicates nothing scales for ever.
+    Each is infinite where the model has none: without communication performance scales for ever.
     """
 
     p_half: float
@@ -79,33 +79,33 @@ class Optimum:
 
 
 def inverse_communication_intensity(work: Work, p: float) -> float:
-    """Give r = #b / #x at p (slide 10); infinite where nothing is communicated."""
+    """Return r = #b / #x at p (slide 10); infinite where nothing is communicated."""
     exchanged = work.exchange(p)
     return work.data / exchanged if exchanged else math.inf
 
 
 def balance_at_one(work: Work, cluster: Cluster, p: float) -> float:
-    """Give x without its 1/p: (a / a*) r(p), the numerator of slide 12's x, dimensionless."""
+    """Return x without its 1/p: (a / a*) r(p), the numerator of slide 12's x, dimensionless."""
     return work.intensity / cluster.intensity * inverse_communication_intensity(work, p)
 
 
 def balance(work: Work, cluster: Cluster, p: float) -> float:
-    """Give x = (1/p) (a / a*) r(p), the time of computing over that of communicating (slide 10, homogeneous)."""
+    """Return x = (1/p) (a / a*) r(p), the time of computing over that of communicating (slide 10, homogeneous)."""
     return balance_at_one(work, cluster, p) / p
 
 
 def run_time(work: Work, cluster: Cluster, p: float) -> float:
-    """Give the least time t = #op / (p l_peak) + #x / b_c, in seconds (slides 9 and 10)."""
+    """Return the time t = #op / (p l_peak) + #x / b_c, a lower bound, in seconds (slides 9 and 10)."""
     return work.operations / (p * cluster.peak) + work.exchange(p) / cluster.bandwidth
 
 
 def performance(work: Work, cluster: Cluster, p: float) -> float:
-    """Give l = #op / t, which is p l_peak x / (1 + x), in Flop/s (slide 11)."""
+    """Return l = #op / t, which is p l_peak x / (1 + x), in Flop/s (slide 11)."""
     return work.operations / run_time(work, cluster, p)
 
 
 def speed_up(work: Work, cluster: Cluster, p: float) -> float:
-    """Give S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
+    """Return S = (1 + x1) / (1 + x1 / p) with x1 of `balance_at_one` (slide 11, homogeneous).
 
     The slide compares with one unit that communicates as much as the p do; p where nothing is communicated.
     """
@@ -116,8 +116,8 @@ def speed_up(work: Work, cluster: Cluster, p: float) -> float:
 def find_optimum(work: Work, cluster: Cluster) -> Optimum:
     """Solve slide 12's two conditions numerically, without its approximations.
 
-    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1; p_half is 1 where communicating takes
-    the longer already with one unit.
+    p_half is the root of x(p) = 1, p_max the minimum of t(p), for real p >= 1. p_half is 1 where one unit already
+    communicates longer than it computes.
     """
     from scipy.optimize import brentq, minimize_scalar  # noqa: PLC0415  (slow to import)
 
@@ -152,7 +152,7 @@ def find_optimum(work: Work, cluster: Cluster) -> Optimum:
 
 @dataclass(frozen=True, slots=True)
 class WorkShare:
-    """What one processing unit k does (slides 7 to 11).
+    """The share of one processing unit k (slides 7 to 11).
 
     Attributes:
         operations: omega_k, its share of #op.
@@ -173,11 +173,11 @@ class WorkShare:
 
 @dataclass(frozen=True, slots=True)
 class WorkShares:
-    """The general case.
+    """The model of units that differ.
 
     Attributes:
         units: of each processing unit.
-        slowest: index of the one that decides.
+        slowest: index of the unit that determines the time.
         time: t, of the slowest, in seconds (slide 10).
         performance: #op / t, in Flop/s.
         speed_up: over the slowest unit doing all of the work with the same communication (slide 11).
@@ -199,13 +199,13 @@ def share_work(
     operation_shares: Sequence[float] | None = None,
     data_shares: Sequence[float] | None = None,
 ) -> WorkShares:
-    """Evaluate the model for units that are not alike (slides 7 to 11).
+    """Evaluate the model for units that differ (slides 7 to 11).
 
     Args:
         operations, data, exchanged: #op in Flop, #b and #x in Byte.
         bandwidth: b_c, in Byte/s.
         peaks: l_peak_k of each unit, in Flop/s.
-        operation_shares, data_shares: omega_k and delta_k of each unit, each adding up to 1; equal ones if left out.
+        operation_shares, data_shares: omega_k and delta_k of each unit, each with the sum 1; None for equal ones.
 
     Raises:
         ValueError: numbers of units differ, or shares do not add up to 1.

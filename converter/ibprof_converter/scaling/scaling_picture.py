@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model as a picture: performance over processes, p_1/2 and p_max marked, measured points on top."""
+"""Pictures of the model: performance over processes with p_1/2 and p_max, and measured points."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def draw_kernel(path: Path, kernel: AnalyticKernel, cluster: Cluster) -> None:
 
 
 def draw_study(path: Path, study: ScalingStudy) -> None:
-    """Draw what recordings say: bytes exchanged with their fits, and performance with the measured points."""
+    """Draw the results of recordings: bytes exchanged with their fits, and performance with the measured points."""
     figure = Figure(figsize=(13, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
@@ -113,7 +113,7 @@ def _mark(axes: Axes, work: Work, cluster: Cluster, optimum: Optimum, colour: st
 
 
 def _mark_slide(axes: Axes, kernel: AnalyticKernel, cluster: Cluster) -> None:
-    """Mark the slides' closed forms: p_1/2 on the curve that they come from, l_max at p_max."""
+    """Mark the slides' closed forms: p_1/2 on its curve, l_max at p_max."""
     closed = kernel.closed
     marks = [
         (closed.p_half, performance(kernel.approximate, cluster, closed.p_half), "s", f"p_1/2 = {closed.p_half:.4g}"),

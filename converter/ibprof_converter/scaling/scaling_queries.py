@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries on the model: options in, JSON documents out; pictures on request."""
+"""Queries of the model: options in, JSON documents out; pictures on request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of several sizes turned into speed-up curves: per region, and which region stops scaling first."""
+"""Speed-up curves from recordings of several sizes: by region, and which region stops scaling first."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ OfSize = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the model expects at p processes.
+    """Prediction of the model for p processes.
 
     Attributes:
         processes: p.
-        speed_up, low, high: S with the fitted #x, and with #x at the ends of its 95 % prediction interval.
+        speed_up, low, high: S with the fitted #x, and with #x at the ends of its 95% prediction interval.
         performance: l, in Flop/s.
         exchanged: the fitted #x, in Byte.
         ratio, ratio_low, ratio_high: r = #b / #x (slide 10), with the fitted #x and at the ends of the same interval;
             infinite where nothing is exchanged.
-        beyond: p over the most processes measured; above 1 it is extrapolated.
+        beyond: p over the largest measured number of processes; above 1 it is extrapolated.
     """
 
     processes: int
@@ -52,14 +52,14 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class RunBandwidth:
-    """What one run says of the bandwidth that it really got.
+    """The bandwidth that one run got.
 
     Attributes:
         size, processes: n and p.
         exchanged: #x, in Byte.
         ratio: r = #b / #x; infinite where nothing was exchanged.
         seconds: wall time t.
-        computing: #op / (p l_peak), the least time that computing took, in seconds.
+        computing: #op / (p l_peak), a lower bound on the time of computing, in seconds.
         bandwidth: #x / (t - computing), in Byte/s; nan where no time is left for communicating.
     """
 
@@ -74,7 +74,7 @@ class RunBandwidth:
 
 @dataclass(frozen=True, slots=True)
 class RegionStudy:
-    """One region, or all together.
+    """Results of one region, or of all together.
 
     Attributes:
         name: of the region, `WHOLE` for all.
@@ -83,7 +83,7 @@ class RegionStudy:
         optimum: by the model with that fit.
         predictions: by number of processes.
         got: by run.
-        by_operation: bytes of each operation in the largest run, most first.
+        by_operation: bytes of each operation in the largest run, largest first.
     """
 
     name: str
@@ -97,13 +97,13 @@ class RegionStudy:
 
 @dataclass(frozen=True, slots=True)
 class ScalingStudy:
-    """All that a set of runs says.
+    """Results of a set of runs.
 
     Attributes:
-        size: n that predictions are for.
+        size: n of the predictions.
         cluster: hardware.
         whole: all regions together.
-        regions: in the order in which they stop scaling, first one first; behind them those that only communicate.
+        regions: in the order in which they stop scaling; regions without operations come last.
         notes: assumptions and what was not recorded, a sentence each.
     """
 
@@ -130,11 +130,11 @@ def study_runs(
         cluster: hardware.
         operations, data: #op in Flop and #b in Byte of the whole program, of n.
         size: n to predict for.
-        region_operations: #op of single regions; the rest is shared out by their time in the smallest run.
+        region_operations: #op of single regions; the others share the rest by their time in the smallest run.
         processes: p to predict for.
 
     Raises:
-        ValueError: the runs do not tell how #x depends on p.
+        ValueError: the runs do not show how #x depends on p.
     """
     runs = sorted(runs, key=lambda run: (run.size, run.processes))
     smallest = min(runs, key=lambda run: run.processes)
@@ -143,8 +143,7 @@ def study_runs(
     shares = _share_operations(smallest, names, operations(size), {k: f(size) for k, f in region_operations.items()})
     if sum(shares[name] > 0 for name in names if name not in region_operations) > (0 if region_operations else 1):
         notes.append(
-            "operations of regions without a formula of their own are shared out by wall time in "
-            f"{smallest.name}: an assumption"
+            f"regions without a formula share the operations by their wall time in {smallest.name}: an assumption"
         )
     if not 0 < size <= max(run.size for run in runs):
         notes.append(f"n = {size:g} is {size / max(run.size for run in runs):.3g} times the largest size measured")
@@ -157,7 +156,7 @@ def study_runs(
         return lambda n: shares[name] * operations(n) / whole
 
     regions = [one(name, region_operations.get(name, part(name))) for name in names]
-    # Regions that only communicate come last: there is nothing in them that could scale.
+    # Regions that only communicate come last: nothing in them could scale.
     regions.sort(key=lambda region: (not region.operations, region.optimum.p_max, region.name))
     return ScalingStudy(size, cluster, one(WHOLE, operations), tuple(regions), tuple(notes))
 

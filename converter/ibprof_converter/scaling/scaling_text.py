@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as tables, from the same documents that `--json` prints."""
+"""Results as tables, made of the documents that `--json` prints."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _flops(value: float | None) -> str:
 
 
 def _rate(value: float | None) -> str:
-    return "cannot be told" if value is None else format_bytes(value) + "/s"
+    return "unknown" if value is None else format_bytes(value) + "/s"
 
 
 def print_kernel(console: Console, document: Document) -> None:
@@ -58,7 +58,7 @@ def print_kernel(console: Console, document: Document) -> None:
     for key, label in _OPTIMUM:
         write = _flops if key == "l_max" else _number
         table.add_row(label, write(document[key]["exact"]), write(document[key]["slide"]))
-    _show(console, f"{document['kernel']}: how many processes are worth it", table)
+    _show(console, f"{document['kernel']}: limits of scaling", table)
     table = _table("quantity", "value", "slide", "formula")
     table.columns[3].justify = "left"
     for each in document["formulas"]:
@@ -78,7 +78,7 @@ def print_kernel(console: Console, document: Document) -> None:
 
 
 def print_shares(console: Console, document: Document) -> None:
-    """Print units that are not alike."""
+    """Print processing units that differ."""
     table = _table("unit", "operations", "data", "l_peak", "a_k, Flop/B", "x_k", "time")
     for number, each in enumerate(document["units"]):
         table.add_row(
@@ -90,7 +90,7 @@ def print_shares(console: Console, document: Document) -> None:
             _number(each["balance"], "no communication"),
             format_seconds(each["time"]),
         )
-    _show(console, "processing units (* decides)", table)
+    _show(console, "processing units (* determines the time)", table)
     console.print(
         f"time {format_seconds(document['time'])}, performance {_flops(document['performance'])}, "
         f"speed-up {_number(document['speed_up'])}"
@@ -116,14 +116,14 @@ def print_systems(console: Console, document: Document) -> None:
         )
     _show(console, "effective bandwidth in Linpack (slide 22)", table)
     for name, value in document["rank_correlation"].items():
-        told = "cannot be told" if value is None else f"{value:.3f}"
-        console.print(f"rank correlation of {name} with the list's order: {told} (-1 predicts it best)")
+        correlation = "unknown" if value is None else f"{value:.3f}"
+        console.print(f"rank correlation of {name} with the list's order: {correlation} (-1 predicts it best)")
     if left_out:
         console.print(f"note: {left_out} systems without N_max are left out")
 
 
 def print_study(console: Console, document: Document) -> None:
-    """Print what recordings say: regions, curves, bandwidths."""
+    """Print the results of recordings: regions, curves, bandwidths."""
     regions = [document["whole"], *document["regions"]]
     table = _table("region", "#x(n, p)", "95 %", "p_1/2", "p_max", "l_max")
     table.columns[1].justify = "left"
@@ -165,7 +165,7 @@ def print_study(console: Console, document: Document) -> None:
             str(each["processes"]),
             format_bytes(each["exchanged"]),
             "infinite" if each["ratio"] is None else f"{each['ratio']:.4g}",
-            "not known" if each["seconds"] is None else format_seconds(each["seconds"]),
+            "unknown" if each["seconds"] is None else format_seconds(each["seconds"]),
             format_seconds(each["computing"]),
             _rate(each["bandwidth"]),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bandwidth that systems of a TOP500-like list got in Linpack, and what predicts their rank (slides 22 to 24)."""
+"""Effective bandwidth of the systems of a TOP500-like list in Linpack, and predictors of rank (slides 22 to 24)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _NEEDED = ("rmax", "nmax")
 
 @dataclass(frozen=True, slots=True)
 class ListedSystem:
-    """One row of a list.
+    """A row of a list.
 
     Attributes:
         rank: in the list, from 1; the row's number where the list has no such column.
         name: untrusted text.
-        cores: processors; None where not told.
+        cores: processors; None where unknown.
         r_max: in Flop/s.
-        n_max: size of the system of equations; None where not told.
+        n_max: size of the system of equations; None where unknown.
         bandwidth: b_eff of slide 22, in Byte/s; None without N_max.
     """
 
@@ -47,7 +47,7 @@ class ListedSystem:
 
     @property
     def per_core(self) -> float | None:
-        """l_peak as slide 22 compares with: R_max over cores, in Flop/s."""
+        """R_max over cores, in Flop/s: the l_peak that slide 22 compares with."""
         return self.r_max / self.cores if self.cores else None
 
 
@@ -55,8 +55,8 @@ def read_systems(path: Path, unit: str | None = None, word: float = WORD) -> lis
     """Read a list.
 
     Args:
-        path: CSV with a header; columns `Rmax` and `Nmax`, and if there are any `Rank`, `Name` and `Cores`.
-        unit: of R_max, of `UNITS`; None: as the header names it, `Rmax [TFlop/s]`.
+        path: CSV with a header; columns `Rmax` and `Nmax`, and optionally `Rank`, `Name` and `Cores`.
+        unit: of R_max, of `UNITS`; None for the one in the header, `Rmax [TFlop/s]`.
         word: bytes of a number.
 
     Raises:
@@ -124,7 +124,7 @@ def _read_row(
 
 
 def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
-    """Give Spearman's rank correlation of each candidate with the list's order; nan with fewer than three systems.
+    """Return Spearman's rank correlation of each candidate with the list's order; nan with fewer than three systems.
 
     A value near -1 predicts the ranking well: the larger, the nearer to the top.
     """
@@ -136,7 +136,7 @@ def correlate_with_rank(systems: list[ListedSystem]) -> dict[str, float]:
         ("performance per core", [each.per_core for each in systems]),
     ):
         pairs = [(each.rank, value) for each, value in zip(systems, values, strict=True) if value is not None]
-        told = len(pairs) > 2 and len({value for _, value in pairs}) > 1
-        ranks, told_values = ([float(pair[side]) for pair in pairs] for side in (0, 1))
-        correlations[name] = float(spearmanr(ranks, told_values).statistic) if told else math.nan
+        is_defined = len(pairs) > 2 and len({value for _, value in pairs}) > 1
+        ranks, ranked = ([float(pair[side]) for pair in pairs] for side in (0, 1))
+        correlations[name] = float(spearmanr(ranks, ranked).statistic) if is_defined else math.nan
     return correlations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows and forwarding tables, as the page needs them to put any selection of the flows on the links itself."""
+"""Flows and forwarding tables: the arrays with which the page routes any selection of the flows itself."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ def describe_flows(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> Arrays:
-    """Describe flows between addresses, the addresses, and the columns of the tables that lead to them.
+    """Return arrays of the flows, of their addresses, and of the forwarding table columns that lead there.
 
-    An address is a LID of a rail that some flow starts or ends at, or that a rank has there: what way a pair of ranks
-    would take on a rail is asked also where nothing was sent. Packets go from `address_end`, the link end of an
-    adapter's port (`NONE` for a switch, which sends from its node), along `table[node_table[node] + address_column]`,
-    the egress ports, to the far end of the destination's own `address_end`, or to its switch.
+    An address is a LID on a rail. Listed are those of flows and those of all ranks: the page also shows routes of
+    pairs without traffic.
+
+    A packet starts on `address_end`, the link direction that the adapter's port transmits on; a switch has `NONE` and
+    starts at its node. Egress ports are `table[node_table[node] + address_column]`. The packet ends at the other side
+    of the destination's `address_end`, or at its switch.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        order: of each rail's link ends, as the page numbers them.
-        first_node: the page's number of each rail's first node.
+        order: of each rail, the link directions in the order of the page.
+        first_node: the number of each rail's first node on the page.
     """
     rail = traffic.rail.astype(np.int64) if len(subnets) > 1 else np.zeros(len(traffic.rail), np.int64)
-    # A LID that is none stands for no port, as in routing.
+    # LID 0 replaces an invalid one: it has no port, as in routing.
     lids = [np.where((lid >= 0) & (lid < LIDS), lid, 0) for lid in (traffic.source_lid, traffic.destination_lid)]
     source, destination = (rail * LIDS + lid for lid in lids)
     ranks = traffic.rank_lid.astype(np.int64)
@@ -76,7 +78,7 @@ def describe_flows(
         "flow_region": traffic.region.astype(np.uint16),
         "flow_operation": traffic.operation.astype(np.uint16),
         "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
-        # Halves, so that the page needs no big integers to add them up.
+        # Halves, so that the page sums them without big integers.
         "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),
     }
@@ -85,9 +87,9 @@ def describe_flows(
 def _locate(
     subnet: Subnet, ends: npt.NDArray[np.intp], lid: npt.NDArray[np.int64], first_node: int, first_end: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find nodes and own link ends of LIDs, `NONE` for none, as the page numbers them."""
+    """Return the node and the transmit direction of each LID in the numbering of the page; `NONE` if there is none."""
     fabric, network = subnet.fabric, subnet.routes.network
-    renumbered = np.full(len(ends) + 1, NONE, np.int64)  # the last is what `NONE` finds
+    renumbered = np.full(len(ends) + 1, NONE, np.int64)  # `NONE` indexes the last
     renumbered[ends] = np.arange(len(ends)) + first_end
     port = fabric.lid_port[lid]
     known = port >= 0
@@ -98,7 +100,7 @@ def _locate(
 
 
 def _cut_tables(subnet: Subnet, lid: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Give the nodes that have a forwarding table, and their egress ports to some LIDs: uint8 [node, LID]."""
+    """Return the nodes that have a forwarding table, and their egress ports to the given LIDs: uint8 [node, LID]."""
     network = subnet.routes.network
     switch = np.flatnonzero(network.row != NO_ROW)
     egress = network.tables.port

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The view as one HTML file that needs nothing else, and may reach nothing else."""
+"""The view as one HTML file that needs no other file and no network, and may reach neither."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LEVEL = 9
 
 
 def write_page(path: Path, document: bytes) -> None:
-    """Write the view.
+    """Write the view to a file.
 
     Args:
         path: the file.
-        document: of `encode_document`.
+        document: from `encode_document`.
 
     Raises:
         OSError: the file cannot be written.
@@ -26,13 +26,13 @@ def write_page(path: Path, document: bytes) -> None:
 
 
 def render_page(document: bytes) -> str:
-    """Give the view as HTML.
+    """Return the view as HTML.
 
-    Names from fabrics and profiles are in the deflated document alone, which no browser reads as HTML. The policy
-    allows this very script and this very style, and no request at all.
+    Names from fabrics and profiles are only in the deflated document, which no browser parses as HTML. The content
+    security policy allows this script and this style by their hashes, and no request.
 
     Args:
-        document: of `encode_document`.
+        document: from `encode_document`.
     """
     page = _part("page.html")
     script, style = page_hashes()
@@ -48,7 +48,7 @@ def render_page(document: bytes) -> str:
 
 
 def page_hashes() -> tuple[str, str]:
-    """Give what the page's policy allows: its script and its style. A page that frames it must allow the same."""
+    """Return the hashes of the script and the style. A page that embeds the view must allow the same."""
     return hash_inline(_part("app.js")), hash_inline(_part("style.css"))
 
 
@@ -57,5 +57,5 @@ def _part(name: str) -> str:
 
 
 def hash_inline(text: str) -> str:
-    """Give what a content security policy knows an inline script or style by."""
+    """Return the hash of an inline script or style for a content security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks sent over time, as the page needs it to show the traffic of a span of time alone."""
+"""Bytes sent over time: the arrays with which the page shows the traffic of a time range."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ibprof.profile.profile_data import UNKNOWN_PEER, Intervals
 from ibprof_converter.viewer.packing import Arrays
 
 _ROW_LIMIT = 1 << 20
-"""Rows beyond which intervals are joined, two by two, until there are no more."""
+"""The largest number of rows. With more, adjacent intervals are joined two by two until they fit."""
 
 _NS = 1e-9
 
 
 def describe_intervals(intervals: Intervals) -> Arrays:
-    """Describe intervals by rank and group of peers; a row for each in which something was sent.
+    """Return arrays of the intervals by rank and group of peers, one row for each interval with traffic.
 
     Args:
-        intervals: of a run.
+        intervals: the intervals of a run.
 
     Returns:
         `time_rank`; `time_begin` and `time_end` in seconds since the first; `time_first_peer` and `time_last_peer`, -1
-        for those that are no rank; `time_bytes`.
+        for peers that are not ranks; `time_bytes`.
     """
     while len(intervals.rank) > _ROW_LIMIT:
         joined = _join_pairs(intervals)
@@ -52,14 +52,13 @@ def describe_intervals(intervals: Intervals) -> Arrays:
 
 
 def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int]) -> Intervals | None:
-    """Put the intervals of several jobs together.
+    """Merge the intervals of several jobs.
 
-    Jobs that ran at one time, all of them, stay where they were in time. Of jobs recorded apart each begins with the
-    others.
+    Jobs that all ran at the same time keep their times. Jobs recorded separately are shifted to a common start.
 
     Args:
-        jobs: of each job its intervals; None where nobody noted any.
-        first_rank: the number that the rank 0 of each job has among those of all.
+        jobs: the intervals of each job; None if none were recorded.
+        first_rank: the number of each job's rank 0 among the ranks of all jobs.
     """
     known = [
         (each, first) for each, first in zip(jobs, first_rank, strict=False) if each is not None and len(each.rank)
@@ -77,7 +76,7 @@ def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int])
 
 
 def _count_on(job: Intervals, first_rank: int) -> Arrays:
-    """Give the ranks of a job's intervals as they are numbered among those of all jobs."""
+    """Return the ranks of a job's intervals in the numbering of all jobs."""
 
     def peers(peer: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         return np.where(peer == UNKNOWN_PEER, peer, peer + np.uint32(first_rank)).astype(np.uint32)
@@ -90,7 +89,7 @@ def _count_on(job: Intervals, first_rank: int) -> Arrays:
 
 
 def _join_pairs(intervals: Intervals) -> Intervals:
-    """Join every two intervals of a rank and group that follow one another."""
+    """Join every two consecutive intervals of a rank and group of peers."""
     order = np.lexsort((intervals.begin_ns, intervals.first_peer, intervals.rank))
     rank, peer = intervals.rank[order], intervals.first_peer[order]
     starts = np.flatnonzero(np.append(True, (rank[1:] != rank[:-1]) | (peer[1:] != peer[:-1])))

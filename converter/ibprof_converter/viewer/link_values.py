@@ -14,14 +14,14 @@ from ibprof_converter.viewer.packing import Arrays
 
 @dataclass(frozen=True, slots=True)
 class LinkValue:
-    """What is known of links beside the bytes on them.
+    """A property of links other than the bytes on them.
 
     Attributes:
-        name: of it.
-        unit: `s`, `Gb/s`, or nothing.
-        value: float64 [2 * link], from each end to the other; NaN where nothing is known or nothing leads there. As
-            `describe_link_values` takes them by the page's numbers of link ends, as `encode_document` does by those of
-            the fabrics, one rail after the other.
+        name: its name.
+        unit: `s`, `Gb/s`, or empty.
+        value: float64 [2 * link], by link direction; NaN where the value is unknown or the link does not lead that
+            way. `describe_link_values` expects the link directions of the page; `encode_document` those of the
+            fabrics, one rail after the other.
     """
 
     name: str
@@ -30,6 +30,6 @@ class LinkValue:
 
 
 def describe_link_values(header: dict[str, object], arrays: Arrays, values: Sequence[LinkValue]) -> None:
-    """Add what is known of links beside the bytes on them."""
+    """Add properties of links to a header and its arrays."""
     header["link_values"] = [{"name": each.name, "unit": each.unit} for each in values]
     arrays |= {f"link_value_{number}": each.value for number, each in enumerate(values)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in space that a user told of nodes: the columns x, y and z among what is known of them."""
+"""Positions of nodes in space, which users supply as the attributes x, y and z."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ibprof_converter.viewer.user_attributes import UserAttribute
 
 _AXES = ("x", "y", "z")
 _ROUNDS = 8
-_BESIDE = 0.3
+_OFFSET = 0.3
 
 
-def take_space(
+def split_positions(
     attributes: Sequence[UserAttribute], subnets: Sequence[Subnet]
 ) -> tuple[list[UserAttribute], npt.NDArray[np.float64] | None]:
-    """Take places in space out of attributes.
+    """Separate positions in space from other attributes.
 
-    Nodes of which nothing is told, as hosts often are, are beside those that they are linked with.
+    A node without a position, as hosts often are, is placed next to its neighbours.
 
     Returns:
-        The other attributes, and float64 [node, 3] where there are an x, a y and a z of nodes, all numbers.
+        The other attributes, and the positions: float64 [node, 3]; None without numeric x, y and z of nodes.
     """
     axes = {each.name: each for each in attributes if not each.of_ranks and not each.classes and each.name in _AXES}
     if len(axes) < len(_AXES):
@@ -40,15 +40,15 @@ def _fill(place: npt.NDArray[np.float64], subnets: Sequence[Subnet]) -> npt.NDAr
     known = _is_known(place)
     filled = np.where(known[:, None], place, 0.0)
     shift = np.random.default_rng(0).normal(0, 1, place.shape)
-    shift *= _BESIDE * _usual_length(place, ends) / np.linalg.norm(shift, axis=1, keepdims=True)
+    shift *= _OFFSET * _usual_length(place, ends) / np.linalg.norm(shift, axis=1, keepdims=True)
     for _ in range(_ROUNDS):
         if known.all():
             break
         total, count = np.zeros_like(filled), np.zeros(len(filled))
         for own, other in ((0, 1), (1, 0)):
-            told = known[ends[:, other]]
-            np.add.at(total, ends[told, own], filled[ends[told, other]])
-            np.add.at(count, ends[told, own], 1)
+            reachable = known[ends[:, other]]
+            np.add.at(total, ends[reachable, own], filled[ends[reachable, other]])
+            np.add.at(count, ends[reachable, own], 1)
         reached = ~known & (count > 0)
         filled[reached] = total[reached] / count[reached, None] + shift[reached]
         known |= reached

@@ -13,7 +13,7 @@ import numpy.typing as npt
 VERSION = 2
 
 NONE = -1
-"""The index that stands for no node, link end, column or rank."""
+"""The index that stands for no node, link direction, column or rank."""
 
 _ALIGNMENT = 8
 _TYPES = {
@@ -42,7 +42,7 @@ def pack_document(header: dict[str, object], arrays: Arrays) -> bytes:
         listed.append({"name": name, "type": _TYPES[array.dtype.name], "offset": offset, "length": array.size})
         blocks.append(block + bytes(-len(block) % _ALIGNMENT))
         offset += len(blocks[-1])
-    # Names with halves of surrogate pairs, as Python reads what is no UTF-8, stay as JSON escapes.
+    # Lone surrogates, which Python decodes invalid UTF-8 to, stay as JSON escapes.
     text = json.dumps(header | {"arrays": listed}, separators=(",", ":")).encode("ascii")
     head = struct.pack("<I", len(text)) + text
     return b"".join([head, bytes(-len(head) % _ALIGNMENT), *blocks])

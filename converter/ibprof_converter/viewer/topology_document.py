@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page is given of a network without traffic: a topology that was inferred, in space."""
+"""The document of a network without traffic: an inferred topology, in space."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ibprof_converter.viewer.view_runs import describe_nothing
 
 
 def encode_topology(title: str, topology: InferredTopology, space: VertexPositions) -> bytes:
-    """Write all that the page shows, as `encode_document` does.
+    """Return the document of a topology, in the format of `encode_document`.
 
-    The two arcs between two vertices become one link, whose ends have the values of one direction each.
+    The two arcs between two vertices become one link, with a value for each direction.
 
     Args:
-        title: what is shown; plain text.
+        title: the title of the page; plain text.
         topology: the network.
-        space: where its vertices are.
+        space: the positions of its vertices.
     """
     hosts, vertices = len(topology.hosts), topology.vertices
     ends, values = _pair_arcs(topology)
@@ -74,7 +74,7 @@ def _describe(topology: InferredTopology, links: int) -> str:
 
 
 def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[LinkValue]]:
-    """Give the two vertices of each link, and what is known of it from either end."""
+    """Return the two vertices of each link, and its properties by direction."""
     low, high = topology.edge.min(axis=1), topology.edge.max(axis=1)
     ends, link = np.unique(np.stack([low, high], axis=1).astype(np.int64), axis=0, return_inverse=True)
     link = link.ravel()
@@ -94,7 +94,7 @@ def _pair_arcs(topology: InferredTopology) -> tuple[npt.NDArray[np.int64], list[
         if not topology.directed:
             value[from_end ^ 1] = given
         values.append(LinkValue(name, unit, value))
-    # Probabilities that differ are what the page opens with, else delays.
+    # The page opens with the first property: probabilities if they differ, else delays.
     if len(ends) and np.ptp(topology.probability) > 0:
         values.sort(key=lambda each: each.name != "probability")
     return ends, values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user knows of ranks and nodes, from CSV files: values, classes, places on the problem's own grid."""
+"""User-supplied attributes of ranks and nodes from CSV files: numbers, classes, positions on the problem's grid."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class UserAttribute:
     """A column of such a file.
 
     Attributes:
-        name: of the column.
-        of_ranks: whether it is of ranks, else of nodes.
-        value: float64 [rank or node], NaN where nothing is said; the number of the class where there are classes.
-        classes: names; empty for a column of numbers.
+        name: the heading of the column.
+        of_ranks: True for an attribute of ranks, False for one of nodes.
+        value: float64 [rank or node], NaN without a value; the index of the class if there are classes.
+        classes: class names; empty for a column of numbers.
     """
 
     name: str
@@ -42,11 +42,11 @@ class UserAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RankGrid:
-    """Where ranks are on the problem's own grid.
+    """The positions of ranks on the problem's grid.
 
     Attributes:
-        title: where it is known from.
-        place: int32 [rank, 3], along x, y and z from 0, `NONE` where it is not known.
+        title: the source of the positions.
+        place: int32 [rank, 3], along x, y and z from 0; `NONE` if unknown.
     """
 
     title: str
@@ -54,17 +54,17 @@ class RankGrid:
 
 
 def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGrid | None]:
-    """Read a CSV file with the column rank, then any others; x, y and z are coordinates.
+    """Read a CSV file with the column `rank`, then any others; x, y and z are coordinates.
 
     Args:
         path: the file.
-        ranks: how many there are.
+        ranks: the number of ranks.
 
     Returns:
-        The other columns, and the grid where there is an x.
+        The other columns, and the grid if there is a column x.
 
     Raises:
-        InputError: the file is not that.
+        InputError: the file has another format.
     """
     columns = _read_columns(path, ("rank",))
     place = [read_number(path, line, text, "a rank", ranks) for line, text in columns.key]
@@ -75,12 +75,12 @@ def read_rank_data(path: Path, ranks: int) -> tuple[list[UserAttribute], RankGri
 
 
 def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[UserAttribute]:
-    """Read a CSV file with the column host, node (a description) or guid, then any others.
+    """Read a CSV file with the column `host`, `node` (a description) or `guid`, then any others.
 
-    Nodes are numbered over all fabrics; what is said of a host is said of its adapters on all rails.
+    Nodes are numbered over all fabrics. A value of a host applies to its adapters on all rails.
 
     Raises:
-        InputError: the file is not that, or names what is not in the fabric.
+        InputError: the file has another format, or names a node that is not in the fabric.
     """
     columns = _read_columns(path, ("host", "node", "guid"))
     find = _make_finder(columns.kind, fabrics, hosts)
@@ -93,9 +93,9 @@ def read_node_data(path: Path, fabrics: Sequence[Fabric], hosts: Hosts) -> list[
 
 
 def find_recorded_grid(profile: Profile | None) -> RankGrid | None:
-    """Give the first Cartesian grid that the program made and that all of its extents' ranks are on, if any.
+    """Return the first complete Cartesian grid that the program created; None if there is none.
 
-    The last dimension is x; what is before the last two is counted through as z.
+    The last dimension is x, the one before is y. All others are flattened to z.
     """
     if profile is None:
         return None
@@ -192,7 +192,7 @@ def _coordinate(path: Path, line: int, name: str, text: str) -> float:
 
 
 def _make_finder(kind: str, fabrics: Sequence[Fabric], hosts: Hosts) -> Callable[[str], Sequence[int]]:
-    """Give what finds the nodes that a row is of, by its first cell; none where there are none."""
+    """Return a function from the first cell of a row to its nodes; empty if there are none."""
     first = np.cumsum([0, *(fabric.nodes for fabric in fabrics)]).tolist()
     nodes_of: dict[int | str, list[int]] = {}
     for rail, fabric in enumerate(fabrics):

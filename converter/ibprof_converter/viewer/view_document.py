@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page is given: names as JSON, everything that there are many of as arrays. See docs/formats/view.md."""
+"""The data of the page: names as JSON, columns of numbers as arrays. See docs/formats/view.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
-from ibprof_converter.viewer.node_positions import take_space
+from ibprof_converter.viewer.node_positions import split_positions
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
 from ibprof_converter.viewer.user_attributes import RankGrid, UserAttribute
 from ibprof_converter.viewer.view_runs import SharedNames, ViewRun, describe_run, share_names, spread_ranks
@@ -32,16 +32,16 @@ def encode_document(
     grid: RankGrid | None = None,
     link_values: Sequence[LinkValue] = (),
 ) -> bytes:
-    """Write all that the page shows as one block of bytes.
+    """Return the data of the page as one block of bytes.
 
     Args:
-        title: what is shown; plain text.
+        title: the title of the page; plain text.
         subnets, layouts: the rails.
-        hosts: of the fabrics.
-        runs: what is put on them, at least one; of several any two are compared, at first the second with the first.
-        attributes: what is known beside, of nodes and of the ranks of the first run.
-        grid: where the ranks of the first run are on the problem's own grid.
-        link_values: what is known of links beside the bytes on them.
+        hosts: the hosts of the fabrics.
+        runs: the traffic on them, at least one run. The page compares any two, initially the first two.
+        attributes: user-supplied attributes of nodes, and of the ranks of the first run.
+        grid: the positions of the first run's ranks on the problem's grid.
+        link_values: properties of links other than the bytes on them.
 
     Returns:
         uint32 length of a JSON text, the text, zeros up to a multiple of 8, arrays; little-endian. The text's `arrays`
@@ -52,12 +52,12 @@ def encode_document(
     order = [_order_ends(subnet, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
     arrays = _describe_nodes(subnets, layouts) | _describe_links(subnets, order, first_node)
     arrays |= {"node_host": np.concatenate(hosts.of_node).astype(np.int32)} | _describe_lids(subnets, first_node)
-    told = []
+    run_headers = []
     for number, run in enumerate(runs):
         about, own = describe_run(run, names, subnets, order, first_node)
-        told.append(about)
+        run_headers.append(about)
         arrays |= {f"{number}.{name}": array for name, array in own.items()}
-    attributes, space = take_space(attributes, subnets)
+    attributes, space = split_positions(attributes, subnets)
     arrays |= _describe_attributes(attributes, grid, runs[0].placed, names)
     header: dict[str, object] = {
         "version": VERSION,
@@ -77,7 +77,7 @@ def encode_document(
             for each in attributes
         ],
         "grid": grid.title if grid else None,
-        "runs": told,
+        "runs": run_headers,
     }
     first_end = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
     ends = np.concatenate([each + first for each, first in zip(order, first_end, strict=False)])
@@ -95,7 +95,7 @@ def _find_speeds(gbps: npt.NDArray[np.float64]) -> list[LinkValue]:
 
 
 def _order_ends(subnet: Subnet, layout: FabricLayout) -> npt.NDArray[np.intp]:
-    """Give the fabric's link ends in the order of links.csv, the lower end of each link first: intp [2 * link]."""
+    """Return the fabric's link directions in the order of links.csv, upward first: intp [2 * link]."""
     links = order_of_links(subnet.fabric, layout)
     lower = lower_ends(subnet.fabric, layout)[links]
     return np.stack([2 * links + lower, 2 * links + 1 - lower], axis=1).ravel()
@@ -128,7 +128,7 @@ def _describe_links(
 
 
 def _describe_lids(subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]) -> Arrays:
-    """Give the ports' LIDs: base, number of them that the port answers to, and the node."""
+    """Return for each port its base LID, its number of LIDs, and its node."""
     fabrics = [subnet.fabric for subnet in subnets]
     nodes = [fabric.port_node + first for fabric, first in zip(fabrics, first_node[:-1].tolist(), strict=True)]
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is put on the fabric, once or several times: two runs, two placements, a prediction and what was measured."""
+"""The runs of a view: several recordings, several rank placements, or a prediction and measured counters."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ibprof_converter.viewer.interval_arrays import describe_intervals
 from ibprof_converter.viewer.packing import NONE, Arrays
 
 FLOW_LIMIT = 1 << 21
-"""Flows that the page can add up exactly: sums of so many 32-bit halves stay below 2**53. Beyond, loads are shipped."""
+"""The number of flows that the page can sum exactly: sums of 2**21 halves of 32 bits stay below 2**53."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewRun:
-    """What is put on the fabric.
+    """One run: traffic mapped on the fabric.
 
     Attributes:
-        name: tells it from others in the same file.
+        name: distinguishes it from others in the same file.
         placed: the traffic.
-        loads: what it puts on the links; shipped only where the page cannot add them up itself.
-        coverage: what the numbers rest on.
-        intervals: when the ranks of `placed` sent; None where nobody noted it.
-        known: for each rail bool [link, end], whether there is a number at all; None where there is for all.
+        loads: the link loads; they are written only if the page cannot sum the flows itself.
+        coverage: what was not seen and what is modelled.
+        intervals: bytes sent over time by the ranks of `placed`; None if not recorded.
+        known: for each rail bool [link, end], True where the load is known; None if all are.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ViewRun:
 
 @dataclass(frozen=True, slots=True)
 class SharedNames:
-    """Names that all runs of a file number alike, so that a choice is the same in each."""
+    """Names that all runs of a file share, so that a selection means the same in each."""
 
     regions: tuple[str, ...]
     operations: tuple[str, ...]
@@ -55,7 +55,7 @@ class SharedNames:
 
 
 def share_names(runs: Sequence[ViewRun]) -> SharedNames:
-    """Give the names of all runs, those of the first in front."""
+    """Return the names of all runs, those of the first run first."""
     traffics = [run.placed for run in runs if isinstance(run.placed, Traffic)]
 
     def join(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         regions=join([each.regions for each in traffics]) or (ALL,),
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
-        # Those of a job one after the other, so that groups of peers are ranges in each run.
+        # Ranks of a job stay consecutive, so that groups of peers are ranges in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
 
@@ -76,7 +76,7 @@ def _rank_order(name: str) -> tuple[int, ...]:
 
 
 def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
-    """Describe a run without any traffic, of which there are notes alone."""
+    """Return the header of a run without traffic, which has notes only."""
     return {
         "name": "",
         "coverage": {"origin": "", "rails": None, "not_seen": [], "modelled": [], "notes": list(notes)},
@@ -94,17 +94,17 @@ def describe_run(
     order: Sequence[npt.NDArray[np.intp]],
     first_node: npt.NDArray[np.int64],
 ) -> tuple[dict[str, object], Arrays]:
-    """Describe a run.
+    """Return the header and the arrays of a run.
 
     Args:
-        run: it.
-        names: that it shares with others.
+        run: the run.
+        names: the names that it shares with other runs.
         subnets: the rails.
-        order: of each rail's link ends, as the page numbers them.
-        first_node: the page's number of each rail's first node.
+        order: of each rail, the link directions in the order of the page.
+        first_node: the number of each rail's first node on the page.
 
     Returns:
-        What the page's JSON has of it, and its arrays.
+        Its part of the JSON header, and its arrays.
     """
     placed, loads, coverage = run.placed, run.loads, run.coverage
     about: dict[str, object] = {
@@ -116,7 +116,7 @@ def describe_run(
             "modelled": coverage.modelled,
             "notes": coverage.notes,
         },
-        # As text, since JSON's readers take numbers for floats.
+        # As text, because JavaScript reads numbers as doubles.
         "bytes_total": str(loads.bytes_total),
         "bytes_routed": str(loads.bytes_routed),
         "bytes_on_host": str(loads.bytes_on_host),
@@ -142,7 +142,7 @@ def describe_run(
 def _describe_ranks(
     placed: Traffic, names: SharedNames, subnets: Sequence[Subnet], first_node: npt.NDArray[np.int64]
 ) -> Arrays:
-    """Give the node of each rank on each rail, int32 [rank * rail], and its job, `NONE` for none."""
+    """Return the node of each rank on each rail, int32 [rank * rail], and its job; `NONE` if it has none."""
     nodes = []
     for rail, subnet in enumerate(subnets):
         lid = placed.rank_lid[:, rail]
@@ -157,8 +157,8 @@ def _describe_ranks(
 
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
-    """Number the ranks, regions, operations and jobs of flows and intervals as all runs do."""
-    rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # the last is what `NO_RANK` finds
+    """Return the columns of flows and intervals with the shared numbers of ranks, regions, operations and jobs."""
+    rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
         _number(mine, shared).astype(np.uint16)
@@ -178,7 +178,7 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:
-    """Give values by rank, [rank, any], to the ranks of all runs; `nothing` to those that have none."""
+    """Return values by rank, [rank, any], for the ranks of all runs; `nothing` for ranks that this run lacks."""
     spread = np.full((len(names.ranks), values.shape[1]), nothing, values.dtype)
     number = _number(placed.rank_names, names.ranks)[: len(values)]
     spread[number] = values[: len(number)]

@@ -19,6 +19,12 @@
 /* No switch, port, link direction or row. */
 #define IBP_NONE -1
 
+/* The egress port of an unreachable LID. */
+#define IBP_NO_PORT 255
+
+/* LIDs of a subnet have 16 bits. */
+#define IBP_LIDS 65536
+
 /* How a path ends. */
 enum ibp_reason {
     IBP_DELIVERED = 0,
@@ -52,13 +58,13 @@ struct ibp_routes {
     uint32_t lids;
     uint32_t ends;
     uint32_t ports;
-    /* [lid][switch], 255 for none */
+    /* [lid][switch], or IBP_NO_PORT */
     const uint8_t *egress;
     /* [switch] */
     const uint8_t *has_table;
     /* [switch][width] */
     const struct ibp_hop *hop;
-    /* [65536], index of the port that has a LID, or IBP_NONE */
+    /* [IBP_LIDS], index of the port that has a LID, or IBP_NONE */
     const int32_t *lid_port;
     /* [port], the switch whose port 0 it is, or IBP_NONE */
     const int32_t *port_switch;

@@ -31,7 +31,7 @@ struct ibp_sim_network {
     const int32_t *host_end;
     /* [switch][width], or IBP_NONE */
     const int32_t *port_end;
-    /* [switch][host], the egress port, 255 for none */
+    /* [switch][host], the egress port, or IBP_NO_PORT */
     const uint8_t *egress;
     /* [switch][leaf][(width + 63) / 64], ports on shortest routes to a switch, a bit each; NULL: static routing */
     const uint64_t *minimal;

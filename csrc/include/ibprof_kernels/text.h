@@ -23,9 +23,9 @@ size_t ibp_csv_pairs(const char *names, const uint64_t *name_begin, const int64_
 
 /* What follows `0x` and four hexadecimal digits in a line that maps a LID to a port. */
 enum ibp_entry_form {
-    /* ` : 001`, then a blank or the line's end; or ` : UNREACHABLE`; ports below 255 */
+    /* ` : 001`, then a blank or the line's end; or ` : UNREACHABLE`; ports below IBP_NO_PORT */
     IBP_ENTRY_FDBS = 0,
-    /* ` 001`, then a blank or the line's end; ports up to 255 */
+    /* ` 001`, then a blank or the line's end; ports up to IBP_NO_PORT */
     IBP_ENTRY_LFT = 1
 };
 
@@ -40,7 +40,7 @@ struct ibp_other_line {
 struct ibp_entries {
     /* [entry] */
     uint16_t *lid;
-    /* [entry], 255 for none */
+    /* [entry], or IBP_NO_PORT */
     uint8_t *port;
     struct ibp_other_line *other;
     uint64_t count, others;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILE = 64, UNREACHABLE = 255 };
+enum { TILE = 64 };
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -21,7 +21,7 @@ void ibp_transpose_tables(const uint8_t *table, size_t width, const int32_t *row
             for (size_t at = first; at < smaller(first + TILE, switches); at++) {
                 const uint8_t *row = row_of[at] == IBP_NONE ? NULL : table + (size_t)row_of[at] * width;
                 for (size_t i = lid; i < smaller(lid + TILE, width); i++)
-                    egress[i * switches + at] = row ? row[i] : UNREACHABLE;
+                    egress[i * switches + at] = row ? row[i] : IBP_NO_PORT;
             }
 }
 

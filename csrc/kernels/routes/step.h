@@ -23,8 +23,8 @@ static inline uint32_t ibp_step(const struct ibp_routes *routes, uint32_t lid, i
     *end = IBP_NONE;
     if (routes->port_switch[port] == (int32_t)at) return routes->switches + IBP_DELIVERED;
     if (!routes->has_table[at]) return routes->switches + IBP_MISSING_TABLE;
-    uint32_t egress = lid < routes->lids ? routes->egress[(size_t)lid * routes->switches + at] : 255;
-    if (egress == 255) return routes->switches + IBP_UNREACHABLE;
+    uint32_t egress = lid < routes->lids ? routes->egress[(size_t)lid * routes->switches + at] : IBP_NO_PORT;
+    if (egress == IBP_NO_PORT) return routes->switches + IBP_UNREACHABLE;
     if (egress == 0) return routes->switches + IBP_WRONG_END;
     if (egress >= routes->width) return routes->switches + IBP_UNKNOWN_PORT;
     const struct ibp_hop *hop = &routes->hop[(size_t)at * routes->width + egress];

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIDS = 1 << 16, FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
+enum { FLOWS_FOR_THREADS = 1 << 12, HOPS_GUESSED = 6 };
 
 /* Bytes of private loads beyond which fewer threads are faster. */
 static const uint64_t PRIVATE_LOADS = (uint64_t)1 << 28;
@@ -32,7 +32,7 @@ struct spreading {
     const struct ibp_flows *flows;
     /* Flows by (destination, group). */
     const struct entry *sorted;
-    /* [LIDS + 1], where a destination's flows begin in `sorted` */
+    /* [IBP_LIDS + 1], where a destination's flows begin in `sorted` */
     const uint64_t *of_lid;
     bool grouped;
     atomic_uint next_lid;
@@ -131,7 +131,7 @@ static void spread_some(void *context)
     if (status) {
         all->status = status;
     } else {
-        for (unsigned lid; (lid = atomic_fetch_add(&all->next_lid, 1)) < LIDS;)
+        for (unsigned lid; (lid = atomic_fetch_add(&all->next_lid, 1)) < IBP_LIDS;)
             if (all->of_lid[lid] < all->of_lid[lid + 1]) spread_to(all, &worker, lid);
         worker_merge(&worker, all);
     }
@@ -158,7 +158,7 @@ static void sort_flows(const struct ibp_flows *flows, uint32_t *by_group, struct
         for (uint64_t i = 0; i < flows->count; i++) by_group[begin[flows->group[i] + 1]++] = (uint32_t)i;
     }
     const uint32_t *lid = (const uint32_t *)flows->destination_lid;
-    count_keys(lid, flows->count, LIDS, begin);
+    count_keys(lid, flows->count, IBP_LIDS, begin);
     for (uint64_t i = 0; i < flows->count; i++) {
         uint32_t flow = by_group ? by_group[i] : (uint32_t)i;
         sorted[begin[lid[flow] + 1]++] = (struct entry){flows->bytes[flow], flow, flows->source_lid[flow]};
@@ -169,7 +169,8 @@ static int check(const struct ibp_flows *flows)
 {
     if (flows->count >= UINT32_MAX) return -EINVAL;
     for (uint64_t i = 0; i < flows->count; i++) {
-        if ((uint32_t)flows->source_lid[i] >= LIDS || (uint32_t)flows->destination_lid[i] >= LIDS) return -EINVAL;
+        if ((uint32_t)flows->source_lid[i] >= IBP_LIDS || (uint32_t)flows->destination_lid[i] >= IBP_LIDS)
+            return -EINVAL;
         if (flows->group && flows->group[i] >= flows->groups) return -EINVAL;
     }
     uint64_t total[2];
@@ -183,7 +184,7 @@ int ibp_spread_flows(const struct ibp_routes *routes, const struct ibp_flows *fl
     int status = check(flows);
     if (status) return status;
     bool grouped = flows->group && flows->groups > 1;
-    uint64_t keys = grouped && flows->groups > LIDS ? flows->groups : LIDS;
+    uint64_t keys = grouped && flows->groups > IBP_LIDS ? flows->groups : IBP_LIDS;
     uint64_t *begin = malloc((keys + 2) * sizeof *begin);
     struct entry *sorted = malloc((flows->count + 1) * sizeof *sorted);
     uint32_t *by_group = grouped ? malloc((flows->count + 1) * sizeof *by_group) : NULL;

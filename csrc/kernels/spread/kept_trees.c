@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIDS = 1 << 16, LIDS_AT_A_TIME = 64 };
+enum { LIDS_AT_A_TIME = 64 };
 
 struct ibp_trees {
-    struct ibp_tree_step *steps[LIDS]; /* NULL: not kept */
-    uint32_t count[LIDS];
+    struct ibp_tree_step *steps[IBP_LIDS]; /* NULL: not kept */
+    uint32_t count[IBP_LIDS];
     uint64_t bytes;
 };
 
@@ -47,7 +47,7 @@ static void grow_some(void *context)
     struct ibp_tree tree;
     if (ibp_tree_init(&tree, growing->routes)) return; /* then fewer trees are kept */
     unsigned lid;
-    while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < LIDS)
+    while ((lid = atomic_fetch_add(&growing->next_lid, LIDS_AT_A_TIME)) < IBP_LIDS)
         for (unsigned stop = lid + LIDS_AT_A_TIME; lid < stop && growing->bytes < growing->limit; lid++)
             if (growing->routes->lid_port[lid] != IBP_NONE) {
                 ibp_tree_plant(&tree, lid);
@@ -62,7 +62,7 @@ struct ibp_trees *ibp_trees_new(const struct ibp_routes *routes, uint64_t limit,
     if (!trees) return NULL;
     struct growing growing = {.routes = routes, .trees = trees, .limit = limit};
     ibp_run_workers(threads, grow_some, &growing);
-    for (unsigned lid = 0; lid < LIDS; lid++) trees->bytes += trees->count[lid] * sizeof(struct ibp_tree_step);
+    for (unsigned lid = 0; lid < IBP_LIDS; lid++) trees->bytes += trees->count[lid] * sizeof(struct ibp_tree_step);
     return trees;
 }
 
@@ -74,7 +74,7 @@ uint64_t ibp_trees_bytes(const struct ibp_trees *trees)
 void ibp_trees_free(struct ibp_trees *trees)
 {
     if (!trees) return;
-    for (unsigned lid = 0; lid < LIDS; lid++) free(trees->steps[lid]);
+    for (unsigned lid = 0; lid < IBP_LIDS; lid++) free(trees->steps[lid]);
     free(trees);
 }
 

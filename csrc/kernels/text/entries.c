@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { UNREACHABLE = 255, LAST_UNICAST_LID = 0xbfff, NO_DIGIT = 16, LONGEST_READ = 20 };
+enum { LAST_UNICAST_LID = 0xbfff, LONGEST_READ = 20 };
 
 static const uint8_t digit_value[256] = {
     /* one more than the digit, so that all other bytes are 0 */
@@ -51,15 +51,15 @@ static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *
     if (form == IBP_ENTRY_LFT) {
         int given = line[6] == ' ' ? read_port(line + 7) : -1;
         *port = (uint8_t)given;
-        return given >= 0 && given <= UNREACHABLE;
+        return given >= 0 && given <= IBP_NO_PORT;
     }
     if (memcmp(line + 6, " : ", 3)) return false;
     int given = read_port(line + 9);
-    if (given >= 0 && given < UNREACHABLE) {
+    if (given >= 0 && given < IBP_NO_PORT) {
         *port = (uint8_t)given;
         return true;
     }
-    *port = UNREACHABLE;
+    *port = IBP_NO_PORT;
     return !memcmp(line + 9, "UNREACHABLE", 11);
 }
 

@@ -120,7 +120,7 @@ class TestSyntheticTopologies:
         wrong = np.abs(np.log((matrix + np.eye(64)) / (made.delays() + np.eye(64)))) > 0.5
         for attempt in range(3):
             choice = choose_model(matrix)
-            again = choice.doubtful | find_unconfirmed(choice.candidate, 64)
+            again = choice.outliers | find_unconfirmed(choice.candidate, 64)
             if attempt == 0:
                 assert np.count_nonzero(again & wrong) > 0.9 * np.count_nonzero(wrong)
                 assert np.count_nonzero(again) < 0.2 * again.size
@@ -187,14 +187,14 @@ class TestWhatIsSaidOfAnAnswer:
 
 
 class TestValues:
-    def test_directions_are_joined_and_odd_ones_told(self) -> None:
+    def test_directions_are_joined_and_outliers_reported(self) -> None:
         matrix = star(8).delays().astype(np.float32)
         matrix[0, 1] *= 3
         matrix[2, 3] = np.nan
         matrix[4, 5] = 0
         values = take_pair_delays(Delays(tuple("abcdefgh"), np.array([8]), matrix[None]))
         assert np.allclose(values.seconds, star(8).delays())
-        assert any("one way" in note for note in values.notes)
+        assert any("in one direction" in note for note in values.notes)
         assert any("0, which" in note for note in values.notes)
 
     def test_processes_of_a_host_are_one_leaf(self) -> None:

@@ -171,7 +171,7 @@ class TestBannikovSalnikov:
         assert (1, 0) in {tuple(edge) for edge in wide.edge.tolist()}
 
     def test_more_processes_than_it_can_do_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="5000 processes"):
+        with pytest.raises(UsageError, match="found 5000"):
             infer_bannikov_salnikov(np.ones((1, 1, 1)), ["h"] * 5000)
 
     def test_probability_is_the_share_of_lengths(self) -> None:

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user told of ranks and nodes, and where ranks are on the problem's own grid.
+// User-supplied attributes of ranks and nodes, and the positions of ranks on the problem's grid.
 
-import type { Small } from "./document";
+import type { NumberArray } from "./arrays";
 
 export interface Attribute {
   name: string;
   of: "rank" | "node";
-  /** Names; none for numbers. */
+  /** Class names; empty for a numeric attribute. */
   classes: string[];
-  /** For each rank or node, NaN where nothing is told; the number of the class where there are classes. */
-  value: Small;
+  /** For each rank or node its number, or the index of its class; NaN where the user gave no value. */
+  value: NumberArray;
 }
 
-/** x, y and z of each rank, one after the other; -1 where it has no place. */
 export interface RankGrid {
   title: string;
-  place: Small;
-  /** Places along x, y and z. */
+  /** x, y and z of each rank, one rank after the other; -1 where the rank has no position. */
+  position: NumberArray;
+  /** The number of positions along x, y and z. */
   extents: [number, number, number];
 }
 
-export function makeGrid(title: string, place: Small): RankGrid {
+export function makeGrid(title: string, position: NumberArray): RankGrid {
   const extents: [number, number, number] = [0, 0, 0];
-  place.forEach((at, index) => {
-    extents[index % 3] = Math.max(extents[index % 3], at + 1);
+  position.forEach((coordinate, index) => {
+    extents[index % 3] = Math.max(extents[index % 3], coordinate + 1);
   });
-  return { title, place, extents };
+  return { title, position, extents };
 }
 
-/** The ranks or nodes of a class. */
-export function membersOf({ value }: Attribute, which: number): number[] {
+/** Return the ranks or nodes of a class. */
+export function membersOf({ value }: Attribute, classIndex: number): number[] {
   const members: number[] = [];
   value.forEach((each, index) => {
-    if (each === which) members.push(index);
+    if (each === classIndex) members.push(index);
   });
   return members;
 }
 
-/** The least and the greatest number told; undefined where none is. */
+/** Return the smallest and the largest number, ignoring NaN; undefined if there is none. */
 export function rangeOf(values: ArrayLike<number>): [number, number] | undefined {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let index = 0; index < values.length; index++) {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two runs on one fabric: what changed from the one to the other, of link ends, pairs, operations.
+// Changes between two runs on one fabric: by link direction, pair, operation, region and job.
 
 import type { Selection } from "../state";
-import { Amounts, rank } from "./amounts";
-import type { Key, LoadTable } from "./loads";
+import { Amounts } from "./amounts";
+import { type FlowKey, renumberPairs } from "./flow_keys";
+import type { LoadTable } from "./load_table";
 import type { Measure } from "./measure";
 import { numberPairs, type Pairs } from "./pairs";
+import { rankLargest } from "./ranking";
 
-export type Kind = "region" | "operation" | "job" | "rankPair" | "hostPair";
+export type ChangeKind = "region" | "operation" | "job" | "rankPair" | "hostPair";
 
-/** What became of something, by bytes and by the comparison's measure. */
+/** One key in both runs, in bytes and in the comparison's measure. */
 export interface Change {
-  /** For pairs the number of the pair: see `Comparison.pairs`. */
+  /** For pairs the index of the pair: see `Comparison.pairs`. */
   key: number;
   bytesBefore: bigint;
   bytesAfter: bigint;
@@ -20,22 +22,22 @@ export interface Change {
 }
 
 export interface Changes {
-  /** The greatest, in order. */
+  /** The largest changes, in descending order. */
   first: Change[];
-  /** How many there are in all. */
+  /** The total number of changes. */
   count: number;
 }
 
-/** Pairs that occur in either run, numbered as one, and the key of each run's flows by them. */
+/** The pairs that occur in either run, under one numbering, and the key of each run's flows by them. */
 interface SharedPairs {
   source: Int32Array;
   destination: Int32Array;
-  before: Key;
-  after: Key;
+  before: FlowKey;
+  after: FlowKey;
 }
 
 export class Comparison {
-  private readonly made = new Map<string, SharedPairs>();
+  private readonly sharedPairs = new Map<string, SharedPairs>();
 
   constructor(
     readonly before: LoadTable,
@@ -43,7 +45,7 @@ export class Comparison {
     readonly measure: Measure,
   ) {}
 
-  /** Whether both runs know who sends. */
+  /** Whether the senders are known in both runs. */
   get hasFlows(): boolean {
     return this.before.hasFlows && this.after.hasFlows;
   }
@@ -52,32 +54,32 @@ export class Comparison {
     return this.hasFlows && this.before.hasRankedFlows && this.after.hasRankedFlows;
   }
 
-  /** Whether both runs know what a link end carries. */
-  knows(end: number): boolean {
-    return this.before.knows(end) && this.after.knows(end);
+  /** Whether the load of a link direction is known in both runs. */
+  isKnown(end: number): boolean {
+    return this.before.isKnown(end) && this.after.isKnown(end);
   }
 
-  /** What link ends carry more, or less, than before; 0 where one of the two is not known. */
-  ofEnds(before: Amounts, after: Amounts): Amounts {
-    return Amounts.difference(this.ofBefore(before), this.ofAfter(after), (end) => this.knows(end));
+  /** Return the change of each link direction; 0 where either load is unknown. */
+  changeOfEnds(before: Amounts, after: Amounts): Amounts {
+    return Amounts.difference(this.measureBefore(before), this.measureAfter(after), (end) => this.isKnown(end));
   }
 
-  /** What changed most, of what is on links. */
-  find(selection: Selection, kind: Kind, limit: number): Changes {
+  /** Return the largest changes of bytes over links, by a kind of key. */
+  find(selection: Selection, kind: ChangeKind, limit: number): Changes {
     if (!this.hasFlows) return { first: [], count: 0 };
     const [one, other] = this.keys(kind);
     return this.list(this.before.sumBy(selection, one), this.after.sumBy(selection, other), limit);
   }
 
-  /** Lists the greatest changes of bytes; `among` leaves out the others. */
+  /** Return the largest changes; `isIncluded` leaves out the others. */
   list(
     bytesBefore: Amounts,
     bytesAfter: Amounts,
     limit: number,
-    among: (index: number) => boolean = () => true,
+    isIncluded: (index: number) => boolean = () => true,
   ): Changes {
-    const [before, after] = [this.ofBefore(bytesBefore), this.ofAfter(bytesAfter)];
-    const { first, used } = rank(Amounts.difference(before, after, among).magnitudes(), limit);
+    const [before, after] = [this.measureBefore(bytesBefore), this.measureAfter(bytesAfter)];
+    const { first, used } = rankLargest(Amounts.difference(before, after, isIncluded).magnitudes(), limit);
     const describe = (key: number): Change => ({
       key,
       bytesBefore: bytesBefore.exact(key),
@@ -88,35 +90,35 @@ export class Comparison {
     return { first: first.map(describe), count: used };
   }
 
-  ofBefore(bytes: Amounts): Amounts {
-    return this.measure.of(bytes, this.before.model);
+  measureBefore(bytes: Amounts): Amounts {
+    return this.measure.convert(bytes, this.before.model);
   }
 
-  ofAfter(bytes: Amounts): Amounts {
-    return this.measure.of(bytes, this.after.model);
+  measureAfter(bytes: Amounts): Amounts {
+    return this.measure.convert(bytes, this.after.model);
   }
 
-  /** The two of each pair of a kind. */
+  /** Return source and destination of each pair of a kind. */
   pairs(kind: "rankPair" | "hostPair"): SharedPairs {
-    const known = this.made.get(kind);
+    const known = this.sharedPairs.get(kind);
     if (known) return known;
-    const pairsOf = (table: LoadTable): Pairs | null => (kind === "rankPair" ? table.rankPairs : table.hostPairs);
+    const pairsOf = (table: LoadTable): Pairs | null => (kind === "rankPair" ? table.by.rankPairs : table.by.hostPairs);
     const [one, other] = [pairsOf(this.before), pairsOf(this.after)];
     if (!one || !other) throw new Error("these runs have no pairs");
     const { header } = this.before.model;
-    const things = kind === "rankPair" ? header.rank_names.length : header.host_names.length;
-    const joined = numberPairs(join(one.source, other.source), join(one.destination, other.destination), things);
-    const made = {
+    const endpoints = kind === "rankPair" ? header.rank_names.length : header.host_names.length;
+    const joined = numberPairs(join(one.source, other.source), join(one.destination, other.destination), endpoints);
+    const shared = {
       source: joined.source,
       destination: joined.destination,
-      before: this.before.renumber(one, joined.of, joined.count),
-      after: this.after.renumber(other, joined.of.subarray(one.count), joined.count),
+      before: renumberPairs(one, joined.of, joined.count),
+      after: renumberPairs(other, joined.of.subarray(one.count), joined.count),
     };
-    this.made.set(kind, made);
-    return made;
+    this.sharedPairs.set(kind, shared);
+    return shared;
   }
 
-  private keys(kind: Kind): [Key, Key] {
+  private keys(kind: ChangeKind): [FlowKey, FlowKey] {
     if (kind === "rankPair" || kind === "hostPair") {
       const { before, after } = this.pairs(kind);
       return [before, after];

@@ -1,45 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page was given: docs/formats/view.md, written by ibprof_converter/viewer/view_document.py.
+// Decodes the page's data, which ibprof_converter/viewer/packing.py packs: docs/formats/view.md.
 
-import { type Attribute, makeGrid, type RankGrid } from "./attributes";
-import { findSimplex, type LinkValue } from "./link_values";
+import type { ArrayType, NumberArray } from "./arrays";
+import { makeGrid } from "./attributes";
+import { findSimplex } from "./link_values";
+import type { FileHeader, Flows, Intervals, Model } from "./model";
 
-export const NONE = -1;
-/** A kind of nodes, beside 0 for adapters and 2 for routers. */
-export const SWITCH = 1;
 const VERSION = 2;
-
-/** What is put on the fabric, once or several times. */
-interface RunHeader {
-  name: string;
-  coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
-  bytes_total: string;
-  bytes_routed: string;
-  bytes_on_host: string;
-  bytes_unrouted: Record<string, string>;
-}
-
-/** What all runs have in common. */
-interface FileHeader {
-  version: number;
-  title: string;
-  rails: { name: string; has_levels: boolean }[];
-  node_names: string[];
-  host_names: string[];
-  regions: string[];
-  operations: string[];
-  jobs: string[];
-  rank_names: string[];
-  attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
-  grid: string | null;
-  runs: RunHeader[];
-  /** Of a network without traffic: what there is to say of it. */
-  about?: string;
-  link_values?: { name: string; unit: string }[];
-  arrays: { name: string; type: keyof typeof TYPES; offset: number; length: number }[];
-}
-
-export type Header = FileHeader & RunHeader;
 
 const TYPES = {
   u1: Uint8Array,
@@ -49,83 +16,9 @@ const TYPES = {
   u8: BigUint64Array,
   f4: Float32Array,
   f8: Float64Array,
-} as const;
+} as const satisfies Record<ArrayType, unknown>;
 
-export type Small = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;
-
-/** Flows, and the tables that lead them: see ibprof_converter/viewer/flow_arrays.py. */
-export interface Flows {
-  count: number;
-  addressNode: Small;
-  addressEnd: Small;
-  addressColumn: Small;
-  nodeTable: Small;
-  table: Small;
-  /** Address of each rank on each rail. */
-  rankAddress: Small;
-  source: Small;
-  destination: Small;
-  sourceRank: Small;
-  destinationRank: Small;
-  region: Small;
-  operation: Small;
-  job: Small;
-  bytesLow: Small;
-  bytesHigh: Small;
-}
-
-/** What ranks sent over time; a row a rank, interval and group of peers. Seconds since the first. */
-export interface Intervals {
-  rank: Small;
-  begin: Small;
-  end: Small;
-  firstPeer: Small;
-  lastPeer: Small;
-  bytes: Small;
-}
-
-/**
- * A run on the fabric. A link end is 2 * link + end; it stands for what its node sends on the link. Links are as in
- * links.csv, end 0 is a.
- */
-export interface Model {
-  header: Header;
-  nodes: number;
-  links: number;
-  nodeRail: Small;
-  nodeKind: Small;
-  nodeGuid: BigUint64Array;
-  nodeLevel: Small;
-  nodeX: Small;
-  nodeY: Small;
-  nodeHost: Small;
-  /** Ports: their first LID, the number of LIDs that they answer to, their node. */
-  lidFirst: Small;
-  lidCount: Small;
-  lidNode: Small;
-  endNode: Small;
-  endPort: Small;
-  linkGbps: Small;
-  /** Node of each rank on each rail. */
-  rankNode: Small;
-  /** Job of each rank; below 0 for ranks of other runs alone. */
-  rankJob: Small;
-  /** null where there are too many, or none were seen: then `load` is all there is. */
-  flows: Flows | null;
-  load: BigUint64Array | null;
-  /** 1 for each link end that something is known of; null: of all. */
-  known: Small | null;
-  intervals: Intervals | null;
-  attributes: Attribute[];
-  grid: RankGrid | null;
-  /** x, y and z of each node in space, where they have such places. */
-  space: Small | null;
-  linkValues: LinkValue[];
-  /** 1 for each link end that leads to the other end, which does not lead back. */
-  simplex: Uint8Array;
-}
-
-/** Reads the runs of a file; those on one fabric share all that is the fabric's. */
+/** Read the runs of a file. They share the arrays of the fabric. */
 export async function readDocument(text: string): Promise<Model[]> {
   const packed = decodeBase64(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -133,7 +26,7 @@ export async function readDocument(text: string): Promise<Model[]> {
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  // Not yet in all browsers, and several times as quick.
+  // Several times as fast, but not yet in all browsers.
   const { fromBase64 } = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
   if (fromBase64) return fromBase64.call(Uint8Array, text);
   const characters = atob(text);
@@ -142,15 +35,15 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-function decode(buffer: ArrayBuffer): Model[] {
+export function decode(buffer: ArrayBuffer): Model[] {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as FileHeader;
   if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
   const start = Math.ceil((4 + length) / 8) * 8;
-  const arrays = new Map<string, Small | BigUint64Array>();
+  const arrays = new Map<string, NumberArray | BigUint64Array>();
   for (const each of header.arrays)
     arrays.set(each.name, new TYPES[each.type](buffer, start + each.offset, each.length));
-  const small = (name: string): Small => {
+  const small = (name: string): NumberArray => {
     const found = arrays.get(name);
     if (!found || found instanceof BigUint64Array) throw new Error(`expected an array ${name}`);
     return found;
@@ -186,7 +79,7 @@ function decode(buffer: ArrayBuffer): Model[] {
   };
   return header.runs.map((run, number) => {
     const has = (name: string): boolean => arrays.has(`${number}.${name}`);
-    const own = (name: string): Small => small(`${number}.${name}`);
+    const own = (name: string): NumberArray => small(`${number}.${name}`);
     return {
       ...fabric,
       header: { ...header, ...run },
@@ -200,7 +93,7 @@ function decode(buffer: ArrayBuffer): Model[] {
   });
 }
 
-function readFlows(small: (name: string) => Small): Flows {
+function readFlows(small: (name: string) => NumberArray): Flows {
   return {
     count: small("flow_source").length,
     addressNode: small("address_node"),
@@ -221,7 +114,7 @@ function readFlows(small: (name: string) => Small): Flows {
   };
 }
 
-function readIntervals(small: (name: string) => Small): Intervals {
+function readIntervals(small: (name: string) => NumberArray): Intervals {
   return {
     rank: small("time_rank"),
     begin: small("time_begin"),

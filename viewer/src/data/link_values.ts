@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of links beside the bytes on them: delays, how sure they are, speeds.
+// Properties of links other than the bytes on them: delays, probabilities, speeds.
 
-import { formatSeconds } from "../show";
-import type { Small } from "./document";
+import { formatSeconds } from "../format";
+import type { NumberArray } from "./arrays";
 
 export interface LinkValue {
   name: string;
-  /** `s`, `Gb/s`, or nothing. */
+  /** `s`, `Gb/s`, or empty. */
   unit: string;
-  /** Of each link end, what holds from there to the other one; NaN where nothing is known, or nothing leads there. */
-  value: Small;
+  /** For each link direction its value; NaN where it is unknown or the link does not lead that way. */
+  value: NumberArray;
 }
 
 export function formatValue({ unit }: LinkValue, value: number): string {
@@ -18,20 +18,20 @@ export function formatValue({ unit }: LinkValue, value: number): string {
   return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
 }
 
-/** In words: one value, or one for each direction. */
-export function sayValue(of: LinkValue, link: number): string {
+/** Format the value of a link: one, or one for each direction where they differ. */
+export function formatLinkValue(of: LinkValue, link: number): string {
   const [there, back] = [of.value[2 * link], of.value[2 * link + 1]];
   const same = there === back || Number.isNaN(back) || Number.isNaN(there);
   const one = Number.isNaN(there) ? back : there;
   return same ? formatValue(of, one) : `${formatValue(of, there)}, back ${formatValue(of, back)}`;
 }
 
-/** Whether a link leads from one end alone: then no value says anything of the other direction. */
+/** Return 1 for each direction of a link that leads in this direction only: it has values, the opposite one has none. */
 export function findSimplex(values: LinkValue[], links: number): Uint8Array {
   const simplex = new Uint8Array(2 * links);
   for (let end = 0; end < simplex.length; end++) {
-    const said = (at: number): boolean => values.some(({ value }) => !Number.isNaN(value[at]));
-    simplex[end] = said(end) && !said(end ^ 1) ? 1 : 0;
+    const hasValue = (at: number): boolean => values.some(({ value }) => !Number.isNaN(value[at]));
+    simplex[end] = hasValue(end) && !hasValue(end ^ 1) ? 1 : 0;
   }
   return simplex;
 }

@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// What amounts of two runs are held against one another by: their bytes, or each as a share of its own run.
+// What two runs are compared by: their bytes, or each amount as a share of its own run.
 
-import { formatBytes, formatChange, formatPercent, formatPoints } from "../show";
+import { formatByteChange, formatBytes, formatPercent, formatPoints } from "../format";
 import { Amounts } from "./amounts";
-import type { Model } from "./document";
+import type { Model } from "./model";
 
-/** Shares are in parts of so many: whole numbers, as bytes are. */
+/** A share is a whole number of parts of 10^12, so that it is exact as bytes are. */
 const WHOLE = 1e12;
 
 export interface Measure {
   readonly isShare: boolean;
-  /** What stands for bytes of a run. */
-  of(bytes: Amounts, run: Model): Amounts;
-  say(amount: number): string;
-  sayChange(amount: number): string;
+  /** Convert bytes of a run to this measure. */
+  convert(bytes: Amounts, run: Model): Amounts;
+  format(amount: number): string;
+  formatChange(amount: number): string;
 }
 
 export const BYTES: Measure = {
   isShare: false,
-  of: (bytes) => bytes,
-  say: formatBytes,
-  sayChange: formatChange,
+  convert: (bytes) => bytes,
+  format: formatBytes,
+  formatChange: formatByteChange,
 };
 
-/** Shares of amounts that were asked for before: a picture and its lists ask for the same ones. */
-const known = new WeakMap<Amounts, Amounts>();
+/** Shares computed before: a picture and its lists ask for the same ones. */
+const cache = new WeakMap<Amounts, Amounts>();
 
-/** Of all bytes that the run has on links, whatever of them is chosen. */
+/** Shares of all bytes that the run has on links, whatever the selection. */
 export const SHARES: Measure = {
   isShare: true,
-  of: (bytes, { header }) => {
-    const made = known.get(bytes) ?? new Amounts(bytes.length);
-    if (known.has(bytes)) return made;
+  convert: (bytes, { header }) => {
+    const cached = cache.get(bytes);
+    if (cached) return cached;
+    const shares = new Amounts(bytes.length);
     const whole = Number(header.bytes_routed) || 1;
-    for (let index = 0; index < made.length; index++)
-      made.add(index, Math.round((bytes.rough(index) / whole) * WHOLE), 0);
-    known.set(bytes, made);
-    return made;
+    for (let index = 0; index < shares.length; index++)
+      shares.add(index, Math.round((bytes.approximate(index) / whole) * WHOLE), 0);
+    cache.set(bytes, shares);
+    return shares;
   },
-  say: (amount) => formatPercent(amount / WHOLE),
-  sayChange: (amount) => formatPoints(amount / WHOLE),
+  format: (amount) => formatPercent(amount / WHOLE),
+  formatChange: (amount) => formatPoints(amount / WHOLE),
 };

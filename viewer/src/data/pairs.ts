@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of things that flows go between, numbered, so that bytes of a pair are added up in an array.
+// Pairs of sender and receiver, numbered, so that bytes of a pair are summed in an array.
 
 export const NO_PAIR = -1;
 
 export interface Pairs {
   count: number;
-  /** The two of each pair. */
+  /** Sender and receiver of each pair. */
   source: Int32Array;
   destination: Int32Array;
-  /** Pair of each flow, `NO_PAIR` where one of its two is none. */
+  /** Pair of each flow; `NO_PAIR` where its sender or receiver is unknown. */
   of: Int32Array;
 }
 
-/** Cells of a table that pairs are looked up in directly; beyond, they are hashed. */
+/** The largest table that pairs are looked up in directly, in cells; larger ones are hashed. */
 const DIRECT = 1 << 24;
 
-/** Numbers the pairs of flows from `source[flow]` to `destination[flow]`, both below `things`; below 0 is none. */
-export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<number>, things: number): Pairs {
+/** Number the pairs of flows from `source[flow]` to `destination[flow]`, both below `endpoints`; negative is unknown. */
+export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<number>, endpoints: number): Pairs {
   const flows = source.length;
   const of = new Int32Array(flows).fill(NO_PAIR);
   const from = new Int32Array(flows);
   const to = new Int32Array(flows);
-  const slotOf = things * things <= DIRECT ? directSlots(things) : hashedSlots(flows, from, to);
+  const numberOf = endpoints * endpoints <= DIRECT ? directLookup(endpoints) : hashedLookup(flows, from, to);
   let count = 0;
   for (let flow = 0; flow < flows; flow++) {
     const one = source[flow];
@@ -31,7 +31,7 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
     if (!count || from[count - 1] !== one || to[count - 1] !== other) {
       from[count] = one;
       to[count] = other;
-      const pair = slotOf(one, other, count);
+      const pair = numberOf(one, other, count);
       of[flow] = pair;
       if (pair === count) count++;
     } else of[flow] = count - 1;
@@ -39,19 +39,19 @@ export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<nu
   return { count, source: from.slice(0, count), destination: to.slice(0, count), of };
 }
 
-/** Gives the number of a pair: the one that it was given before, else `next`. */
-type Slots = (one: number, other: number, next: number) => number;
+/** Return the number of a pair: the one it has already, else `next`. */
+type PairLookup = (one: number, other: number, next: number) => number;
 
-function directSlots(things: number): Slots {
-  const slots = new Int32Array(things * things).fill(NO_PAIR);
+function directLookup(endpoints: number): PairLookup {
+  const slots = new Int32Array(endpoints * endpoints).fill(NO_PAIR);
   return (one, other, next) => {
-    const slot = one * things + other;
+    const slot = one * endpoints + other;
     if (slots[slot] === NO_PAIR) slots[slot] = next;
     return slots[slot];
   };
 }
 
-function hashedSlots(flows: number, from: Int32Array, to: Int32Array): Slots {
+function hashedLookup(flows: number, from: Int32Array, to: Int32Array): PairLookup {
   let size = 1;
   while (size < 2 * flows + 2) size *= 2;
   const slots = new Int32Array(size).fill(NO_PAIR);

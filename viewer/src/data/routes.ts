@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where packets go: hop by hop along the forwarding tables.
+// Routes of packets: hop by hop along the forwarding tables.
 
-import { type Flows, type Model, NONE, SWITCH } from "./document";
+import { type Flows, type Model, NONE, SWITCH } from "./model";
 
 const PORTS = 256;
 const SWITCH_ITSELF = 0;
 
-/** The link ends that flow i passes are `end[offset[i] .. offset[i + 1]]`; none where it does not arrive. */
-export interface Paths {
+/** Flow i passes the link directions `end[offset[i] .. offset[i + 1]]`; none if it does not arrive. */
+export interface FlowPaths {
   offset: Uint32Array;
   end: Uint32Array;
 }
 
 export class Router {
-  readonly paths: Paths;
+  readonly paths: FlowPaths;
   private readonly endAt: Int32Array;
   private readonly path: Uint32Array;
 
@@ -28,13 +28,13 @@ export class Router {
     this.paths = this.followAll();
   }
 
-  /** The link ends from one address to another; none where there is no way. */
-  way(source: number, destination: number): number[] {
+  /** Return the link directions from one address to another; empty if there is no route. */
+  route(source: number, destination: number): number[] {
     if (source < 0 || destination < 0) return [];
     return Array.from(this.path.subarray(0, this.walk(source, destination)));
   }
 
-  private followAll(): Paths {
+  private followAll(): FlowPaths {
     const { flows, path } = this;
     const { source, destination } = flows;
     const offset = new Uint32Array(flows.count + 1);
@@ -42,7 +42,7 @@ export class Router {
     let used = 0;
     let hops = 0;
     for (let flow = 0; flow < flows.count; flow++) {
-      // Flows of one pair follow one another, one a region and operation.
+      // Flows of one pair follow one another, one for each region and operation.
       if (!flow || source[flow] !== source[flow - 1] || destination[flow] !== destination[flow - 1])
         hops = this.walk(source[flow], destination[flow]);
       if (used + hops > ends.length) {
@@ -56,7 +56,7 @@ export class Router {
     return { offset, end: ends.subarray(0, used) };
   }
 
-  /** Follows one pair of addresses into `path`; gives its number of hops, 0 where it loads no link. */
+  /** Write the route of one pair of addresses to `path` and return its number of hops; 0 if it loads no link. */
   private walk(source: number, destination: number): number {
     const { flows, path, endAt } = this;
     const { endNode, nodeKind, nodes } = this.model;

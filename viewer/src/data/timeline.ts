@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traffic over time: what ranks sent in each interval, and the part of each flow that falls into a span of time.
+// Traffic over time: bytes sent by ranks in each interval, and the part of each flow within a time range.
 
-import type { Flows, Intervals, Small } from "./document";
+import type { NumberArray } from "./arrays";
+import type { Flows, Intervals } from "./model";
 
-/** How the peers of a job's ranks are put into groups: of equal size, from its first rank. */
+/** How a job groups the peers of its ranks: groups of equal size, from its first rank. */
 interface Grouping {
   firstRank: number;
   size: number;
@@ -11,15 +12,15 @@ interface Grouping {
 
 export class Timeline {
   readonly seconds: number;
-  /** Of each job that has intervals. */
+  /** By job; jobs without intervals are missing. */
   private readonly grouping = new Map<number, Grouping>();
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf`: the job of each rank. */
+  /** `jobOf` is the job of each rank. */
   constructor(
     private readonly intervals: Intervals,
-    readonly jobOf: Small,
+    readonly jobOf: NumberArray,
   ) {
     const { rank, end, firstPeer, lastPeer } = intervals;
     let [seconds, ranks] = [0, jobOf.length];
@@ -40,18 +41,18 @@ export class Timeline {
     this.groups = [...this.grouping.values()].reduce((most, each) => Math.max(most, count(each)), 1);
   }
 
-  /** The jobs that have intervals. */
+  /** Return the jobs that have intervals. */
   get jobs(): number[] {
     return [...this.grouping.keys()].sort((one, other) => one - other);
   }
 
-  /** Bytes of each of `bins` spans of equal length, of some ranks or all. */
-  bins(count: number, among: (rank: number) => boolean): Float64Array {
+  /** Return the bytes sent in each of `count` bins of equal length, by the ranks that `isIncluded` accepts. */
+  bins(count: number, isIncluded: (rank: number) => boolean): Float64Array {
     const sums = new Float64Array(count);
     const width = this.seconds / count || 1;
     const { rank, begin, end, bytes } = this.intervals;
     for (let row = 0; row < rank.length; row++) {
-      if (!among(rank[row])) continue;
+      if (!isIncluded(rank[row])) continue;
       const first = Math.min(count - 1, Math.floor(begin[row] / width));
       const last = Math.min(count - 1, Math.floor(end[row] / width));
       for (let bin = first; bin <= last; bin++)
@@ -60,7 +61,7 @@ export class Timeline {
     return sums;
   }
 
-  /** The part of each flow, from 0 to 1, that its rank's intervals say was sent from one moment to another. */
+  /** Return the part of each flow, from 0 to 1, that was sent within a time range according to its pair's intervals. */
   parts(flows: Flows, from: number, to: number): Float64Array {
     const within = new Float64Array(this.ranks * this.groups);
     const total = new Float64Array(this.ranks * this.groups);
@@ -76,7 +77,7 @@ export class Timeline {
       const source = flows.sourceRank[flow];
       const destination = flows.destinationRank[flow];
       if (source < 0 || destination < 0 || source >= this.ranks || destination >= this.ranks) continue;
-      // What was fetched was noted by the one that received it.
+      // The receiver recorded the bytes that it fetched (one-sided communication).
       const sent = this.cell(source, destination);
       const cell = total[sent] ? sent : this.cell(destination, source);
       if (total[cell]) parts[flow] = within[cell] / total[cell];
@@ -84,7 +85,7 @@ export class Timeline {
     return parts;
   }
 
-  /** Of a rank and the group that a peer is in; below 0 where nobody noted it. */
+  /** Return the cell of a rank and its peer's group; negative if nothing was recorded. */
   private cell(rank: number, peer: number): number {
     const grouping = this.grouping.get(this.jobOf[rank]);
     if (!grouping || peer < grouping.firstRank) return -1;
@@ -93,7 +94,7 @@ export class Timeline {
   }
 }
 
-/** The part of an interval that is in a span; an interval without length is in it or not. */
+/** Return the part of an interval within a time range; 0 or 1 for an interval of no length. */
 function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
   if (end <= begin) return begin >= from && (begin < to || (closed && begin <= to)) ? 1 : 0;
   return Math.max(0, Math.min(end, to) - Math.max(begin, from)) / (end - begin);

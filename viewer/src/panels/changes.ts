@@ -1,50 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changed most from one run to the other: link ends, pairs, operations, regions. The difference picture in words.
+// The largest changes between the runs: by link direction, pair, operation, region. The table of the difference picture.
 
-import { nameKey, tableOfChanges } from "../compared";
-import type { Changes, Kind } from "../data/comparison";
-import { button, element, replaceChildren } from "../dom";
-import { knows } from "../names";
-import type { Compared, Page } from "../page";
-import { HIDDEN, type Look } from "../pictures/look";
+import type { ChangeKind, Changes } from "../data/comparison";
+import type { Page } from "../page";
+import { type Encoding, HIDDEN } from "../pictures/encoding";
+import type { ComparedRun } from "../run";
 import type { State } from "../state";
-import { ScrollingPanel } from "./scrolling";
+import { nameChangeKey } from "../text/comparison_text";
+import { hasSeveral } from "../text/names";
+import { makeChangeTable } from "../widgets/change_table";
+import { button, element, replaceChildren } from "../widgets/dom";
+import { ListPanel } from "./list_panel";
 
 const LISTED = 20;
 
-export class ChangesPanel extends ScrollingPanel {
+export class ChangesPanel extends ListPanel {
   constructor(page: Page) {
     super(page, "changes", "Changes");
   }
 
-  show(look: Look): void {
+  show(encoding: Encoding): void {
     const { compared } = this.page;
     if (!compared) {
-      replaceChildren(this.place, element("p", "one run alone is shown: choose side by side, or difference"));
+      replaceChildren(this.container, element("p", "Only one run is shown: select side by side, or difference"));
       return;
     }
     const { header } = this.page.model;
     const parts = [
-      ...this.showEnds(compared, look),
-      ...(knows(header.operations) ? this.showKind(compared, look.state, "operation", "Operations") : []),
-      ...(knows(header.regions) ? this.showKind(compared, look.state, "region", "Regions") : []),
-      ...(knows(header.jobs) ? this.showKind(compared, look.state, "job", "Jobs") : []),
-      ...(compared.comparison.hasRankedFlows ? this.showKind(compared, look.state, "rankPair", "Pairs of ranks") : []),
-      ...this.showKind(compared, look.state, "hostPair", "Pairs of hosts"),
+      ...this.showEnds(compared, encoding),
+      ...(hasSeveral(header.operations) ? this.showKind(compared, encoding.state, "operation", "Operations") : []),
+      ...(hasSeveral(header.regions) ? this.showKind(compared, encoding.state, "region", "Regions") : []),
+      ...(hasSeveral(header.jobs) ? this.showKind(compared, encoding.state, "job", "Jobs") : []),
+      ...(compared.comparison.hasRankedFlows
+        ? this.showKind(compared, encoding.state, "rankPair", "Pairs of ranks")
+        : []),
+      ...this.showKind(compared, encoding.state, "hostPair", "Pairs of hosts"),
     ];
-    replaceChildren(this.place, ...parts);
+    replaceChildren(this.container, ...parts);
   }
 
-  private showEnds(compared: Compared, { state, steps }: Look): HTMLElement[] {
+  private showEnds(compared: ComparedRun, { state, steps }: Encoding): HTMLElement[] {
     const { page } = this;
-    const among = (end: number): boolean => steps[end] !== HIDDEN && compared.comparison.knows(end);
-    const changes = compared.comparison.list(compared.before, compared.after, LISTED, among);
+    const isIncluded = (end: number): boolean => steps[end] !== HIDDEN && compared.comparison.isKnown(end);
+    const changes = compared.comparison.list(compared.before, compared.after, LISTED, isIncluded);
     const name = (end: number): Node =>
       this.press(page.names.end(end), state.end === end, { end: state.end === end ? undefined : end });
-    return this.list(compared, "Link ends", "sends on the link", changes, name);
+    return this.list(compared, "Link directions", "transmit port", changes, name);
   }
 
-  private showKind(compared: Compared, state: State, kind: Kind, title: string): HTMLElement[] {
+  private showKind(compared: ComparedRun, state: State, kind: ChangeKind, title: string): HTMLElement[] {
     const { page } = this;
     const { comparison } = compared;
     if (!comparison.hasFlows) return [];
@@ -58,7 +62,7 @@ export class ChangesPanel extends ScrollingPanel {
           : [key];
       const chosen = own.every((part, at) => state[part] === values[at]);
       const part = Object.fromEntries(own.map((each, at) => [each, chosen ? undefined : values[at]]));
-      return this.press(nameKey(page, comparison, kind, key), chosen, part);
+      return this.press(nameChangeKey(page, comparison, kind, key), chosen, part);
     };
     return this.list(compared, title, title.toLowerCase(), changes, name);
   }
@@ -68,23 +72,23 @@ export class ChangesPanel extends ScrollingPanel {
   }
 
   private list(
-    compared: Compared,
+    compared: ComparedRun,
     title: string,
     what: string,
     changes: Changes,
     name: (key: number) => Node,
   ): HTMLElement[] {
     const head = element("h3", title);
-    if (!changes.count) return [head, element("p", "nothing changed")];
-    const note = element("p", `the ${changes.first.length} greatest of ${changes.count} that changed`);
-    const all = changes.first.length === changes.count ? element("p", `${changes.count} changed`) : note;
-    return [head, all, tableOfChanges(this.page, compared, what, changes, name)];
+    if (!changes.count) return [head, element("p", "no change")];
+    const note = element("p", `the ${changes.first.length} largest of ${changes.count} changes`);
+    const all = changes.first.length === changes.count ? element("p", `${changes.count} changes`) : note;
+    return [head, all, makeChangeTable(this.page, compared, what, changes, name)];
   }
 }
 
-/** The parts of the state that choose one of a kind. */
+/** The parts of the state that select one key of a kind. */
 const PARTS: Record<
-  Kind,
+  ChangeKind,
   (keyof State & ("region" | "operation" | "job" | "source" | "destination" | "from" | "to"))[]
 > = {
   region: ["region"],

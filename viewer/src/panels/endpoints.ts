@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Those who send and receive: ranks, and the hosts that they are on.
+// The panels of ranks and hosts.
 
 import type { Page } from "../page";
-import { SendersPanel } from "./senders";
+import { EndpointListPanel } from "./endpoint_list";
 
 const LISTED_RANKS = 6;
 
-export function makeRanksPanel(page: Page): SendersPanel {
+export function makeRanksPanel(page: Page): EndpointListPanel {
   const { names, table } = page;
-  return new SendersPanel(page, {
+  return new EndpointListPanel(page, {
     part: "ranks",
     title: "Ranks",
-    what: "rank",
-    sent: table.by.sourceRank,
-    received: table.by.destinationRank,
+    noun: "rank",
+    sent: () => table.by.sourceRank(),
+    received: () => table.by.destinationRank(),
     name: (rank) => `${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`,
   });
 }
 
-export function makeHostsPanel(page: Page): SendersPanel {
+export function makeHostsPanel(page: Page): EndpointListPanel {
   const { names, table } = page;
   const ranks = ranksByHost(page);
-  return new SendersPanel(page, {
+  return new EndpointListPanel(page, {
     part: "hosts",
     title: "Hosts",
-    what: "host",
-    sent: table.by.sourceHost,
-    received: table.by.destinationHost,
+    noun: "host",
+    sent: () => table.by.sourceHost(),
+    received: () => table.by.destinationHost(),
     name: (host) => {
       const here = ranks.get(host) ?? [];
       const listed = here.slice(0, LISTED_RANKS).map((rank) => names.rank(rank));

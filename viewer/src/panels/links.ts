@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link ends by what they carry: the picture in words.
+// Link directions by load: the table of the picture.
 
-import { sayValue } from "../data/link_values";
-import { button, element, replaceChildren, rowOf, tableOf } from "../dom";
+import { formatLinkValue } from "../data/link_values";
+import { formatBytes, formatCount, formatShare, printable } from "../format";
 import type { Page } from "../page";
-import type { Look } from "../pictures/look";
-import { formatBytes, formatCount, formatShare, printable } from "../show";
-import { ScrollingPanel } from "./scrolling";
+import type { Encoding } from "../pictures/encoding";
+import { button, element, replaceChildren, rowOf, tableOf } from "../widgets/dom";
+import { ListPanel } from "./list_panel";
 
-export class Links extends ScrollingPanel {
+export class LinksPanel extends ListPanel {
   constructor(page: Page) {
     super(page, "links", "Links");
   }
 
-  show(look: Look): void {
+  show(encoding: Encoding): void {
     const { model, names } = this.page;
-    const { amounts, ranking, state, value } = look;
+    const { amounts, ranking, state, value } = encoding;
     const loaded = model.header.about === undefined;
     const total = BigInt(model.header.bytes_routed);
     const rows = ranking.first.map((end) => {
@@ -24,14 +24,18 @@ export class Links extends ScrollingPanel {
       const name = button(names.end(end), () => this.page.choose({ end: chosen ? undefined : end }), chosen);
       const bytes = element("span", formatCount(amount));
       bytes.title = formatBytes(Number(amount));
-      const load = [bytes, formatShare(amount, total), names.leastTime(end, Number(amount)).replace("at least ", "")];
-      return rowOf(name, ...(loaded ? load : []), ...model.linkValues.map((each) => sayValue(each, end >> 1)));
+      const load = [
+        bytes,
+        formatShare(amount, total),
+        names.lineRateTime(end, Number(amount)).replace(" at line rate", ""),
+      ];
+      return rowOf(name, ...(loaded ? load : []), ...model.linkValues.map((each) => formatLinkValue(each, end >> 1)));
     });
-    const links = ranking.used > model.links ? "directions of links" : "links";
-    const what = value ? `${links} by ${printable(value.name)}` : "link ends that carry anything";
+    const links = ranking.used > model.links ? "link directions" : "links";
+    const what = value ? `${links} by ${printable(value.name)}` : "link directions with traffic";
     const note = element("p", `${rows.length} of ${ranking.used} ${what}`);
-    const heads = loaded ? ["sends on the link", "bytes", "share", "least time"] : ["link"];
+    const heads = loaded ? ["transmit port", "bytes", "share", "line-rate time"] : ["link"];
     const values = model.linkValues.map((each) => printable(each.name));
-    replaceChildren(this.place, note, tableOf([...heads, ...values], rows));
+    replaceChildren(this.container, note, tableOf([...heads, ...values], rows));
   }
 }

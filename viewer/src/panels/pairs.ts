@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who sends to whom: matrices of ranks and of hosts, and the greatest pairs in a table.
+// Pairs of sender and receiver: matrices of ranks and of hosts, and a table of the largest pairs.
 
-import { rank } from "../data/amounts";
-import type { Key } from "../data/loads";
+import type { FlowKey } from "../data/flow_keys";
 import type { Pairs } from "../data/pairs";
-import { button, element, replaceChildren, scroller, shareRow, tableOf } from "../dom";
+import { rankLargest } from "../data/ranking";
+import { formatBytes } from "../format";
 import type { Page, Panel } from "../page";
-import type { Look } from "../pictures/look";
-import { formatBytes } from "../show";
+import type { Encoding } from "../pictures/encoding";
 import type { Selection } from "../state";
-import { Grid } from "./grid";
+import { button, element, replaceChildren, scroller, shareRow, tableOf } from "../widgets/dom";
+import { PairMatrix } from "./pair_matrix";
 
 const LISTED = 100;
 
-/** A kind of pairs: of ranks, of hosts. */
-interface Kind {
+/** Pairs of ranks or pairs of hosts. */
+interface PairKind {
   title: string;
   source: "source" | "from";
   destination: "destination" | "to";
   pairs(): Pairs | null;
-  key(): Key;
+  key(): FlowKey;
   name(one: number): string;
-  grid: Grid;
+  grid: PairMatrix;
 }
 
 export class PairsPanel implements Panel {
   readonly name = "pairs";
   readonly title = "Pairs";
   readonly element = element("section");
-  private readonly kinds: Kind[];
+  private readonly kinds: PairKind[];
   private readonly grids = element("div");
   private readonly table = scroller("Pairs");
-  private kind: Kind;
-  private look: Look | null = null;
+  private kind: PairKind;
+  private encoding: Encoding | null = null;
 
   constructor(private readonly page: Page) {
     const { table, names } = page;
@@ -49,7 +49,7 @@ export class PairsPanel implements Panel {
       button(kind.title, () => {
         this.kind = kind;
         for (const [at, each] of buttons.entries()) each.setAttribute("aria-pressed", String(this.kinds[at] === kind));
-        if (this.look) this.show(this.look);
+        if (this.encoding) this.show(this.encoding);
       }),
     );
     for (const [at, each] of buttons.entries()) each.setAttribute("aria-pressed", String(!at));
@@ -58,20 +58,20 @@ export class PairsPanel implements Panel {
     this.element.append(choices, this.grids, this.table);
   }
 
-  show(look: Look): void {
-    this.look = look;
+  show(encoding: Encoding): void {
+    this.encoding = encoding;
     const { kind } = this;
     const { table } = this.page;
     const pairs = kind.pairs();
     if (!pairs) return;
-    const selection: Selection = { ...look.state, [kind.source]: undefined, [kind.destination]: undefined };
+    const selection: Selection = { ...encoding.state, [kind.source]: undefined, [kind.destination]: undefined };
     const sums = table.sumBy(selection, kind.key());
-    const [source, destination] = [look.state[kind.source], look.state[kind.destination]];
+    const [source, destination] = [encoding.state[kind.source], encoding.state[kind.destination]];
     const isChosen = (pair: number): boolean =>
       source !== undefined && pairs.source[pair] === source && pairs.destination[pair] === destination;
     if (this.grids.firstChild !== kind.grid.element) this.grids.replaceChildren(kind.grid.element);
-    kind.grid.show(look, pairs, (pair) => sums.rough(pair), isChosen);
-    const { first, used } = rank(sums, LISTED);
+    kind.grid.show(encoding, pairs, (pair) => sums.approximate(pair), isChosen);
+    const { first, used } = rankLargest(sums, LISTED);
     const total = sums.total();
     const rows = first.map((pair) => {
       const press = (): void => this.choose(kind, pairs, pair, isChosen(pair));
@@ -81,19 +81,19 @@ export class PairsPanel implements Panel {
     replaceChildren(this.table, note, tableOf(["pair", "bytes", "share"], rows));
   }
 
-  private makeKind(part: "ranks" | "hosts", name: (one: number) => string): Kind {
+  private makeKind(part: "ranks" | "hosts", name: (one: number) => string): PairKind {
     const { model, table } = this.page;
     const ranks = part === "ranks";
-    const kind: Kind = {
+    const kind: PairKind = {
       title: ranks ? "Ranks" : "Hosts",
       source: ranks ? "source" : "from",
       destination: ranks ? "destination" : "to",
-      pairs: () => (ranks ? table.rankPairs : table.hostPairs),
+      pairs: () => (ranks ? table.by.rankPairs : table.by.hostPairs),
       key: () => (ranks ? table.by.rankPair() : table.by.hostPair()),
       name,
-      grid: new Grid(
+      grid: new PairMatrix(
         ranks ? model.header.rank_names.length : model.header.host_names.length,
-        `${ranks ? "Ranks" : "Hosts"} that send from top to bottom, those that receive from left to right`,
+        `Bytes between ${ranks ? "ranks" : "hosts"}: senders from top to bottom, receivers from left to right`,
         {
           choose: (pair) => {
             const pairs = kind.pairs();
@@ -103,7 +103,7 @@ export class PairsPanel implements Panel {
             const pairs = kind.pairs();
             const name = pairs ? nameOf(kind, pairs, pair) : "";
             return count > 1
-              ? `${count} pairs, ${formatBytes(bytes)}; most: ${name}`
+              ? `${count} pairs, ${formatBytes(bytes)}; largest: ${name}`
               : `${name}: ${formatBytes(bytes)}`;
           },
         },
@@ -113,7 +113,7 @@ export class PairsPanel implements Panel {
     return kind;
   }
 
-  private choose(kind: Kind, pairs: Pairs, pair: number, chosen: boolean): void {
+  private choose(kind: PairKind, pairs: Pairs, pair: number, chosen: boolean): void {
     this.page.choose({
       [kind.source]: chosen ? undefined : pairs.source[pair],
       [kind.destination]: chosen ? undefined : pairs.destination[pair],
@@ -121,6 +121,6 @@ export class PairsPanel implements Panel {
   }
 }
 
-function nameOf(kind: Kind, pairs: Pairs, pair: number): string {
+function nameOf(kind: PairKind, pairs: Pairs, pair: number): string {
   return `${kind.name(pairs.source[pair])} to ${kind.name(pairs.destination[pair])}`;
 }

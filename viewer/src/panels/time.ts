@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was sent over time; a span of it is chosen by a drag, by keys, or in the table.
+// Bytes sent over time. A drag, keys or the table select a time range.
 
 import type { Timeline } from "../data/timeline";
-import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../dom";
+import { formatBytes, formatSeconds } from "../format";
 import type { Page, Panel } from "../page";
-import type { Look } from "../pictures/look";
-import { RangeBar } from "../range_bar";
-import { formatBytes, formatSeconds } from "../show";
+import type { Encoding } from "../pictures/encoding";
+import { button, element, replaceChildren, rowOf, scroller, tableOf } from "../widgets/dom";
+import { RangeSlider } from "../widgets/range_slider";
 
 const BINS = 120;
 const LISTED = 24;
 
-export class Time implements Panel {
+export class TimePanel implements Panel {
   readonly name = "time";
   readonly title = "Time";
   readonly element = element("section");
   private readonly timeline: Timeline;
-  private readonly bar: RangeBar;
+  private readonly bar: RangeSlider;
   private readonly draw: () => void;
-  private readonly table = scroller("Spans of time");
-  private look: Look | null = null;
-  /** Of each job that has intervals, what it sent in each bin. */
+  private readonly table = scroller("Time ranges");
+  private encoding: Encoding | null = null;
+  /** Bytes sent in each bin, for each job that has intervals. */
   private sums: { job: number; bytes: Float64Array }[] = [];
 
   constructor(private readonly page: Page) {
     if (!page.table.timeline) throw new Error("this file has no time line");
     this.timeline = page.table.timeline;
     const { seconds } = this.timeline;
-    this.bar = new RangeBar({
-      label: "Span of time",
+    this.bar = new RangeSlider({
+      label: "Time range",
       describe: (part) => formatSeconds(part * seconds),
       change: (range) => page.choose({ time: range ? range.map((part) => part * seconds) : undefined }),
     });
@@ -37,31 +37,31 @@ export class Time implements Panel {
     this.draw = this.bar.onPaint((context, width, height) => this.paint(context, width, height));
     this.table.id = "spans";
     const words =
-      "Sent by all ranks, or those that are chosen, bytes within hosts included. Drag for a span. The traffic of a span is each pair's bytes by its part in the span; who sent when is recorded, of which region and operation is not.";
+      "Bytes sent by all ranks, or by the selected ones, including bytes within hosts. Drag to select a time range. Modelled: its traffic is the bytes of each flow times the part that its pair sent in the range, because the recording has no region or operation per interval.";
     const axis = element("p", `0 s to ${formatSeconds(seconds)}`);
     axis.className = "note";
-    this.element.append(this.bar.element, axis, element("p", words), ...this.sayJobs(), this.table);
+    this.element.append(this.bar.element, axis, element("p", words), ...this.describeJobs(), this.table);
   }
 
-  /** Which jobs are on top of one another, and which are not there. */
-  private sayJobs(): HTMLElement[] {
+  /** Describe which jobs are stacked, and which have no time line. */
+  private describeJobs(): HTMLElement[] {
     const { model, names } = this.page;
     const jobs = model.header.jobs.map((_, job) => job);
     if (jobs.length < 2) return [];
     const name = (job: number): string => names.job(job);
     const { jobs: known } = this.timeline;
-    const stacked = `Jobs one above the other, each in its colour: ${known.map(name).join(", ")}.`;
+    const stacked = `Jobs are stacked, each in its colour: ${known.map(name).join(", ")}.`;
     const missing = jobs.filter((job) => !known.includes(job));
-    const lacking = `When ${missing.map(name).join(", ")} sent was not recorded: nothing of it is in a span.`;
+    const lacking = `No time line was recorded for ${missing.map(name).join(", ")}: time ranges exclude this traffic.`;
     return [element("p", stacked), ...(missing.length ? [element("p", lacking)] : [])];
   }
 
-  show(look: Look): void {
-    this.look = look;
-    const { ranks, source, time } = look.state;
+  show(encoding: Encoding): void {
+    this.encoding = encoding;
+    const { ranks, source, time } = encoding.state;
     const chosen = ranks ?? (source === undefined ? null : [source]);
     const among = chosen ? new Set(chosen) : null;
-    const { job: chosenJob } = look.state;
+    const { job: chosenJob } = encoding.state;
     const { jobOf } = this.timeline;
     const isAmong = (rank: number): boolean =>
       (!among || among.has(rank)) && (chosenJob === undefined || jobOf[rank] === chosenJob);
@@ -78,12 +78,12 @@ export class Time implements Panel {
       const press = (): void => this.page.choose({ time: [from, to] });
       return rowOf(button(`${formatSeconds(from)} to ${formatSeconds(to)}`, press), formatBytes(bytes));
     });
-    replaceChildren(this.table, tableOf(["span", "bytes sent"], rows));
+    replaceChildren(this.table, tableOf(["time range", "bytes sent"], rows));
   }
 
   private paint(context: CanvasRenderingContext2D, width: number, height: number): void {
-    if (!this.look) return;
-    const { theme } = this.look;
+    if (!this.encoding) return;
+    const { theme } = this.encoding;
     context.fillStyle = theme.ground;
     context.fillRect(0, 0, width, height);
     const { jobs } = this.page.model.header;

@@ -1,59 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// One picture, or two runs side by side: zoom and pan are of both, and so is the link end that is pointed at.
+// One picture, or two runs side by side with the same zoom, pan and highlighted link direction.
 
-import { byId } from "../dom";
+import { byId } from "../widgets/dom";
 import type { Drawing, Hit } from "./drawing";
-import type { Look } from "./look";
-import { Stage } from "./stage";
+import type { Encoding } from "./encoding";
+import { Viewport } from "./viewport";
 
-/** What a pane shows, and what is written above it; nothing where it stands alone. */
-export interface Shown {
-  look: Look;
+/** The content of one pane; the name is empty if there is only one. */
+export interface PaneContent {
+  encoding: Encoding;
   name: string;
 }
 
 export interface PaneEvents {
-  /** The pointer is over something of a pane, or over nothing; in CSS pixels of its canvas. */
+  /** The pointer is over a node or link direction of a pane, or over nothing; in CSS pixels of its canvas. */
   hover(pane: number, hit: Hit, x: number, y: number): void;
   choose(hit: Hit): void;
-  /** The view has changed and come to rest. */
+  /** Zoom and pan have changed and come to rest. */
   settle(): void;
 }
 
 export class Panes {
-  readonly stages: Stage[];
+  readonly viewports: Viewport[];
   private readonly places = [byId("pane-0"), byId("pane-1")];
-  private shown: Shown[] = [];
+  private shown: PaneContent[] = [];
 
   constructor(events: PaneEvents) {
-    this.stages = ["picture", "picture-beside"].map(
+    this.viewports = ["picture", "picture-beside"].map(
       (id, pane) =>
-        new Stage(byId<HTMLCanvasElement>(id), {
+        new Viewport(byId<HTMLCanvasElement>(id), {
           hover: (hit, x, y) => events.hover(pane, hit, x, y),
           choose: (hit) => events.choose(hit),
           settle: () => events.settle(),
           move: (view) => {
-            for (const other of this.inSight) if (other !== this.stages[pane]) other.follow(view);
+            for (const other of this.visible) if (other !== this.viewports[pane]) other.follow(view);
           },
         }),
     );
   }
 
-  /** The first, which is always in sight. */
-  get first(): Stage {
-    return this.stages[0];
+  /** The first pane, which is always visible. */
+  get first(): Viewport {
+    return this.viewports[0];
   }
 
-  private get inSight(): Stage[] {
-    return this.stages.slice(0, this.shown.length);
+  private get visible(): Viewport[] {
+    return this.viewports.slice(0, this.shown.length);
   }
 
-  /** The looks that are shown, with their names. */
-  get all(): readonly Shown[] {
+  /** The encodings that are shown, with their names. */
+  get all(): readonly PaneContent[] {
     return this.shown;
   }
 
-  show(drawing: Drawing, shown: Shown[]): void {
+  show(drawing: Drawing, shown: PaneContent[]): void {
     this.shown = shown;
     this.places.forEach((place, pane) => {
       place.hidden = pane >= shown.length;
@@ -62,19 +62,19 @@ export class Panes {
       name.title = name.textContent;
       name.hidden = !name.textContent;
     });
-    shown.forEach(({ look }, pane) => {
-      this.stages[pane].show(drawing, look);
+    shown.forEach(({ encoding }, pane) => {
+      this.viewports[pane].show(drawing, encoding);
     });
   }
 
-  /** Has a link end stand out in all panes, or none. */
-  mark(end: number | null): void {
-    for (const stage of this.inSight) stage.mark(end);
+  /** Highlight a link direction in all panes; null for none. */
+  highlight(end: number | null): void {
+    for (const stage of this.visible) stage.highlight(end);
   }
 
-  /** Where a pane's picture begins, within all of them. */
+  /** Return where the picture of a pane begins, relative to all panes. */
   offset(pane: number): [number, number] {
-    const [own, all] = [this.stages[pane].canvas, byId("stage")].map((each) => each.getBoundingClientRect());
+    const [own, all] = [this.viewports[pane].canvas, byId("stage")].map((each) => each.getBoundingClientRect());
     return [own.left - all.left, own.top - all.top];
   }
 }

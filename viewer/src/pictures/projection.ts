@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points in space as they are seen: turned about their middle, and the larger the nearer.
+// Perspective projection of points in space, rotated about their centre.
 
-import { matrixOf, type Turn } from "./rotation";
+import { matrixOf, type Quaternion } from "./rotation";
 
-/** How far the eye is from the middle, in radii of the ball that holds all points. */
+/** The distance of the eye from the centre, in radii of the ball that holds all points. */
 const EYE = 4;
-/** What is nearer is seen larger, so that the picture is larger than the ball. */
-const ROOM = 1.06;
+/** The size of the picture relative to the ball: near points are enlarged. */
+const ENLARGEMENT = 1.06;
 
-/** Where each node and each link's middle is seen, and how near: from -1, the farthest, to 1. */
+/** The projected nodes and middles of links, and their nearness: from -1, the farthest, to 1. */
 export class Projection {
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly near: Float64Array;
   readonly middleX: Float64Array;
   readonly middleY: Float64Array;
-  /** Of the picture, which is as wide as high. */
+  /** Width and height of the picture. */
   readonly size: number;
   private readonly point: Float64Array;
   private readonly radius: number;
 
-  /** `place` has x, y and z of each node; `ends` the two nodes of each link. The links' middles come after the nodes. */
+  /** `position` has x, y and z of each node, `ends` the two nodes of each link. Middles of links follow the nodes. */
   constructor(
-    place: ArrayLike<number>,
+    position: ArrayLike<number>,
     readonly nodes: number,
     ends: ArrayLike<number>,
   ) {
     const count = nodes + ends.length / 2;
-    const middle = centreOf(place);
+    const middle = centreOf(position);
     this.point = new Float64Array(3 * count);
     let farthest = 0;
     for (let node = 0; node < nodes; node++) {
-      for (let axis = 0; axis < 3; axis++) this.point[3 * node + axis] = place[3 * node + axis] - middle[axis];
+      for (let axis = 0; axis < 3; axis++) this.point[3 * node + axis] = position[3 * node + axis] - middle[axis];
       farthest = Math.max(farthest, Math.hypot(...this.point.subarray(3 * node, 3 * node + 3)));
     }
     for (let link = 0; 2 * link < ends.length; link++)
@@ -39,13 +39,13 @@ export class Projection {
         this.point[3 * (nodes + link) + axis] =
           (this.point[3 * ends[2 * link] + axis] + this.point[3 * ends[2 * link + 1] + axis]) / 2;
     this.radius = farthest || 1;
-    this.size = 2 * ROOM * this.radius;
+    this.size = 2 * ENLARGEMENT * this.radius;
     [this.x, this.y, this.near] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
     [this.middleX, this.middleY] = [this.x.subarray(nodes), this.y.subarray(nodes)];
   }
 
-  turn(turn: Turn): void {
-    const [ax, ay, az, bx, by, bz, cx, cy, cz] = matrixOf(turn);
+  rotate(rotation: Quaternion): void {
+    const [ax, ay, az, bx, by, bz, cx, cy, cz] = matrixOf(rotation);
     const { point, radius, size } = this;
     const eye = EYE * radius;
     for (let at = 0; at < this.x.length; at++) {
@@ -59,13 +59,13 @@ export class Projection {
   }
 }
 
-/** The middle of the box that holds all. */
-function centreOf(place: ArrayLike<number>): number[] {
+/** Return the centre of the bounding box. */
+function centreOf(position: ArrayLike<number>): number[] {
   const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   const most = least.map((each) => -each);
-  for (let at = 0; at < place.length; at++) {
-    least[at % 3] = Math.min(least[at % 3], place[at]);
-    most[at % 3] = Math.max(most[at % 3], place[at]);
+  for (let at = 0; at < position.length; at++) {
+    least[at % 3] = Math.min(least[at % 3], position[at]);
+    most[at % 3] = Math.max(most[at % 3], position[at]);
   }
-  return least.map((each, axis) => (place.length ? (each + most[axis]) / 2 : 0));
+  return least.map((each, axis) => (position.length ? (each + most[axis]) / 2 : 0));
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turning in space: unit quaternions, and the ball that a pointer takes hold of.
+// Rotations in space: unit quaternions, and the arcball of a pointer.
 
 /** x, y, z, w. */
-export type Turn = [number, number, number, number];
+export type Quaternion = [number, number, number, number];
 
-export const UPRIGHT: Turn = [0, 0, 0, 1];
+export const IDENTITY: Quaternion = [0, 0, 0, 1];
 
-/** Applies `first`, then `then`. */
-export function combine(then: Turn, first: Turn): Turn {
+/** Return the rotation that applies `first`, then `then`. */
+export function combine(then: Quaternion, first: Quaternion): Quaternion {
   const [ax, ay, az, aw] = then;
   const [bx, by, bz, bw] = first;
   return normalise([
@@ -18,18 +18,18 @@ export function combine(then: Turn, first: Turn): Turn {
   ]);
 }
 
-export function normalise(turn: number[]): Turn {
+export function normalise(turn: number[]): Quaternion {
   const length = Math.hypot(...turn);
-  return length > 1e-9 ? (turn.map((each) => each / length) as Turn) : UPRIGHT;
+  return length > 1e-9 ? (turn.map((each) => each / length) as Quaternion) : IDENTITY;
 }
 
 /**
- * The turn that takes one point of a ball to another. Points are from -1 to 1 where the ball is, y downwards; beside the
- * ball they are taken for its rim, where a drag rolls it about the line of sight.
+ * Return the rotation of a drag from one point of a ball to another. Points on the ball are from -1 to 1, y downwards;
+ * points outside count as its rim, where a drag rotates about the line of sight.
  *
  * Source: K. Shoemake, "ARCBALL: a user interface for specifying three-dimensional orientation using a mouse" (1992).
  */
-export function rollBall(from: [number, number], to: [number, number]): Turn {
+export function arcball(from: [number, number], to: [number, number]): Quaternion {
   const [a, b] = [onBall(from), onBall(to)];
   return normalise([
     a[1] * b[2] - a[2] * b[1],
@@ -46,8 +46,8 @@ function onBall([x, y]: [number, number]): [number, number, number] {
   return [x / length, y / length, 0];
 }
 
-/** Rows of the matrix that turns a point. */
-export function matrixOf([x, y, z, w]: Turn): number[] {
+/** Return the rotation matrix, row by row. */
+export function matrixOf([x, y, z, w]: Quaternion): number[] {
   return [
     ...[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
     ...[2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of delays: peaks, steps, clusters of pairs, slow processes, changes."""
+"""Features of delays: peaks, steps, clusters of pairs, outlying processes, changes."""

@@ -24,17 +24,18 @@ from ibprof_converter.latency.model.delays import Delays
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelayChange:
-    """What differs between two measurements.
+    """Changes between two measurements.
 
     Attributes:
         labels: processes that both have.
         lengths: that both have, bytes.
-        overall: median of all pairs' ratios; what it is away from 1 all pairs have in common.
-        pairs: ordered pairs that changed more than that, by their places in `labels`, int64 [k, 2]; the most first.
+        overall: median of all pairs' ratios.
+        pairs: ordered pairs whose ratio differs from the overall one, as indices of `labels`, int64 [k, 2]; the largest
+            change first.
         ratios: of those, later to earlier, median over the lengths, float64 [k].
-        appeared, vanished: ordered pairs with a value in one only, int64 [k, 2].
-        only_before, only_after: processes that one has.
-        odd: processes whose pairs changed, as in one measurement.
+        appeared, vanished: ordered pairs with a value in only one, int64 [k, 2].
+        only_before, only_after: processes that only one has.
+        outlying: processes most of whose pairs changed, as in one measurement.
     """
 
     labels: tuple[str, ...]
@@ -46,7 +47,7 @@ class DelayChange:
     vanished: npt.NDArray[np.int64]
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
-    odd: tuple[OutlyingProcess, ...]
+    outlying: tuple[OutlyingProcess, ...]
 
     @property
     def count(self) -> int:
@@ -57,8 +58,9 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    A pair changed when its ratio is off the overall one by more than `least`, by more than `THRESHOLD` robust standard
-    deviations of all ratios, and by more than the samples of either scatter (quartiles apart, where both have them).
+    The ratio of a changed pair differs from the overall one by more than `least`, by more than `THRESHOLD` robust
+    standard deviations of all ratios, and by more than the samples scatter. Samples scatter less where the quartiles of
+    both measurements do not overlap, as far as both have them.
 
     Args:
         before, after: their processes are matched by label, their lengths by bytes.
@@ -108,7 +110,7 @@ def _align(delays: Delays, labels: tuple[str, ...], lengths: npt.NDArray[np.int6
 
 
 def _is_apart(one: Delays, other: Delays) -> npt.NDArray[np.bool_]:
-    """Tell where the quartiles of two measurements do not overlap; everywhere, when one has none."""
+    """Return where the quartiles of two measurements do not overlap, bool [L, n, n]; everywhere, when one has none."""
     quartiles = one.lower_quartile, one.upper_quartile, other.lower_quartile, other.upper_quartile
     if any(each is None for each in quartiles):
         return np.ones(one.median.shape, bool)

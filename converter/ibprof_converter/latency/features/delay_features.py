@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks and steps of delays over the message length.
 
-The profile of a pair is its delay at each length. A peak at k looks like the unit vector e_k; a step behind k like e_k
-in the differences. How much, Pearson's coefficient says.
+The profile of a pair is its delay at each length. A peak at k resembles the unit vector e_k; a step behind k resembles
+e_k in the differences. Pearson's coefficient measures the resemblance.
 
 Source: Salnikov, Begaev, Maysuradze, "Visualization and clustering of computational cluster delays in 3 dimensional
-analytical space", formulas (1) to (4). As printed these lack a 1/n and the root of one variance; here they are such
-that they equal Pearson's coefficient.
+analytical space", formulas (1) to (4). As printed these lack a 1/n and the root of one variance; here they equal
+Pearson's coefficient.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ PAPERS_THRESHOLD = 0.25
 """The paper's, read from a picture of K-60's delays."""
 
 FEWEST_LENGTHS = 4
-"""Below it a profile has no room for a peak and what it stands out from."""
+"""Fewest lengths of a profile with a peak and something to compare it with."""
 
 _LEAST = 0.1
-"""A correlation below this explains less than a hundredth of the variance: no feature, however quiet the rest."""
+"""A smaller correlation explains less than a hundredth of the variance: no feature, however quiet the rest."""
 
 _MOST = 0.98
 _QUIET_SHARE = 0.8
-"""So many of the correlations are those of noise. The median would do with more features, but a median filter leaves
-many differences 0."""
+"""Share of the correlations that are noise. The median would allow more features, but a median filter leaves many
+differences 0.
+"""
 
 _ROUNDING = 1e-6
 """Delays are kept in single precision."""
@@ -39,7 +40,7 @@ _ROUNDING = 1e-6
 _NOISE_PROFILES, _FAINT, _HARDLY_EVER = 10_000, 0.01, 0.999
 
 _BLOCK = 1 << 22
-"""Values that are worked on at once."""
+"""Number of values that are processed at the same time."""
 
 Profiles = npt.NDArray[np.float32]
 
@@ -54,8 +55,8 @@ class DelayFeatures:
         peak_correlations: float32 [P, L].
         step_correlations: float32 [P, L - 1]; at k, between the lengths k and k + 1.
         peak_threshold, step_threshold: a correlation beyond it, up or down, is a feature.
-        scattered: bool [P, L], where samples scatter as far as a peak would have to stand out, so that there is none.
-            None: samples are not known.
+        scattered: bool [P, L], where samples scatter as far as a peak would rise, so that there is none. None: samples
+            are unknown.
     """
 
     pairs: npt.NDArray[np.int64]
@@ -68,7 +69,7 @@ class DelayFeatures:
 
     @property
     def peaks(self) -> npt.NDArray[np.int8]:
-        """1 where a delay stands out upwards, -1 downwards, else 0: int8 [P, L]."""
+        """1 where a delay is a peak upwards, -1 downwards, else 0: int8 [P, L]."""
         signs = _signs(self.peak_correlations, self.peak_threshold)
         return signs if self.scattered is None else np.where(self.scattered, 0, signs).astype(np.int8)
 
@@ -83,13 +84,13 @@ def find_features(
 ) -> DelayFeatures:
     """Find peaks and steps of all pairs.
 
-    The straight line of delay over length is taken off first, so that what a bandwidth costs is no feature. Steps are
-    looked for in profiles that a median filter of width 3 has freed of peaks. Where quartiles are known, a peak's lie
-    apart from those of the lengths beside it: errors with long tails make values that stand out, too.
+    The straight line of delay over length is subtracted first, so that the time of the bytes is no feature. A median
+    filter of width 3 removes peaks before the search for steps. Where quartiles are known, a peak's lie apart from
+    those of the next lengths: errors with long tails make outlying values, too.
 
     Args:
-        delays: of `FEWEST_LENGTHS` lengths at least.
-        peak_threshold, step_threshold: in 0 to 1; chosen from the data if left out.
+        delays: of at least `FEWEST_LENGTHS` lengths.
+        peak_threshold, step_threshold: in 0 to 1; None to choose it from the data.
 
     Raises:
         ValueError: there are fewer lengths.
@@ -130,7 +131,7 @@ def find_features(
 def _find_scattered(
     profiles: npt.NDArray[np.float64], lower: Profiles, upper: Profiles, lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Tell where the quartiles overlap with those of a length beside, off the line of delay over length."""
+    """Return where the quartiles overlap with those of the next length, off the line of delay over length."""
     level = detrend(profiles, lengths)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = ((1 + level) * each / profiles - 1 for each in (lower, upper))
@@ -139,36 +140,36 @@ def _find_scattered(
     above[:, :-1] &= low[:, :-1] > high[:, 1:]
     below[:, 1:] &= high[:, 1:] < low[:, :-1]
     below[:, :-1] &= high[:, :-1] < low[:, 1:]
-    # Of pairs without samples nothing is told.
+    # Pairs without samples are not scattered.
     return ~(above | below) & np.isfinite(low) & np.isfinite(high)
 
 
 def _correlate(
     profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Give the coefficients of peaks and of steps."""
+    """Return the coefficients of peaks and of steps."""
     smooth = detrend(filter_median(profiles), lengths)
     return correlate_with_units(detrend(profiles, lengths)), correlate_with_units(np.diff(smooth, axis=1))
 
 
 def correlate_with_units(profiles: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give Pearson's coefficient of each profile with each unit vector, float64 [P, n] of [P, n].
+    """Return Pearson's coefficient of each profile with each unit vector, float64 [P, n] of [P, n].
 
-    corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where all of a profile is alike.
+    corr_k = (x_k - mean) / (sqrt(n - 1) sigma), sigma^2 the mean of (x - mean)^2; 0 where a profile is constant.
     """
     centred = profiles - profiles.mean(axis=1, keepdims=True)
     sigma = np.sqrt(np.mean(centred**2, axis=1, keepdims=True))
-    # What rounding leaves of equal values is no profile.
+    # Equal values differ by rounding only.
     alike = sigma <= 1e-12 * np.abs(profiles).max(axis=1, keepdims=True, initial=0)
     scale = math.sqrt(max(profiles.shape[1] - 1, 1)) * np.where(alike, 1, sigma)
     return np.where(alike, 0, centred / scale)
 
 
 def detrend(profiles: npt.NDArray[np.float64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Give how far each profile is off its line of delay over length, relative to this, float64 [P, L].
+    """Return the deviation of each profile from its line of delay over length, relative to the line, float64 [P, L].
 
-    Errors of a delay grow with it, so that the line is that of the least relative squares: else, over lengths from some
-    bytes to megabytes, the longest messages would have all peaks and steps.
+    Errors of a delay grow with it, so that the line minimises relative squares. Otherwise, over lengths from some bytes
+    to megabytes, the longest messages would have all peaks and steps.
     """
     weight = 1 / np.square(np.maximum(profiles, 1e-12))
     total = weight.sum(axis=1, keepdims=True)
@@ -203,10 +204,10 @@ def _middle(
 
 
 def choose_threshold(correlations: Profiles, of_noise: npt.NDArray[np.floating]) -> float:
-    """Choose a threshold from the data: what noise alone, as broad as most of the data, would hardly ever pass.
+    """Choose a threshold from the data: a value that noise as broad as most of the data hardly ever exceeds.
 
-    What has come through a median filter has other tails than Gaussian noise, and few lengths have others than many,
-    so that they are taken from noise which has gone the same way: one profile of it in a thousand has a value beyond.
+    A median filter changes the tails of noise, and so does the number of lengths. The tails are therefore those of
+    noise that went through the same filter: one profile of a thousand exceeds the threshold.
 
     Args:
         correlations: [P, n], of the data.

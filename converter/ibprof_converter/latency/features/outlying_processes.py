@@ -13,10 +13,10 @@ import numpy.typing as npt
 from ibprof_converter.latency.model.delays import Delays
 
 THRESHOLD = 3.5
-"""Robust standard deviations beyond which something stands out (Iglewicz and Hoaglin's for the modified z-score)."""
+"""Robust standard deviations beyond which a value is an outlier (Iglewicz and Hoaglin's for the modified z-score)."""
 
 LEAST_CHANGE = 0.1
-"""Relative difference below which nothing stands out, however alike the rest is."""
+"""Relative difference below which nothing is an outlier, however similar the rest is."""
 
 MAD_TO_SIGMA = 1.4826
 _ROUNDS = 3
@@ -26,12 +26,12 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OutlyingProcess:
-    """A process whose row or column stands out.
+    """A process whose row or column is an outlier.
 
     Attributes:
         label: of the process.
         role: `sender` (its row), `receiver` (its column), or `both`.
-        ratio: its delays to the others', as a factor; infinite when it has no value at all.
+        ratio: its delays to the others', as a factor; infinite when it has no value.
         score: robust standard deviations.
     """
 
@@ -42,10 +42,10 @@ class OutlyingProcess:
 
 
 def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
-    """Find processes whose delays to, or from, most others stand out, the most different first.
+    """Find processes whose delays to, or from, most others are outliers, the most different first.
 
-    The logarithm of the matrix, taken over all lengths, is a sum of what the sender adds, what the receiver adds and
-    what is left (Tukey's median polish); a sender or receiver that adds much more or less than the rest is named.
+    The logarithm of the matrix, taken over all lengths, is a sum of an effect of the sender, an effect of the receiver
+    and a residual (Tukey's median polish). A sender or receiver with an outlying effect is returned.
     """
     if delays.processes < 3:
         return []
@@ -54,7 +54,7 @@ def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
         matrix = _level(delays)
         rows, columns = _polish(matrix)
         senders, receivers = _stand_out(rows), _stand_out(columns)
-    odd = []
+    outlying = []
     for place, label in enumerate(delays.labels):
         found = [(name, effect[place], score[place]) for name, effect, score in
                  (("sender", rows, senders), ("receiver", columns, receivers)) if score[place] > THRESHOLD]  # fmt: skip
@@ -62,10 +62,10 @@ def find_outlying_processes(delays: Delays) -> list[OutlyingProcess]:
             role = "both" if len(found) == 2 else found[0][0]
             effect = max((effect for _, effect, _ in found), key=abs)
             score = max(score for _, _, score in found)
-            odd.append(
+            outlying.append(
                 OutlyingProcess(label, role, math.exp(effect) if math.isfinite(effect) else math.inf, float(score))
             )
-    return sorted(odd, key=lambda each: (-abs(_log(each.ratio)), each.label))
+    return sorted(outlying, key=lambda each: (-abs(_log(each.ratio)), each.label))
 
 
 def _log(ratio: float) -> float:
@@ -73,7 +73,7 @@ def _log(ratio: float) -> float:
 
 
 def _level(delays: Delays) -> Matrix:
-    """Give the logarithm of each pair's delay to the usual one of its length, median over the lengths, [n, n]."""
+    """Return the logarithm of each pair's delay over the median of its length, float64 [n, n]; median of lengths."""
     levels = []
     for matrix, there in zip(delays.median, delays.measured, strict=True):
         logarithm = np.where(there & (matrix > 0), np.log(matrix.astype(np.float64)), np.nan)
@@ -95,7 +95,7 @@ def _polish(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _stand_out(effects: Matrix) -> Matrix:
-    """Give robust z-scores of effects, 0 for small ones, infinite where a process has no value at all."""
+    """Return robust z-scores of effects, 0 for small ones, infinite where a process has no value."""
     away = np.abs(effects - np.nanmedian(effects))
     scale = MAD_TO_SIGMA * np.nanmedian(away)
     score = away / max(scale, 1e-3)

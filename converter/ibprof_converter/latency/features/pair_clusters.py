@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs whose delays behave alike, and the small form of a cube that they give: centroids and a label a pair."""
+"""Clusters of pairs with similar delays, and the compressed cube that they make: centroids and a label per pair."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.model.delays import Delays
 
 MOST = 12
-"""Clusters that the elbow is looked for among."""
+"""Largest number of clusters in the search for the elbow."""
 
 BY = ("delays", "correlations")
-"""What is alike in a cluster: level and shape; or, as in the paper, peaks and steps alone."""
+"""Similarity of the pairs of a cluster: level and shape; or, as in the paper, only peaks and steps."""
 
 _SAMPLE = 50_000
-"""Profiles that centres are fitted to; the rest is only sorted in."""
+"""Number of profiles that centres are fitted to; the others are only assigned."""
 
 _BLOCK = 1 << 18
 
@@ -47,7 +47,7 @@ class PairClusters:
 
 @dataclass(frozen=True, slots=True)
 class CompressedSize:
-    """What the small form costs and what it loses.
+    """Size and error of the compressed cube.
 
     Attributes:
         raw_bytes: of the matrices, as float32.
@@ -71,8 +71,8 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
     """Group pairs by K-Means.
 
     Args:
-        features: with one pair at least.
-        count: number of clusters, up to 255; by the elbow of the SSE if left out.
+        features: of at least one pair.
+        count: number of clusters, up to 255; None to choose it by the elbow of the SSE.
         by: one of `BY`. Delays are compared by their logarithms, so that near pairs count as much as far ones.
         seed: of the first centres.
     """
@@ -97,17 +97,17 @@ def cluster_pairs(features: DelayFeatures, count: int | None = None, by: str = B
 
 
 def find_elbow(sse: list[float]) -> int:
-    """Give the number of clusters from which on more of them help little.
+    """Return the number of clusters beyond which more of them help little.
 
     It is where the curve of the SSE lies farthest below the line from its first point to its last.
     """
     if len(sse) < 3 or sse[0] <= 0:
-        # Of two, the second is worth it when it takes most of the error away.
+        # A second cluster is worth it when it removes most of the error.
         return 2 if len(sse) == 2 and sse[1] < 0.5 * sse[0] else 1
     y = np.array(sse) / sse[0]
     x = np.linspace(0, 1, len(y))
     below = y[0] + (y[-1] - y[0]) * x - y
-    # Clusters of nothing but noise take the error away slowly and evenly: no elbow is worth the name.
+    # Clusters of noise reduce the error slowly and evenly: there is no elbow.
     return int(np.argmax(below)) + 1 if below.max() > 0.1 else 1
 
 
@@ -120,9 +120,9 @@ def _points(features: DelayFeatures, by: str) -> npt.NDArray[np.float32]:
 
 def _fit(sample: npt.NDArray[np.float32], k: int, seed: int) -> Any:
     from sklearn.cluster import KMeans  # noqa: PLC0415  (slow to import)
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  (of an optional library)
 
-    # Its threads wait for one another by spinning: on a machine that is busy they take longer than one does.
+    # Its threads wait for one another by spinning: on a busy machine they take longer than a single thread.
     with threadpool_limits(1):
         return KMeans(k, n_init=4, random_state=seed).fit(sample)
 
@@ -160,7 +160,7 @@ def write_compressed(path: Path, delays: Delays, features: DelayFeatures, cluste
 
 
 def measure_compressed(delays: Delays, features: DelayFeatures, clusters: PairClusters, size: int) -> CompressedSize:
-    """Tell what the centroids lose of the delays that they stand for."""
+    """Return the size and the errors of the centroids in place of the delays."""
     kept = clusters.centroids[clusters.labels]
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.abs(kept - features.profiles) / features.profiles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are there whole or not at all."""
+"""Files that appear completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import TextIO
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under another name and rename it, so that no reader and no kill meets half of it.
+    """Write a file under another name and rename it, so that no reader and no kill leaves half of it.
 
     Raises:
-        OSError: it cannot be written; what was there before is still there.
+        OSError: it cannot be written; an earlier file of the name is unchanged.
     """
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123  (it is a descriptor)
+        with open(descriptor, "wb") as file:  # noqa: PTH123  (a descriptor)
             os.fchmod(descriptor, 0o666 & ~_mask())
             file.write(content)
         Path(name).replace(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays in the classic NetCDF of clustbench (network_tests2): one file a statistic, and the hosts as text.
+"""Delays in the classic NetCDF of clustbench (network_tests2): a file per statistic, and the hosts as text.
 
 A prefix `P` stands for `P_average.nc`, `P_median.nc`, `P_deviation.nc`, `P_min.nc` and `P_hosts.txt`.
 """
@@ -22,12 +22,12 @@ from ibprof_converter.latency.model.delays import Attribute, Cube, Delays
 CLASSIC_MAGICS = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 
 _FILES = {"median": "median", "average": "mean", "deviation": "deviation", "min": "minimum"}
-"""End of a file's name -> our statistic; the first that is there is the representative value."""
+"""End of a file's name -> statistic of `Delays`; the first file that exists has the representative value."""
 
 _DATA_TYPES = {"average": 1, "median": 2, "deviation": 3, "min": 4}
 _MODES = ("unknown", "one_to_one", "all_to_all", "async", "send_recv_and_recv_send", "noise", "noise_blocking",
           "bcast", "put_one_to_one", "get_one_to_one")  # fmt: skip
-"""The tests by `test_type`."""
+"""The modes by `test_type`."""
 
 _SCALARS = ("proc_num", "test_type", "data_type", "begin_mes_length", "end_mes_length", "step_length",
             "noise_mes_length", "num_noise_mes", "num_noise_proc", "num_repeates")  # fmt: skip
@@ -37,24 +37,24 @@ _log = logging.getLogger(__name__)
 
 
 def has_layout(path: Path) -> bool:
-    """Whether a file of NetCDF-4 has clustbench's variables: the newer programs around it write such."""
+    """Return whether a file of NetCDF-4 has clustbench's variables: newer programs of that family write such files."""
     from netCDF4 import Dataset  # noqa: PLC0415  (slow to import)
 
     try:
         with Dataset(os.fspath(path)) as dataset:
             return {"data", "proc_num"} <= set(dataset.variables)
     except (OSError, RuntimeError, ValueError, UnicodeError):
-        return False  # whoever reads it says why
+        return False  # the reader reports the damage
 
 
 def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
     """Read the file and, where its name ends as clustbench's do, the others of its prefix.
 
-    Row is the sender, column the receiver. The lengths are `begin_mes_length` and so on by `step_length`.
+    Rows are senders, columns receivers. The lengths are `begin_mes_length` and so on by `step_length`.
 
     Raises:
-        InputError: a file is damaged or lacks what the layout has.
-        InconsistentError: the files of one prefix are not of one measurement.
+        InputError: a file is damaged or lacks a variable.
+        InconsistentError: the files of one prefix have different shapes.
     """
     paths = _find_siblings(path)
     cubes: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def write_classic(prefix: Path, delays: Delays) -> list[Path]:
     """Write all five files of a prefix.
 
     Raises:
-        InputError: the lengths are not evenly spaced, which this layout cannot say.
+        InputError: the lengths are not evenly spaced, which this layout cannot represent.
         OSError: a file cannot be written.
     """
     steps = np.unique(np.diff(delays.lengths))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays from and to disk, whatever the format; a file's first bytes tell which."""
+"""Reading and writing delays in all formats; a file's first bytes determine its format."""
 
 from __future__ import annotations
 
@@ -30,18 +30,16 @@ def read_delays(
 ) -> Delays:
     """Read delays: NetCDF-4 as ibprof writes it, clustbench's classic NetCDF, a CSV matrix, or numpy's .npy or .npz.
 
-    Of clustbench's four files any one may be named; its siblings are read with it. Values that no time can have
-    (negative, infinite) become NaN, "not measured", and are counted in a warning. The diagonal is 0 whatever the file
-    has there.
+    Any of clustbench's four files may be named; its siblings are read with it. Values that no time can have (negative,
+    infinite) become NaN, "not measured", and are counted in a warning. The diagonal becomes 0.
 
     Args:
         path: the file.
-        statistics: which to read where there are several; the median is always read. Those left out cost no memory.
-        unit: seconds of 1 in a CSV or numpy matrix, which do not say; microseconds if left out. Of no meaning for
-            NetCDF.
+        statistics: to read where there are several; the median is always read. Others take no memory.
+        unit: seconds of 1 in a CSV or numpy matrix, which do not say; microseconds by default. Ignored for NetCDF.
 
     Raises:
-        InputError: the file is none of these, or damaged.
+        InputError: the file has another format, or is damaged.
         MemoryError: its cubes do not fit into this machine's memory.
     """
     path = Path(path)
@@ -66,7 +64,7 @@ def read_delays(
 def write_delays(path: str | PathLike[str], delays: Delays) -> None:
     """Write delays as NetCDF-4, or by the name's end as a CSV matrix of one length (`.csv`, microseconds).
 
-    The file is there whole or not at all: it is written under another name and then renamed.
+    The file appears completely or not at all.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
@@ -85,7 +83,7 @@ def write_classic_delays(prefix: str | PathLike[str], delays: Delays) -> list[Pa
 
 
 def _forget_impossible(path: Path, delays: Delays) -> None:
-    """Turn what cannot be a time into NaN, in place, and say how much there was of it."""
+    """Replace values that cannot be a time by NaN, in place, and log their number."""
     for name, cube in delays.present.items():
         impossible: npt.NDArray[np.bool_] = np.isinf(cube) | (cube < 0)
         if found := int(np.count_nonzero(impossible)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays of users who have a matrix only: text with or without names, or numpy's files."""
+"""Delays of users who have only a matrix: text with or without names, or numpy's files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _SEPARATORS = (";", "\t", ",")
 def read_text_matrix(path: Path, unit: float) -> Delays:
     """Read a square matrix: rows of senders, columns of receivers.
 
-    With names, the first row and the first column are the same names in the same order. Fields are separated by
-    commas, semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured".
+    With names, the first row and the first column are the same names in the same order. Fields are separated by commas,
+    semicolons, tabs or blanks; an empty field, `-` or `nan` is "not measured".
 
     Args:
         path: the file.
@@ -77,7 +77,7 @@ def _split(line: str, separator: str | None) -> list[str]:
 
 
 def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ...] | None:
-    """Tell the names of a first row that has some: one field of it is no number, or its first is empty."""
+    """Return the names of a first row that has some: a field of it is no number, or its first is empty."""
     number, first = rows[0]
     if len(first) > 1 and first[0] == "" and len(rows) == len(first):
         return tuple(first[1:])
@@ -85,7 +85,7 @@ def _read_header(path: Path, rows: list[tuple[int, list[str]]]) -> tuple[str, ..
         return None
     if len(first) < 2:
         raise InputError(path, number, "a matrix of delays", quote_found(" ".join(first)))
-    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the column of names
+    if len(rows) > 1 and len(rows[1][1]) == len(first) + 1:  # no field above the names
         return tuple(first)
     return tuple(first[1:])
 
@@ -103,10 +103,10 @@ def _read_value(path: Path, line: int, part: str) -> float:
 
 
 def read_numpy(path: Path, unit: float) -> Delays:
-    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if there, `hosts` and `lengths`.
+    """Read an array [n, n] or [L, n, n] from .npy, or from .npz with `delays` and, if present, `hosts` and `lengths`.
 
     Raises:
-        InputError: it holds something else.
+        InputError: the file holds something else.
     """
     try:
         with path.open("rb") as file:
@@ -132,7 +132,7 @@ def read_numpy(path: Path, unit: float) -> Delays:
 
 
 def _expand(path: Path, members: dict[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.float32]:
-    """Make a cube of what `ibprof-latency features` writes: each pair gets its cluster's centroid."""
+    """Return the cube of a file of `ibprof-latency features`: each pair gets its cluster's centroid."""
     centroids, labels = np.asarray(members["centroids"]), np.asarray(members["labels"])
     if centroids.ndim != 2 or labels.ndim != 2 or labels.dtype != np.uint8 or len(centroids) > NO_CLUSTER:
         raise InputError(path, None, "centroids [K, L] and labels [n, n], uint8", f"{centroids.shape}, {labels.shape}")

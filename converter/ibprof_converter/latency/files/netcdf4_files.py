@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as NetCDF-4, docs/formats/delays.md."""
+"""Delays as NetCDF-4, see docs/formats/delays.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = "ibprof delays 1"
 _CUBE = ("length", "sender", "receiver")
 _SIDE = 16
 _CHUNK = 1 << 16
-"""Values of a chunk: of a few lengths, more than 16 x 16 pairs lie in one, or 10,000 hosts would make a million."""
+"""Values of a chunk: with few lengths it holds more than 16 x 16 pairs, or 10,000 hosts would make a million chunks."""
 
 _OURS = ("format", "units")
 
@@ -29,7 +29,7 @@ _OURS = ("format", "units")
 def write_netcdf(path: Path, delays: Delays) -> None:
     """Write delays as NetCDF-4.
 
-    The file is made in memory and then written in one piece: HDF5 does not survive a disk that fills under it.
+    The file is composed in memory and then written in one piece: HDF5 does not survive a full disk.
 
     Raises:
         OSError: the file cannot be written.
@@ -85,7 +85,7 @@ def read_netcdf(path: Path, statistics: tuple[str, ...]) -> Delays:
             dataset.set_auto_mask(False)
             return _read(path, dataset, statistics)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, IndexError, UnicodeError) as error:
-        # The library has no one kind of error for a damaged file.
+        # The library raises many kinds of errors for a damaged file.
         raise InputError(path, None, "delays as NetCDF-4", f"a damaged file ({error})") from error
 
 
@@ -128,12 +128,12 @@ def _read_names(dataset: Any, name: str) -> tuple[str, ...]:
 
 
 def check_memory(shape: tuple[int, ...], cubes: int) -> None:
-    """Refuse what would not fit into memory: what a few bytes of a damaged header ask for can be anything.
+    """Refuse cubes that do not fit into memory: a few bytes of a damaged header can ask for any size.
 
     Raises:
-        MemoryError: it would not.
+        MemoryError: they do not fit.
     """
-    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     need = 4 * math.prod(shape) * cubes
-    if need > room:
+    if need > memory:
         raise MemoryError(f"{cubes} cubes of {' x '.join(map(str, shape))} values")

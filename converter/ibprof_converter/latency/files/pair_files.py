@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of processes in a file: those to be measured again, those that changed."""
+"""Files of pairs of processes: those to measure again, those that changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADER = ("sender", "receiver")
 def read_pairs(path: Path, labels: Sequence[str]) -> npt.NDArray[np.int64]:
     """Read `sender,receiver` a line: numbers of processes, or their labels, or the names of hosts.
 
-    A host's name stands for all of its processes. Columns behind the second are of no meaning; a header is left out.
+    A host's name stands for all of its processes. Further columns are ignored; a header is skipped.
 
     Args:
         path: the file.

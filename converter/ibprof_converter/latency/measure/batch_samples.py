@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From batches to what is kept of a pair: how long batches are, and their statistics."""
+"""Batches of a pair: their length, and the statistics of their samples."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _GROWTH = 10
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How often, and how long at least.
+    """Number and length of batches.
 
     Attributes:
         repetitions: batches of which the statistics are made.
-        batch_s: least time of a batch, seconds; a clock's resolution and what stands around a batch drown in it.
+        batch_s: shortest time of a batch, seconds, long compared with a clock's resolution and the overhead of a batch.
     """
 
     repetitions: int = 11
@@ -31,10 +31,10 @@ class Sampling:
 def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt.NDArray[np.float64], int]:
     """Find the number of turns that fill a batch, then time the batches.
 
-    What is timed to find it is thrown away: the first messages of a pair set up connections and caches.
+    The search is not counted: the first messages of a pair set up connections and caches.
 
     Args:
-        sampling: how often, how long.
+        sampling: number and length of batches.
         run: times a batch of some turns, seconds.
 
     Returns:
@@ -49,13 +49,13 @@ def sample_batches(sampling: Sampling, run: Callable[[int], float]) -> tuple[npt
 
 
 def next_turns(turns: int, elapsed: float, batch_s: float) -> int:
-    """Give the number of turns to try next: what would fill the batch, but no leap, for the first turns are slow."""
+    """Return the number of turns to try next: an estimate of a batch, limited since the first turns are slow."""
     needed = 1.05 * turns * batch_s / max(elapsed, 1e-9)
     return min(int(min(needed, _GROWTH * turns)) + 1, _MOST_TURNS)
 
 
 def summarise(samples: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give the statistics in the order of `STATISTICS`: float64 [6] of samples [r], or [6, k] of [r, k].
+    """Return the statistics in the order of `STATISTICS`: float64 [6] of samples [r], or [6, k] of [r, k].
 
     Quartiles are interpolated as numpy does; the deviation is the sample's, NaN for a single sample.
     """

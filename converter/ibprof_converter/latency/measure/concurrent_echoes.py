@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Round trips with several peers at the same time: shift patterns, and network_tests2's all_to_all.
 
-Each process pings some and echoes others' pings as they come; what it times is the way of its own ping and the echo.
+Each process pings some peers and echoes others' pings as they arrive. It times the path of its own ping and the echo.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_TURNS = 1 << 20
 
 
 class ConcurrentEchoes:
-    """Pings to some processes and echoes to others, over and over, of one message length.
+    """Pings to some processes and echoes to others, repeated, of one message length.
 
     Args:
         comm: the communicator, of mpi4py.
@@ -35,17 +35,17 @@ class ConcurrentEchoes:
         self.to = len(to)
         content = (np.zeros(max(length, 1), np.uint8), length, MPI.BYTE)
 
-        def room() -> tuple[npt.NDArray[np.uint8], int, Any]:
+        def make_buffer() -> tuple[npt.NDArray[np.uint8], int, Any]:
             return np.zeros(max(length, 1), np.uint8), length, MPI.BYTE
 
         self.pings = [comm.Send_init(content, peer, _PING) for peer in to]
-        self.arrivals = [comm.Recv_init(room(), peer, _ECHO) for peer in to]
-        self.arrivals += [comm.Recv_init(room(), peer, _PING) for peer in back]
+        self.arrivals = [comm.Recv_init(make_buffer(), peer, _ECHO) for peer in to]
+        self.arrivals += [comm.Recv_init(make_buffer(), peer, _PING) for peer in back]
         self.echoes = [comm.Send_init(content, peer, _ECHO) for peer in back]
         self.request = MPI.Prequest
 
     def run(self, turns: int) -> npt.NDArray[np.float64]:
-        """Do some turns; seconds from ping to echo, summed over the turns, float64 [number of pinged ranks]."""
+        """Return the seconds from ping to echo, summed over a number of turns, float64 [number of pinged ranks]."""
         request, to = self.request, self.to
         elapsed = np.zeros(to)
         for _ in range(turns):

@@ -16,7 +16,7 @@ from ibprof_converter.latency.measure.process_agreement import STOP, RoundBarrie
 from ibprof_converter.latency.measure.timed_loops import Stream, end_batches, follow_batches, lead_batch
 
 _BATCHES = 8
-"""In the time of a measurement at least: what the last one lasts longer than the others' is an error."""
+"""Least number of batches in the time of a measurement: the end of the last one is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class StreamSettings:
 
     Attributes:
         length: bytes of a message.
-        window: messages under way at once.
+        window: messages in flight.
         seconds: that are timed.
     """
 
@@ -35,11 +35,11 @@ class StreamSettings:
 
 
 class ConcurrentStreams:
-    """Streams of this process with others; every process of the job makes one and calls the same.
+    """Streams of this process with others; every process of the job makes one and calls the same methods.
 
     Args:
         comm: the communicator, of mpi4py.
-        barrier: at which all meet.
+        barrier: at which all processes meet.
         streaming: how pairs send.
     """
 
@@ -50,13 +50,13 @@ class ConcurrentStreams:
     def measure(self, pairs: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64] | None:
         """Let all pairs send at the same time, each from its first process to its second.
 
-        Streams have begun before the clocks start, and nobody who is done waits for nothing: all time the same span.
+        Streams begin before the clocks start, and a process that is done does not wait, so that all time the same span.
 
         Args:
             pairs: ranks; none is in two pairs.
 
         Returns:
-            Bytes a second, float64 [pair], on the first process; None on the others.
+            Bytes per second, float64 [pair], on the first process; None on the others.
         """
         mine = next((row for row, pair in enumerate(pairs) if self.comm.rank in pair), None)
         rate = 0.0

@@ -15,7 +15,7 @@ from ibprof_converter.latency.measure.session import Chooser, MeasurementSession
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """What to measure, and where to keep it.
+    """The plan of a measurement, and where to keep it.
 
     Attributes:
         output: the file of delays.

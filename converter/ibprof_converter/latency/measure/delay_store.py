@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The delays as they grow during a measurement, and their file."""
+"""The delays during a measurement, and their file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ibprof_converter.latency.model.delays import STATISTICS, Attribute, Delays,
 _log = logging.getLogger(__name__)
 
 _SAVING_SHARE = 0.05
-"""Of the time goes into saving at most: 10,000 processes make gigabytes."""
+"""Largest share of the time for saving: 10,000 processes make gigabytes."""
 
 _SAME = ("mode", "schedule", "one_way", "window", "noise_mes_length", "num_noise_mes", "num_noise_proc")
-"""Attributes in which a measurement that is continued may not differ."""
+"""Attributes that must be equal to continue a measurement."""
 
 
 class DelayStore:
-    """The delays as they grow, on the process that keeps them.
+    """The delays during a measurement, on the process that keeps them.
 
     Args:
         path: the file.
-        delays: with room for every statistic.
-        save_every_s: seconds between two savings at least.
+        delays: with every statistic.
+        save_every_s: shortest interval between two savings, seconds.
     """
 
     def __init__(self, path: Path, delays: Delays, save_every_s: float) -> None:
@@ -45,12 +45,12 @@ class DelayStore:
         self.saved, self.saving_s = self.begin, 0.0
 
     def add(self, rows: npt.NDArray[np.float64], keep_lower: bool) -> None:
-        """Enter what was found.
+        """Add results.
 
         Args:
             rows: float64 [k, 10]: index of the length, sender, receiver, statistics, repetitions.
-            keep_lower: of a pair that has a value keep the one with the lower median: whatever else is on the machine
-                or the network only ever adds to a delay.
+            keep_lower: whether a pair that has a value keeps the one with the lower median: other load on the machine
+                or the network only adds to a delay.
         """
         places = tuple(rows[:, column].astype(np.int64) for column in range(3))
         medians = rows[:, 3]
@@ -65,7 +65,7 @@ class DelayStore:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to save."""
+        """True when it is time to save."""
         wait = max(self.save_every_s, self.saving_s / _SAVING_SHARE)
         return time.monotonic() - self.saved >= wait
 
@@ -89,7 +89,7 @@ class DelayStore:
             self.saving_s = self.saved - begin
 
     def save_if_possible(self) -> None:
-        """Write the file; when that fails say so and go on, since the end may find room again."""
+        """Write the file; on failure log it and go on, since there may be space at the end."""
         try:
             self.save()
         except OSError as error:
@@ -102,7 +102,7 @@ def new_delays(
     lengths: npt.NDArray[np.int64],
     attributes: Mapping[str, Attribute],
 ) -> Delays:
-    """Give delays with nothing measured yet."""
+    """Return delays with nothing measured yet."""
     return empty_delays(hosts, lengths, cores, {**attributes, "started": now(), "complete": 0})
 
 
@@ -113,11 +113,11 @@ def continue_delays(
     lengths: npt.NDArray[np.int64],
     attributes: Mapping[str, Attribute],
 ) -> Delays:
-    """Read what an earlier run measured; its processes in the order of this one's.
+    """Read the results of an earlier run, with its processes in the order of this run's.
 
     Raises:
         InconsistentError: it ran on other hosts, or measured something else.
-        InputError: the file is no file of delays.
+        InputError: the file holds no delays.
     """
     earlier = read_delays(path)
     if sorted(earlier.hosts) != sorted(hosts):
@@ -133,22 +133,22 @@ def continue_delays(
             raise InconsistentError(
                 f"{path}: expected {name} {attributes.get(name)}, found {earlier.attributes.get(name)}"
             )
-    room = empty_delays(hosts, lengths, cores, earlier.attributes)
+    delays = empty_delays(hosts, lengths, cores, earlier.attributes)
     labels = {label: place for place, label in enumerate(earlier.labels)}
-    order = [labels[label] for label in room.labels]
+    order = [labels[label] for label in delays.labels]
     there = earlier.select(order)
     for name, cube in there.present.items():
-        room.present[name][:] = cube
-    if there.repetitions is not None and room.repetitions is not None:
-        room.repetitions[:] = there.repetitions
-    return room
+        delays.present[name][:] = cube
+    if there.repetitions is not None and delays.repetitions is not None:
+        delays.repetitions[:] = there.repetitions
+    return delays
 
 
 def check_writable(path: Path) -> None:
-    """See to it that the measurement's time is not lost to a folder that cannot be written.
+    """Check that a file can be written, before the time of a measurement is spent.
 
     Raises:
-        OSError: it cannot.
+        OSError: it cannot be written.
         InputError: there is something else of this name.
     """
     if path.exists() and not path.is_file():
@@ -167,5 +167,5 @@ def _show(lengths: npt.NDArray[np.int64]) -> str:
 
 
 def now() -> str:
-    """Give the time as files of delays have it: UTC, ISO 8601."""
+    """Return the time as files of delays have it: UTC, ISO 8601."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be measured, and how."""
+"""Plan of a measurement: lengths, mode, schedule, noise and limits."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH = "one_to_one", "async", "all_to_all", 
 MODES = (ONE_TO_ONE, ASYNC, ALL_TO_ALL, BANDWIDTH)
 
 AGAIN_MORE = 3
-"""How many times as many batches a pair gets that is measured again."""
+"""Ratio of batches of a pair that is measured again."""
 
 SYNCHRONISING_S = 3e-4
-"""About what the end of a round costs."""
+"""Approximate cost of the end of a round."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundNoise:
-    """Messages of others while a pair measures, as network_tests2 has them.
+    """Messages of other processes while a pair measures, as network_tests2 has them.
 
     Attributes:
-        processes: how many others exchange messages, in pairs that are drawn anew for each measurement.
+        processes: number of others that exchange messages, in random pairs for each measurement.
         messages: of one burst.
         length: bytes of each.
     """
@@ -39,18 +39,18 @@ class BackgroundNoise:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementPlan:
-    """What is to be measured, and how; the same on every process.
+    """The plan of a measurement; the same on every process.
 
     Attributes:
         lengths: bytes of the messages, int64 [L], ascending.
         mode: one of `MODES`.
         schedule: a name of `SCHEDULES`.
-        sampling: how often each pair and length, and how long.
-        one_way: whether messages go back empty, so that the two directions can differ.
-        window: messages under way at once, for bandwidth.
+        sampling: number and length of batches of each pair and length.
+        one_way: whether answers are empty messages, so that the two directions can differ.
+        window: messages in flight, for bandwidth.
         noise: messages of others.
-        seed: of what is drawn.
-        save_every_s: seconds after which what is measured so far is saved.
+        seed: of random choices.
+        save_every_s: seconds after which results are saved.
         limit_s: seconds after which to stop; None for never.
         again: share of the pairs that may be measured again.
         again_s: instead of a share, about how many seconds that may take.
@@ -70,10 +70,10 @@ class MeasurementPlan:
     again_s: float | None = None
 
     def check(self, processes: int) -> None:
-        """Refuse what cannot be done with so many processes.
+        """Refuse a plan that does not fit the number of processes.
 
         Raises:
-            UsageError: it cannot.
+            UsageError: it does not fit.
         """
         at_once = self.mode == ALL_TO_ALL or self.schedule == "shift"
         if self.schedule == "shift" and self.mode != ONE_TO_ONE:
@@ -92,11 +92,11 @@ class MeasurementPlan:
 
     @property
     def seconds_of_pair_again(self) -> float:
-        """How long a pair that is measured again takes at most, of one length: as if it were alone."""
+        """Longest time to measure a pair again, of one length, as if it were alone."""
         return 2 * (AGAIN_MORE * self.sampling.repetitions + 1.5) * self.sampling.batch_s + SYNCHRONISING_S
 
     def describe(self) -> dict[str, Attribute]:
-        """Give the attributes that a file of delays keeps."""
+        """Return the attributes that a file of delays keeps."""
         known: dict[str, Attribute] = {
             "mode": self.mode,
             "schedule": ALL_TO_ALL if self.mode == ALL_TO_ALL else self.schedule,

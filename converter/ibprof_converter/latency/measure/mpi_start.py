@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MPI that started this process, by mpi4py; imported late, so that reading delays needs none."""
+"""Start of MPI by mpi4py, which is imported late, so that reading delays needs no MPI."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ibprof.errors import MissingToolError
 _RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 _SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _HYDRA = ("HYDI_CONTROL_FD", "MPI_LOCALNRANKS")
-"""What the launcher of MPICH and Intel MPI sets."""
+"""Variables that the launcher of MPICH and Intel MPI sets."""
 
 
 def launched_rank() -> int:
-    """Tell this process's rank as the launcher has it, before MPI is started; 0 where there is none."""
+    """Return this process's rank by the launcher's environment, before MPI is started; 0 without a launcher."""
     return _read_number(_RANK, 0)
 
 
 def start_mpi() -> Any:
-    """Start MPI; give the module `mpi4py.MPI`.
+    """Start MPI and return the module `mpi4py.MPI`.
 
     Raises:
         MissingToolError: there is no mpi4py, or it is built with another MPI than the launcher's.
@@ -43,14 +43,14 @@ def start_mpi() -> Any:
 
 
 def describe_mpi(module: Any) -> str:
-    """Give the name and version of the MPI library, on one line."""
+    """Return the name and version of the MPI library, on one line."""
     text = str(module.Get_library_version()).rstrip("\0").strip()
     first = " ".join(text.splitlines()[:1]).split(", package")[0]
     return " ".join(first.split())
 
 
 def describe_place(module: Any) -> tuple[str, str]:
-    """Tell the name of this process's host, and the cores that it may run on, as `0-3,8`."""
+    """Return the name of this process's host, and the cores that it may run on, as `0-3,8`."""
     cores = sorted(os.sched_getaffinity(0))
     starts = [core for core in cores if core - 1 not in cores]
     ends = [core for core in cores if core + 1 not in cores]
@@ -59,7 +59,7 @@ def describe_place(module: Any) -> tuple[str, str]:
 
 
 def _prefer_the_launchers() -> None:
-    """Where mpi4py is built for several MPIs, have it take the launcher's and not the first one that is installed."""
+    """Select the launcher's MPI where mpi4py is built for several, not the first one that is installed."""
     if "MPI4PY_MPIABI" in os.environ or "MPI4PY_LIBMPI" in os.environ:
         return
     if "OMPI_COMM_WORLD_SIZE" in os.environ:

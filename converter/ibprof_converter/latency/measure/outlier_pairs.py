@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs' values are not to be trusted, told from the values alone.
+"""Pairs whose delays are outliers, found without a topology.
 
-No topology is known yet, so a pair is held against its own samples, its other direction, and what processes near to
-its own have: whoever hangs on the same switch sees the rest of the cluster alike.
+A pair is compared with its own samples, its other direction, and the delays of similar processes: processes on the same
+switch have similar delays to the rest of the cluster.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import numpy.typing as npt
 from ibprof_converter.latency.model.delays import Delays
 
 THRESHOLD = 3.5
-"""Robust standard deviations beyond which a pair is doubtful (Iglewicz and Hoaglin's for the modified z-score)."""
+"""Robust standard deviations beyond which a pair is an outlier (Iglewicz and Hoaglin's for the modified z-score)."""
 
 _NEIGHBOURS = 5
 _PIVOTS = 64
 _LARGEST = 2048
-"""Processes beyond which neighbours are not compared: n^2 medians of ten take minutes there."""
+"""Number of processes above which neighbours are not compared: n^2 medians of ten values take minutes there."""
 
 _MAD_TO_SIGMA = 1.4826
 _FLOOR = 0.01
-"""Relative difference that is never doubtful: below it there is nothing to be told apart."""
+"""Relative difference below which a pair is never an outlier."""
 
 FloatMatrix = npt.NDArray[np.float64]
 
 
 def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[np.int64]:
-    """Find the pairs of one message length that are to be measured again, the most doubtful first.
+    """Find the pairs of one message length to measure again, the worst first.
 
     Args:
-        delays: what was measured.
+        delays: as measured.
         index: of the message length.
-        budget: pairs at most.
+        budget: largest number of pairs.
 
     Returns:
         Ordered pairs, int64 [k, 2], k <= budget; those with no value come first.
@@ -47,7 +47,7 @@ def find_outlier_pairs(delays: Delays, index: int, budget: int) -> npt.NDArray[n
 
 
 def rate_outliers(delays: Delays, index: int) -> FloatMatrix:
-    """Give the largest of the three robust z-scores of each ordered pair, float64 [n, n].
+    """Return the largest of the three robust z-scores of each ordered pair, float64 [n, n].
 
     Infinite where there is no value, 0 on the diagonal.
     """
@@ -72,7 +72,7 @@ def rate_outliers(delays: Delays, index: int) -> FloatMatrix:
 
 
 def _score(values: FloatMatrix, centred: bool) -> FloatMatrix:
-    """Give one-sided robust z-scores; without `centred` the values are distances from 0 themselves."""
+    """Return one-sided robust z-scores; without `centred` the values are distances from 0 already."""
     middle = float(np.nanmedian(values)) if centred else 0.0
     if not np.isfinite(middle):
         return np.zeros_like(values)
@@ -81,20 +81,20 @@ def _score(values: FloatMatrix, centred: bool) -> FloatMatrix:
 
 
 def _predict(logarithm: FloatMatrix) -> FloatMatrix:
-    """Predict each pair by what the processes most like its sender, and most like its receiver, have."""
+    """Predict each pair by the delays of the processes most similar to its sender, and most similar to its receiver."""
     from scipy.spatial import KDTree  # noqa: PLC0415  (slow to import, and needed on one process)
 
     size = len(logarithm)
     both = np.nanmedian(np.stack((logarithm, logarithm.T)), axis=0)
     columns = np.linspace(0, size - 1, min(size, _PIVOTS)).astype(int)
     seen = both[:, columns]
-    # A process is as near to itself as to its nearest.
+    # The delay of a process to itself is set to its least delay.
     nearest = np.nanmin(both, axis=1)
     seen[columns, np.arange(len(columns))] = nearest[columns]
     seen = np.where(np.isfinite(seen), seen, np.nanmedian(seen))
     seen = np.nan_to_num(seen)
     count = min(_NEIGHBOURS, size - 2)
-    # Distances by sums of absolute differences: one pair that is far off must not part two like processes.
+    # Sums of absolute differences: a single outlier must not separate two similar processes.
     found = KDTree(seen).query(seen, k=count + 1, p=1)[1]
     neighbours = np.asarray(found, np.int64)
     predicted = np.empty_like(both)

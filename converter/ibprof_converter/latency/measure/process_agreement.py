@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all processes of a job agree on: errors of the first, when to save, when to stop."""
+"""Agreement of all processes of a job: errors of the first, when to save, when to stop."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 GO_ON, SAVE, STOP = 0, 1, 2
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGXCPU)
-"""What a launcher, a user and a batch system end a job with; SIGKILL follows soon."""
+"""Signals with which a launcher, a user or a batch system ends a job; SIGKILL follows soon."""
 
 _SPIN_S = 2e-4
 _LONGEST_NAP_S = 1e-3
 
 
 class FirstProcessError(IbprofError):
-    """The first process has failed and says why; this one ends with the same status and without a word."""
+    """The first process has failed and reports why; this one exits with the same status, silently."""
 
     def __init__(self, status: int) -> None:
         super().__init__("the first process failed")
@@ -33,13 +33,13 @@ class FirstProcessError(IbprofError):
 
 
 def on_first(comm: Any, work: Callable[[], T]) -> T | None:
-    """Do something on the first process alone, such as reading a file; all others learn whether it went well.
+    """Do something on the first process only, such as reading a file; all others learn whether it succeeded.
 
     Returns:
-        What the work gave, on the first process; None on the others.
+        The result of the work, on the first process; None on the others.
 
     Raises:
-        IbprofError: what the work raised there, or was told by the operating system.
+        IbprofError: on the first process, as raised by the work or by the operating system.
         FirstProcessError: on the others.
     """
     error: IbprofError | None = None
@@ -52,7 +52,7 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
         except (OSError, MemoryError) as raised:
             name = getattr(raised, "filename", None) or "this process"
             error = InputError(
-                name, None, "room and the right to write", getattr(raised, "strerror", "") or "no memory"
+                name, None, "space and the right to write", getattr(raised, "strerror", "") or "no memory"
             )
     status = comm.bcast(None if error is None else error.status)
     if error is not None:
@@ -63,10 +63,10 @@ def on_first(comm: Any, work: Callable[[], T]) -> T | None:
 
 
 class RoundBarrier:
-    """The end of each round: all wait for all, and learn whether to save or to stop.
+    """The end of each round: all processes wait for all, and learn whether to save or to stop.
 
-    A process that waits sleeps most of the time: where there are more processes than cores, or cores share a clock
-    budget, whoever spins takes from those that measure.
+    A waiting process sleeps most of the time. Where there are more processes than cores, or cores share a clock budget,
+    spinning would slow down those that measure.
 
     Args:
         comm: the communicator, of mpi4py.
@@ -92,7 +92,7 @@ class RoundBarrier:
         self.signal = number
 
     def wait(self, wish: int = GO_ON) -> int:
-        """Meet the others; the strongest of all wishes, where a signal wishes to stop."""
+        """Meet the others and return the strongest of all wishes; a signal is a wish to stop."""
         from mpi4py import MPI  # noqa: PLC0415  (starts MPI)
 
         self._mine[0] = STOP if self.signal else wish

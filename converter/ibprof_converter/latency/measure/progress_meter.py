@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a measurement is: a bar on a terminal, else now and then a line."""
+"""Progress of a measurement: a bar on a terminal, else a line at growing intervals."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 _FIRST_LINE_S = 10.0
-"""A launcher hands stderr on through a pipe: there a line says how far it is, after 10 s, then 20, 40 and so on."""
+"""First interval between lines; it doubles. A launcher forwards stderr through a pipe, where a bar is no use."""
 
 
 class ProgressMeter:
-    """How far a measurement is, on stderr.
+    """Progress of a measurement, on stderr.
 
     Args:
         say: prints a line.
@@ -41,7 +41,7 @@ class ProgressMeter:
             self.task = self.bar.add_task(what, total=total)
 
     def advance(self, count: int) -> None:
-        """Some more is done."""
+        """Count more work as done."""
         self.done += count
         if self.bar is not None and self.task is not None:
             self.bar.advance(self.task, count)
@@ -54,13 +54,13 @@ class ProgressMeter:
             self.say(f"{100 * share:.0f} % after {show_seconds(elapsed)}, about {left} left")
 
     def stop(self) -> None:
-        """End it."""
+        """End the display."""
         if self.bar is not None:
             self.bar.stop()
 
 
 def show_seconds(seconds: float) -> str:
-    """Show a time for people: `0.4 s`, `12 s`, `3 min`, `2.5 h`."""
+    """Format a time for people: `0.4 s`, `12 s`, `3 min`, `2.5 h`."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

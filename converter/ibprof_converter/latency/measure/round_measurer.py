@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One process's part in a round: measure with its peer, echo, make noise, or rest."""
+"""A process's part in a round: measure with its peer, echo, make noise, or rest."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from ibprof_converter.latency.measure.timed_loops import (
 )
 
 _NOISY, _QUIET = 5, 6
-"""Tags: noise is there; it may end."""
+"""Tags: noise has begun; it may end."""
 
 Row = list[float]
 """Index of the length, sender, receiver, the statistics in the order of `STATISTICS`, repetitions."""
 
 
 class RoundMeasurer:
-    """This process's measuring.
+    """This process's part in all rounds.
 
     Args:
         comm: the communicator, of mpi4py.
-        plan: what is measured.
+        plan: what to measure.
     """
 
     def __init__(self, comm: Any, plan: MeasurementPlan) -> None:
@@ -46,7 +46,7 @@ class RoundMeasurer:
         self.at_once = plan.mode == ALL_TO_ALL or plan.schedule == "shift"
 
     def measure(self, index: int, pairs: Round, sampling: Sampling, at_once: bool) -> None:
-        """Do this process's part of a round, with the message length of that index; keep what was found in `rows`."""
+        """Take part in a round, with the message length of that index; add results to `rows`."""
         self.rounds += 1
         length = int(self.plan.lengths[index])
         if at_once:
@@ -71,7 +71,7 @@ class RoundMeasurer:
                 self._lead(index, length, first, sampling)
 
     def take_rows(self) -> npt.NDArray[np.float64]:
-        """Give what was found since the last time, float64 [k, 10], and forget it."""
+        """Return the results since the last call, float64 [k, 10], and forget them."""
         rows = np.array(self.rows, dtype=np.float64).reshape(-1, 10)
         self.rows = []
         return rows
@@ -93,7 +93,7 @@ class RoundMeasurer:
         if self._counts_back(length):
             back = float(np.median(_sample(PingPong(self.comm, peer, 0), sampling)))
         samples = _sample(self._kernel(peer, length), sampling) - back
-        # A message there cannot take less than no time, though the difference of two samples can be.
+        # A delay cannot be below 0, though the difference of two samples can.
         self.rows.append([index, self.rank, peer, *summarise(np.maximum(samples, 0)), len(samples)])
 
     def _follow(self, length: int, peer: int) -> None:
@@ -103,7 +103,7 @@ class RoundMeasurer:
         follow_batches(kernel)
         kernel.close()
 
-    # -- everybody
+    # -- all processes
 
     def _measure_at_once(self, index: int, length: int, pairs: Round, sampling: Sampling) -> None:
         to = pairs[pairs[:, 0] == self.rank, 1].tolist()
@@ -117,7 +117,10 @@ class RoundMeasurer:
     # -- noise
 
     def _draw_noise(self, pairs: Round) -> list[int]:
-        """Draw who makes noise in this round: the same on all, leaders at even places with their partners behind."""
+        """Choose the processes that make noise in this round: leaders at even indices, each before its partner.
+
+        The choice is the same on all processes.
+        """
         noise = self.plan.noise
         if not noise.processes or not len(pairs):
             return []
@@ -143,7 +146,7 @@ class RoundMeasurer:
 
 
 def _sample(kernel: TimedLoop, sampling: Sampling) -> npt.NDArray[np.float64]:
-    """Lead one kernel's batches; delays, seconds, float64 [repetitions]."""
+    """Lead one loop's batches; return delays, seconds, float64 [repetitions]."""
     elapsed, turns = sample_batches(sampling, lambda turns: lead_batch(kernel, turns))
     end_batches(kernel)
     delays: npt.NDArray[np.float64] = elapsed / (turns * kernel.delays_of_a_turn)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who measures with whom, round by round.
+"""Schedules: the pairs that measure in each round.
 
 A round is an int32 array [p, 2] of pairs that measure at the same time. In those of `sequential`, `round_robin`,
-`halving` and `color_pairs` nobody is in two pairs, and each unordered pair comes once; both directions are measured
-when it comes. In those of `shifts` everybody sends to one process and receives from another, and each ordered pair
-comes once.
+`halving` and `color_pairs` no process is in two pairs, and each unordered pair comes once; both directions are measured
+then. In those of `shifts` each process sends to one process and receives from another, and each ordered pair comes
+once.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ Round: TypeAlias = npt.NDArray[np.int32]
 
 
 def sequential(processes: int) -> Iterator[Round]:
-    """Give n (n - 1) / 2 rounds of one pair: nobody else is on the network."""
+    """Yield n (n - 1) / 2 rounds of one pair: no other process uses the network."""
     for pair in combinations(range(processes), 2):
         yield np.array([pair], np.int32)
 
 
 def round_robin(processes: int) -> Iterator[Round]:
-    """Give the rounds of a tournament by the circle method: n - 1 for even n, n for odd n; no schedule has fewer.
+    """Yield the rounds of a tournament by the circle method: n - 1 for even n, n for odd n, the fewest possible.
 
     With an odd number one process rests in each round.
     """
     if processes < 2:
         return
-    seats = processes + processes % 2  # an empty seat makes them even
-    circle = seats - 1
-    steps = np.arange(1, seats // 2)
+    players = processes + processes % 2  # a player that rests makes the number even
+    circle = players - 1
+    steps = np.arange(1, players // 2)
     for turn in range(circle):
-        pairs = np.empty((seats // 2, 2), np.int32)
+        pairs = np.empty((players // 2, 2), np.int32)
         pairs[0] = turn, circle
         pairs[1:, 0] = (turn + steps) % circle
         pairs[1:, 1] = (turn - steps) % circle
@@ -45,9 +45,9 @@ def round_robin(processes: int) -> Iterator[Round]:
 
 
 def halving(processes: int) -> Iterator[Round]:
-    """Give Bufe's rounds: the two halves against each other, then each half likewise, both at the same time.
+    """Yield Bufe's rounds: the two halves with each other, then each half likewise, both at the same time.
 
-    They are T(n) = T(ceil(n/2)) + ceil(n/2), T(1) = 0: 11 for ten processes, where a tournament needs 9.
+    There are T(n) = T(ceil(n/2)) + ceil(n/2) rounds, T(1) = 0: 11 for ten processes, where a tournament needs 9.
 
     Source: Bufe 2014, section 2.3.2, equation (2.3).
     """
@@ -67,17 +67,17 @@ def _halve(group: list[int]) -> Iterator[list[tuple[int, int]]]:
 
 
 def shifts(processes: int) -> Iterator[Round]:
-    """Give n - 1 rounds; in round k each process i sends to (i + k) mod n: the network is full."""
-    everybody = np.arange(processes)
+    """Yield n - 1 rounds; in round k each process i sends to (i + k) mod n: the network is full."""
+    sender = np.arange(processes)
     for distance in range(1, processes):
-        yield np.column_stack((everybody, (everybody + distance) % processes)).astype(np.int32)
+        yield np.column_stack((sender, (sender + distance) % processes)).astype(np.int32)
 
 
 def color_pairs(pairs: npt.ArrayLike, alone: bool = False) -> list[Round]:
-    """Put some unordered pairs into rounds, each pair into the first in which both are free.
+    """Put some unordered pairs into rounds, each pair into the first in which both processes are free.
 
     Args:
-        pairs: integers [p, 2]; twice the same pair, in either order, counts once.
+        pairs: integers [p, 2]; the same pair twice, in either order, counts once.
         alone: one pair a round.
 
     Returns:
@@ -109,7 +109,7 @@ SCHEDULES: dict[str, Callable[[int], Iterator[Round]]] = {
 
 
 def count_rounds(schedule: str, processes: int) -> int:
-    """Tell how many rounds a schedule has, without making them."""
+    """Return the number of rounds of a schedule, without making them."""
     if schedule == "sequential":
         return processes * (processes - 1) // 2
     if schedule == "halving":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A measurement from its first round to the file: what all processes do together."""
+"""A measurement on all processes, from its first round to the file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Chooser: TypeAlias = Callable[[Delays], Sequence[Round]]
 
 
 _TRIED = 24
-"""Lengths that are tried for an estimate."""
+"""Number of lengths that are tried for an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class MeasurementOutcome:
     """How a measurement ended.
 
     Attributes:
-        delays: what was measured; on the first process, None elsewhere.
-        stopped: whether something is missing, for a signal or for want of time.
+        delays: results on the first process; None on the others.
+        stopped: whether delays are missing, because of a signal or the limit of time.
         signal: the number of the signal that ended it, or 0.
-        again: pairs that were measured again, of each length.
+        again: number of pairs that were measured again, of all lengths.
     """
 
     delays: Delays | None
@@ -54,7 +54,7 @@ class MeasurementOutcome:
 
 
 class MeasurementSession:
-    """A measurement; every process of the job makes one and calls the same.
+    """A measurement; every process of the job makes one and calls the same methods.
 
     Args:
         module: `mpi4py.MPI`.
@@ -76,7 +76,7 @@ class MeasurementSession:
         self._places: list[tuple[str, str]] = self.comm.allgather(describe_place(module))
 
     def say(self, line: str) -> None:
-        """Say something on stderr, once a job."""
+        """Print a line on stderr, once a job."""
         if self.is_first:
             print(f"ibprof-latency: {line}", file=sys.stderr, flush=True)
 
@@ -92,14 +92,14 @@ class MeasurementSession:
             self.say(f"{self.path}: {found:,} delays in {show_seconds(float(delays.attributes['elapsed_s']))}")
 
     def estimate(self) -> float:
-        """Try one message of each length, and tell how long all would take, seconds."""
+        """Try one message of each length, and return the expected time of the measurement, seconds."""
         plan = self.plan
         at_once = self.measurer.at_once
         rounds = 1 if plan.mode == ALL_TO_ALL else count_rounds(plan.schedule, self.size)
         turns = self._try_turns() * (plan.window if plan.mode == "bandwidth" else 1)
         if plan.mode == ALL_TO_ALL:
             turns = turns * max(self.size - 1, 1)
-        # Finding how many turns fill a batch takes about a batch and a half.
+        # The search for the turns of a batch takes about a batch and a half.
         batches = plan.sampling.repetitions + 1.5
         parts = (1 if at_once else 2) * (2 if plan.one_way else 1)
         a_round = parts * batches * np.maximum(turns, plan.sampling.batch_s) + SYNCHRONISING_S
@@ -112,12 +112,11 @@ class MeasurementSession:
         return seconds
 
     def measure(self, resume: bool, choose: Chooser | None = None) -> MeasurementOutcome:
-        """Measure what is missing, then doubtful pairs again, and write the file.
+        """Measure what is missing, then outlying pairs again, and write the file.
 
         Args:
-            resume: take what the file has, and measure the rest.
-            choose: measure what it chooses of the delays in the file, round by round, and nothing else; called on the
-                first process.
+            resume: keep what the file has, and measure the rest.
+            choose: measure only the rounds that it chooses by the delays in the file; called on the first process.
 
         Raises:
             IbprofError: a file cannot be read or written, or is of another measurement.
@@ -131,7 +130,7 @@ class MeasurementSession:
                     again = self._measure_chosen(choose)
                 else:
                     self._measure_missing()
-                    again = self._measure_doubtful()
+                    again = self._measure_outliers()
             finally:
                 self.meter.stop()
             on_first(self.comm, lambda: self._opened_store.save(measured_again=again))
@@ -170,7 +169,7 @@ class MeasurementSession:
     # -- rounds
 
     def _measure_missing(self) -> None:
-        """Do the rounds of the schedule that lack something."""
+        """Measure the rounds of the schedule that lack a value."""
         todo = self.comm.bcast(self._find_missing() if self.is_first else None)
         if self.is_first:
             self.meter.start("measuring", sum(len(numbers) for numbers in todo))
@@ -199,8 +198,8 @@ class MeasurementSession:
                 rounds[index].append(number)
         return rounds
 
-    def _measure_doubtful(self) -> int:
-        """Measure doubtful pairs again, as far as the budget goes; how many."""
+    def _measure_outliers(self) -> int:
+        """Measure outlying pairs again, within the budget; return their number."""
         plan = self.plan
         if self.size < 2 or self.measurer.at_once or self.stopped:
             return 0
@@ -215,7 +214,7 @@ class MeasurementSession:
         )
         alone = plan.schedule == "sequential"
         rounds_of = [color_pairs(pairs, alone) for pairs in self.comm.bcast(found)]
-        return self._repeat(rounds_of, "measuring doubtful pairs again")
+        return self._repeat(rounds_of, "measuring outlying pairs again")
 
     def _measure_chosen(self, choose: Chooser) -> int:
         rounds = self.comm.bcast(on_first(self.comm, lambda: choose(self._opened_store.delays)))
@@ -235,7 +234,7 @@ class MeasurementSession:
         return total
 
     def _run(self, index: int, rounds: Iterable[Round], sampling: Sampling, at_once: bool, keep_lower: bool) -> None:
-        """Do rounds of one message length, until all wish to stop."""
+        """Measure rounds of one message length, until all processes stop."""
         for pairs in rounds:
             self.measurer.measure(index, pairs, sampling, at_once)
             word = self.barrier.wait(self._wish())
@@ -259,16 +258,16 @@ class MeasurementSession:
         return SAVE if self._opened_store.is_due else GO_ON
 
     def _collect(self, keep_lower: bool) -> None:
-        """Bring what all found to the first process."""
+        """Gather all results on the first process."""
         found = self.comm.gather(self.measurer.take_rows())
         if found is not None:
             for rows in found:
                 self._opened_store.add(rows, keep_lower)
 
     def _try_turns(self) -> npt.NDArray[np.float64]:
-        """Time a round trip of each length in each pair of the first round; the slowest of all, seconds.
+        """Return the time of a round trip of each length, seconds, float64 [L]: the slowest pair of the first round.
 
-        Of many lengths some are tried, and those between are told from them.
+        Of many lengths some are tried, and the others interpolated.
         """
         lengths = self.plan.lengths
         chosen = np.unique(np.linspace(0, len(lengths) - 1, min(len(lengths), _TRIED)).astype(int))

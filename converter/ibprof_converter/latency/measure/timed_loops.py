@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two processes do while they measure: the loops that are timed.
+"""The timed loops of two processes.
 
-One of the pair leads: it says how many turns a batch has and times it. The other follows. The loops call MPI's own
-Send and Recv on buffers of bytes; what Python adds to a message is stated in docs/how-to/measure-delays.md.
+One process of the pair leads: it sets the number of turns of a batch and times it. The other follows. The loops call
+MPI's own Send and Recv on buffers of bytes; docs/how-to/measure-delays.md has the cost that Python adds to a message.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 TURN, CONTROL = 1, 2
-"""Tags of messages that are timed, and of those about them."""
+"""Tags of timed messages, and of control messages."""
 
-_NOBODY = 0
+_END = 0
 
 
 class TimedLoop(ABC):
-    """What is timed with one peer, for one message length.
+    """A timed loop with one peer, for one message length.
 
     Args:
         comm: the communicator, of mpi4py.
-        peer: rank of the other one.
+        peer: rank of the other process.
         length: bytes of a message.
     """
 
@@ -39,17 +39,17 @@ class TimedLoop(ABC):
 
     @abstractmethod
     def lead(self, turns: int) -> None:
-        """Do `turns` turns as the one who times them."""
+        """Do `turns` turns as the process that times them."""
 
     @abstractmethod
     def follow(self, turns: int) -> None:
-        """Do the other's part."""
+        """Do the other process's part."""
 
     delays_of_a_turn = 2.0
-    """How many one-way delays a turn lasts."""
+    """Number of one-way delays in a turn."""
 
     def close(self) -> None:
-        """Give persistent requests back."""
+        """Free persistent requests."""
         for request in self.requests:
             request.Free()
         self.requests = []
@@ -59,7 +59,7 @@ class PingPong(TimedLoop):
     """There and back: a turn is a round trip (Bufe, section 1.4), so that no two clocks are compared."""
 
     def lead(self, turns: int) -> None:
-        """Send, and wait for what comes back."""
+        """Send, and wait for the answer."""
         send, receive = self.comm.Send, self.comm.Recv
         outgoing, incoming, peer = self.outgoing, self.incoming, self.peer
         for _ in range(turns):
@@ -76,9 +76,9 @@ class PingPong(TimedLoop):
 
 
 class OneWay(TimedLoop):
-    """There with the whole length and back with nothing, so that the two directions of a pair can differ.
+    """There with the whole length and back with an empty message, so that the two directions of a pair can differ.
 
-    A turn lasts the delay of the message and that of an empty one back; the latter is measured by the same pair.
+    A turn takes the delay of the message and that of an empty one back; the same pair measures the latter.
     """
 
     delays_of_a_turn = 1.0
@@ -119,22 +119,22 @@ class Exchange(TimedLoop):
 
 
 class Stream(TimedLoop):
-    """Many messages under way at once, then a word that all are there: what the link can carry.
+    """Many messages in flight, then an acknowledgement: the bandwidth of the link.
 
-    A turn is `window` messages, and their delay is the turn's time by their number: length / delay is the bandwidth.
+    A turn is `window` messages, and their delay is the turn's time over their number: length / delay is the bandwidth.
     """
 
     def __init__(self, comm: Any, peer: int, length: int, window: int) -> None:
         super().__init__(comm, peer, length)
         self.delays_of_a_turn = float(window)
         self.sends = [comm.Send_init(self.outgoing, peer, TURN) for _ in range(window)]
-        # MPI allows one buffer to be sent many times at once, but not to be received into.
-        rooms = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
-        self.receives = [comm.Recv_init(room, peer, TURN) for room in rooms]
+        # MPI allows a buffer in several sends at the same time, but not in several receives.
+        buffers = [(np.zeros(max(length, 1), np.uint8), length, self.outgoing[2]) for _ in range(window)]
+        self.receives = [comm.Recv_init(buffer, peer, TURN) for buffer in buffers]
         self.requests = self.sends + self.receives
 
     def lead(self, turns: int) -> None:
-        """Send a window of messages, and wait for the word."""
+        """Send a window of messages, and wait for the acknowledgement."""
         request = type(self.sends[0])
         for _ in range(turns):
             request.Startall(self.sends)
@@ -142,7 +142,7 @@ class Stream(TimedLoop):
             self.comm.Recv(self.empty, self.peer, CONTROL)
 
     def follow(self, turns: int) -> None:
-        """Receive a window of messages, and say so."""
+        """Receive a window of messages, and acknowledge it."""
         request = type(self.receives[0])
         for _ in range(turns):
             request.Startall(self.receives)
@@ -151,7 +151,7 @@ class Stream(TimedLoop):
 
 
 def lead_batch(kernel: TimedLoop, turns: int) -> float:
-    """Time one batch, seconds. The other is told of it and is there when the clock starts."""
+    """Time one batch, seconds. The follower is ready when the clock starts."""
     comm, peer = kernel.comm, kernel.peer
     comm.Send(np.array([turns], np.int64), peer, CONTROL)
     comm.Recv(kernel.empty, peer, CONTROL)
@@ -161,17 +161,17 @@ def lead_batch(kernel: TimedLoop, turns: int) -> float:
 
 
 def end_batches(kernel: TimedLoop) -> None:
-    """Tell the follower that it was all."""
-    kernel.comm.Send(np.array([_NOBODY], np.int64), kernel.peer, CONTROL)
+    """Send the follower the end of the batches."""
+    kernel.comm.Send(np.array([_END], np.int64), kernel.peer, CONTROL)
 
 
 def follow_batches(kernel: TimedLoop) -> None:
-    """Do the follower's part of batches until the leader says that it was all."""
+    """Do the follower's part of batches until the leader ends them."""
     comm, peer = kernel.comm, kernel.peer
     turns = np.zeros(1, np.int64)
     while True:
         comm.Recv(turns, peer, CONTROL)
-        if turns[0] == _NOBODY:
+        if turns[0] == _END:
             return
         comm.Send(kernel.empty, peer, CONTROL)
         kernel.follow(int(turns[0]))

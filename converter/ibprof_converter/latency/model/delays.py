@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays: how long a message of each length takes from each process to each other one."""
+"""Delays of messages of each length from each process to each other one."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Cube: TypeAlias = npt.NDArray[np.float32]
 Attribute: TypeAlias = str | int | float
 
 STATISTICS = ("median", "minimum", "lower_quartile", "upper_quartile", "mean", "deviation")
-"""What is kept of the samples of a pair and length; each is a field of `Delays`, seconds."""
+"""Statistics of the samples of a pair and length; each is a field of `Delays`, seconds."""
 
 LOCATIONS = STATISTICS[:5]
-"""Those that are a delay themselves and not the width of a distribution of delays."""
+"""Those that are a delay, and not the width of a distribution."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delays:
     """The delay cube of L message lengths between n processes.
 
-    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the delay of `lengths[l]` bytes from process i (the sender) to
-    process j, one way: where it was measured as a round trip, half of it. NaN is "not measured"; the diagonal is 0.
-    Nothing promises that `c[l, i, j]` equals `c[l, j, i]`.
+    A cube `c` has the shape [L, n, n]: `c[l, i, j]` is the one-way delay of `lengths[l]` bytes from process i (the
+    sender) to process j; half of a round trip where that was measured. NaN is "not measured"; the diagonal is 0. `c[l,
+    i, j]` may differ from `c[l, j, i]`.
 
     Attributes:
         hosts: name of each process's host, length n. Several processes of one host repeat it.
         lengths: bytes of the messages, int64 [L], ascending.
-        median: of the samples, seconds, float32 [L, n, n]. Where a source has one statistic only, that one, and
-            `attributes["statistic"]` names it.
+        median: of the samples, seconds, float32 [L, n, n]. The only statistic of a source that has one; its name is
+            then in `attributes["statistic"]`.
         minimum, lower_quartile, upper_quartile, mean, deviation: likewise; None where the source lacks it or
             `read_delays` was not asked for it. The deviation is that of the sample (divided by count - 1).
-        repetitions: samples (batches) behind each value, uint32 [L, n, n]; None where nobody knows.
-        cores: cores that each process was bound to, as `0-3,8`; length n or 0 (not known).
-        attributes: what else is known of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
+        repetitions: samples (batches) of each value, uint32 [L, n, n]; None where unknown.
+        cores: cores that each process was bound to, as `0-3,8`; length n or 0 (unknown).
+        attributes: of the measurement: `mpi`, `mode`, `schedule`, `started`, `finished` and others,
             docs/formats/delays.md.
     """
 
@@ -72,28 +72,28 @@ class Delays:
 
     @property
     def present(self) -> dict[str, Cube]:
-        """The statistics that are there, by name."""
+        """The statistics that are not None, by name."""
         return {name: cube for name in STATISTICS if (cube := getattr(self, name)) is not None}
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A name for each process, each different: its host, with `#` and its place there where several share it."""
+        """A unique name for each process: its host, with `#` and its number there where several share it."""
         return name_processes(self.hosts)
 
     @property
     def measured(self) -> npt.NDArray[np.bool_]:
-        """Whether there is a value, bool [L, n, n]; False on the diagonal."""
+        """Which delays have a value, bool [L, n, n]; False on the diagonal."""
         return np.isfinite(self.median) & ~np.eye(self.processes, dtype=bool)
 
     def matrix(self, length: int | None = None, statistic: str = "median") -> Cube:
-        """Give the delays of one message length, seconds, float32 [n, n]; a view, not a copy.
+        """Return the delays of one message length, seconds, float32 [n, n]; a view, not a copy.
 
         Args:
-            length: bytes; the shortest one if left out.
-            statistic: one of `STATISTICS` that is there.
+            length: bytes; None for the shortest.
+            statistic: one of `STATISTICS` that is present.
 
         Raises:
-            KeyError: that length was not measured, or the statistic is not there.
+            KeyError: that length was not measured, or the statistic is not present.
         """
         row = 0
         if length is not None:
@@ -104,16 +104,16 @@ class Delays:
         return matrix
 
     def bandwidth(self) -> npt.NDArray[np.float64]:
-        """Give the bandwidth seen, bytes/s, float64 [L, n, n]: length by median delay; NaN where there is none.
+        """Return the bandwidth, bytes/s, float64 [L, n, n]: length over median delay; NaN where not measured.
 
-        This is what a message got, its latency counted in (Bufe, equation 1.4); it nears the link's with the length.
+        It includes the latency (Bufe, equation 1.4), and approaches the link's with the length.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = self.lengths[:, None, None] / self.median.astype(np.float64)
         return np.where(np.isfinite(seen) & self.measured, seen, np.nan)
 
     def select(self, processes: npt.ArrayLike | None = None, lengths: npt.ArrayLike | None = None) -> Delays:
-        """Give the delays among some processes and of some lengths, by their indices."""
+        """Return the delays among some processes and of some lengths, by their indices."""
         chosen = np.arange(self.processes) if processes is None else np.asarray(processes)
         rows = np.arange(len(self.lengths)) if lengths is None else np.asarray(lengths)
 
@@ -131,7 +131,7 @@ class Delays:
 
 
 def name_processes(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Give a name for each process, each different: its host, with `#` and its place there where several share it."""
+    """Return a unique name for each process: its host, with `#` and its number there where several share it."""
     count = Counter(hosts)
     seen: Counter[str] = Counter()
     labels = []
@@ -147,7 +147,7 @@ def empty_delays(
     cores: tuple[str, ...] = (),
     attributes: Mapping[str, Attribute] | None = None,
 ) -> Delays:
-    """Give delays with room for every statistic and nothing measured yet: NaN, 0 on the diagonal and in repetitions."""
+    """Return delays with every statistic and nothing measured yet: NaN, 0 on the diagonal and in repetitions."""
     shape = (len(lengths), len(hosts), len(hosts))
     cubes = {name: np.full(shape, np.nan, np.float32) for name in STATISTICS}
     for cube in cubes.values():

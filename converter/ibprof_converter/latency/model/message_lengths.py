@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message lengths as a user writes them: `0,64,1K:1M:x2`."""
+"""Message lengths as users type them: `0,64,1K:1M:x2`."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import numpy.typing as npt
 from ibprof.errors import UsageError, quote_found
 
 LONGEST = (1 << 31) - 1
-"""Bytes that one MPI message of bytes can have in every MPI: its count is an int."""
+"""Largest number of bytes of one MPI message in every MPI: its count is an int."""
 
 MOST = 100_000
-"""Lengths of one cube; clustbench's runs have some hundreds."""
+"""Largest number of lengths of one cube; clustbench's runs have some hundreds."""
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_lengths(text: str) -> npt.NDArray[np.int64]:
-    """Read a list of lengths and ranges: `FIRST:LAST:xFACTOR`, `FIRST:LAST:STEP` or `FIRST:LAST` (doubling).
+    """Parse a list of lengths and ranges: `FIRST:LAST:xFACTOR`, `FIRST:LAST:STEP` or `FIRST:LAST` (doubling).
 
-    K, M and G stand for powers of 1024. The last length of a range belongs to it when it is met.
+    K, M and G stand for powers of 1024. The last length of a range belongs to it when a step reaches it.
 
     Returns:
         Bytes, int64, ascending, each once.
 
     Raises:
-        UsageError: the text is nothing of the kind.
+        UsageError: the text has another form.
     """
     lengths: set[int] = set()
     for part in text.split(","):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as documents and pictures."""
+"""Queries on delays; documents, tables and pictures."""

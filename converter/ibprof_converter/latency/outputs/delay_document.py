@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to say of delays, as a document that `--json` prints and tables are made of."""
+"""Delays as documents that `--json` prints and tables are made of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Document = dict[str, Any]
 
 
 def describe_delays(delays: Delays, statistic: str) -> Document:
-    """Tell what was measured, and the range of each length."""
+    """Return what was measured, and the range of delays of each length."""
     cube = delays.present[statistic]
     rows = []
     missing = 0
@@ -51,7 +51,7 @@ def describe_delays(delays: Delays, statistic: str) -> Document:
 
 
 def describe_matrix(delays: Delays, index: int, statistic: str, as_bandwidth: bool) -> Document:
-    """Give one matrix with its labels: seconds, or bytes/s."""
+    """Return one matrix with its labels: seconds, or bytes/s."""
     matrix = delays.bandwidth()[index] if as_bandwidth else delays.present[statistic][index]
     return {
         "length": int(delays.lengths[index]),
@@ -66,15 +66,15 @@ def describe_features(
     features: DelayFeatures | None,
     clusters: PairClusters | None,
     compressed: CompressedSize | None,
-    odd: list[OutlyingProcess],
+    outlying: list[OutlyingProcess],
 ) -> Document:
-    """Tell peaks, steps, clusters and odd processes."""
+    """Return peaks, steps, clusters and outlying processes."""
     document: Document = {
         "processes": delays.processes,
         "lengths": delays.lengths.tolist(),
         "pairs": delays.processes * (delays.processes - 1),
         "pairs_looked_at": 0 if features is None else len(features.pairs),
-        "odd_processes": describe_outlying(odd),
+        "odd_processes": describe_outlying(outlying),
         "features": None,
         "clusters": None,
         "compressed": None,
@@ -95,11 +95,11 @@ def describe_features(
     return document
 
 
-def describe_outlying(odd: list[OutlyingProcess] | tuple[OutlyingProcess, ...]) -> list[Document]:
-    """Tell processes that stand out."""
+def describe_outlying(outlying: list[OutlyingProcess] | tuple[OutlyingProcess, ...]) -> list[Document]:
+    """Return outlying processes."""
     return [
         {"process": each.label, "role": each.role, "ratio": _number(each.ratio), "score": _number(each.score)}
-        for each in odd
+        for each in outlying
     ]
 
 
@@ -136,7 +136,7 @@ def _describe_clusters(delays: Delays, features: DelayFeatures, clusters: PairCl
                 "senders": len(np.unique(features.pairs[members, 0])),
                 "receivers": len(np.unique(features.pairs[members, 1])),
                 "centroid_s": [float(value) for value in centroid],
-                # What most of a cluster's pairs have is the cluster's.
+                # A feature of most pairs of a cluster is the cluster's.
                 "peaks": _common(delays.lengths, shares["peaks"]),
                 "steps": _common(delays.lengths[1:], shares["steps"]),
             }
@@ -149,7 +149,7 @@ def _common(lengths: npt.NDArray[np.int64], found: npt.NDArray[np.int8]) -> list
 
 
 def describe_change(change: DelayChange) -> Document:
-    """Tell what differs between two measurements."""
+    """Return the changes between two measurements."""
 
     def name(pairs: npt.NDArray[np.int64]) -> list[list[str]]:
         return [[change.labels[one], change.labels[other]] for one, other in pairs]
@@ -162,7 +162,7 @@ def describe_change(change: DelayChange) -> Document:
             {"sender": one, "receiver": other, "ratio": float(ratio)}
             for (one, other), ratio in zip(name(change.pairs), change.ratios, strict=True)
         ],
-        "odd_processes": describe_outlying(change.odd),
+        "odd_processes": describe_outlying(change.outlying),
         "only_before": list(change.only_before),
         "only_after": list(change.only_after),
         "pairs_vanished": name(change.vanished),
@@ -171,5 +171,5 @@ def describe_change(change: DelayChange) -> Document:
 
 
 def _number(value: Any) -> float | None:
-    """Give a number as JSON has them: neither NaN nor infinity."""
+    """Return a number as JSON has them: None for NaN and infinity."""
     return float(value) if math.isfinite(value) else None

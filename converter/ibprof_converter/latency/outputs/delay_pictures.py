@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays as pictures: matrices as heat maps; curves with their peaks and steps; histograms; clusters; steps in 3-D."""
+"""Pictures of delays: heat maps; curves with peaks and steps; histograms; clusters; steps in 3-D."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CENTROID, _CURVE = "#d0021b", "#7a828c"
 _MICRO = 1e6
 _CURVES, _CURVES_OF_CLUSTER, _DOTS = 6, 150, 40_000
 _NAMED = 40
-"""Processes whose names a heat map has room for."""
+"""Largest number of processes whose names fit on a heat map."""
 
 
 def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
@@ -45,7 +45,7 @@ def draw_matrix(path: Path, delays: Delays, index: int, statistic: str) -> None:
 
 
 def draw_all(folder: Path, delays: Delays, features: DelayFeatures, clusters: PairClusters) -> list[Path]:
-    """Draw all that there is to see of a cube's features, one file each."""
+    """Draw all pictures of a cube's features, one file each."""
     pictures: dict[str, Callable[[Path], None]] = {
         "curves.png": lambda path: draw_curves(path, delays, features, clusters),
         "histograms.png": lambda path: draw_histograms(path, delays, features),
@@ -87,7 +87,7 @@ def draw_curves(path: Path, delays: Delays, features: DelayFeatures, clusters: P
 
 
 def draw_histograms(path: Path, delays: Delays, features: DelayFeatures) -> None:
-    """Draw how many peaks pairs have, and at which lengths their steps are (figures 4 and 5 of the paper)."""
+    """Draw the number of peaks of pairs, and the lengths of their steps (figures 4 and 5 of the paper)."""
     figure = _figure(11, 4.5)
     left, right = figure.subplots(1, 2)
     count = np.count_nonzero(features.peaks, axis=1)
@@ -154,7 +154,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _choose(clusters: PairClusters) -> npt.NDArray[np.int64]:
-    """Choose pairs to show: of each cluster in turn, the first, then others."""
+    """Choose pairs to show: the first of each cluster, then others."""
     order = np.argsort(clusters.labels, kind="stable")
     _, first = np.unique(clusters.labels[order], return_index=True)
     rest = np.linspace(0, len(order) - 1, _CURVES).astype(int)

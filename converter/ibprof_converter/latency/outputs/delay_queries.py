@@ -37,7 +37,7 @@ _QUARTILES = ("lower_quartile", "upper_quartile")
 
 @dataclass(frozen=True, slots=True)
 class ShowDelaysOptions:
-    """What to show of a measurement.
+    """The measurement to show, and how.
 
     Attributes:
         delays: the file.

@@ -109,19 +109,19 @@ def _show_clusters(console: Console, document: Document) -> None:
         )
 
 
-def show_outlying(console: Console, odd: list[Document]) -> None:
+def show_outlying(console: Console, outlying: list[Document]) -> None:
     """Print the outlying processes."""
-    if not odd:
+    if not outlying:
         console.print("no process stands out")
         return
     table = _table("stands out", "as", "delays to the others'")
-    for each in odd[:_MOST_ROWS]:
+    for each in outlying[:_MOST_ROWS]:
         ratio = "not measured" if each["ratio"] is None else f"{each['ratio']:.3g} times"
         role = {"both": "sender and receiver"}.get(each["role"], each["role"])
         table.add_row(printable(each["process"]), role, ratio)
     console.print(table)
-    if len(odd) > _MOST_ROWS:
-        console.print(f"and {len(odd) - _MOST_ROWS:,} more")
+    if len(outlying) > _MOST_ROWS:
+        console.print(f"and {len(outlying) - _MOST_ROWS:,} more")
 
 
 def show_change(console: Console, document: Document) -> None:

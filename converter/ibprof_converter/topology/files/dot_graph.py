@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs in DOT, Graphviz's language: vertices and edges with their attributes.
 
-Source: https://graphviz.org/doc/info/lang.html. Ports of vertices are read over; HTML labels are kept as they stand.
+Ports of vertices are ignored; HTML labels are kept as text. Source: https://graphviz.org/doc/info/lang.html.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Attributes = dict[str, str]
 
 @dataclass(slots=True)
 class DotGraph:
-    """What a DOT file has.
+    """The graph of a DOT file.
 
     Attributes:
         directed: whether it is a digraph.
@@ -78,7 +78,7 @@ def _split(path: str | PathLike[str], text: str) -> Iterator[_Token]:
             end = _end_of_html(path, text, place, line)
             kind, found = "name", text[place:end]
         if kind == "text":
-            # `\"` is the only escape of the language; Graphviz's own, such as \n, are left to labels.
+            # `\"` is the only escape of the language; Graphviz's own escapes, such as \n, belong to labels.
             kind, found = "name", _ESCAPED.sub(lambda escaped: escaped[1].strip("\n"), found)
         elif kind == "name" and found.lower() in _KEYWORDS:
             kind, found = "keyword", found.lower()
@@ -99,7 +99,7 @@ def _end_of_html(path: str | PathLike[str], text: str, place: int, line: int) ->
 
 
 class _Parser:
-    """Goes through the tokens of one graph."""
+    """Reads the tokens of one graph."""
 
     def __init__(self, path: str | PathLike[str], text: str) -> None:
         self._path = path
@@ -137,7 +137,7 @@ class _Parser:
         self._take()
 
     def _statements(self, node: Attributes, edge: Attributes, inside: set[str]) -> None:
-        """Read { ... }; defaults hold from where they stand to the end of these braces."""
+        """Read { ... }; defaults apply from where they stand to the end of these braces."""
         self._expect("{")
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -174,12 +174,12 @@ class _Parser:
             return
         if len(self.graph.edges) + sum(len(a) * len(b) for a, b in pairwise(ends)) > _MOST_EDGES:
             self._refuse(f"at most {_MOST_EDGES} edges")
-        told = {**edge, **attributes}
+        combined = {**edge, **attributes}
         for a, b in ((a, b) for one, other in pairwise(ends) for a, b in product(one, other)):
-            self.graph.edges.append((a, b, told))
+            self.graph.edges.append((a, b, combined))
 
     def _end(self, node: Attributes, edge: Attributes, inside: set[str]) -> list[str]:
-        """Read what an edge may lead to: a vertex, or all vertices of a subgraph."""
+        """Read an end of an edge: a vertex, or all vertices of a subgraph."""
         if self._next.kind == "keyword" and self._next.text == "subgraph":
             self._take()
             if self._next.kind == "name":

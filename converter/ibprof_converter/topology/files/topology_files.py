@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inferred topologies from the files that `ibprof-topology infer` writes: JSON, Trivial Graph Format, DOT."""
+"""Readers of topologies in the formats that `ibprof-topology infer` writes: JSON, Trivial Graph Format, DOT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibprof_converter.topology.model.inferred_topology import InferredTopology, 
 
 _MICRO = 1e-6
 _SWITCH_NAME = re.compile(r"(?:.*/)?switch\d+", re.DOTALL)
-"""How `infer` names switches, which Trivial Graph Format tells from hosts by nothing else."""
+"""Names that `infer` gives to switches; nothing else in Trivial Graph Format distinguishes them from hosts."""
 _QUANTITY = re.compile(r"(\w+):\s*([-+.\w]+)")
 
 PathName = str | PathLike[str]
@@ -32,7 +32,7 @@ def read_graph(path: PathName) -> InferredTopology:
     """Read a topology, by the name's end.
 
     Raises:
-        InputError: the file is not what its name says.
+        InputError: the file does not have the format of its name.
     """
     return READERS[Path(path).suffix](path)
 
@@ -77,12 +77,12 @@ def _read_dot(path: PathName) -> InferredTopology:
         (
             a,
             b,
-            _number(told.get("latency_us")),
-            _number(told.get("support")),
-            _number(told.get("probability", 1)),
-            _number(told.get("gbps")),
+            _number(attributes.get("latency_us")),
+            _number(attributes.get("support")),
+            _number(attributes.get("probability", 1)),
+            _number(attributes.get("gbps")),
         )
-        for a, b, told in graph.edges
+        for a, b, attributes in graph.edges
     ]
     hosts = [name for name in graph.vertices if name not in apart]
     return _make(path, hosts, switches, edges, graph.directed)
@@ -122,7 +122,7 @@ def _make(
 
 
 def _number(value: Any) -> float:
-    """Give a number that a file has, nan where it has none."""
+    """Return a number of a file; nan where it has none."""
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology from the JSON that `ibprof-topology` writes."""
+"""Reader of the JSON that `ibprof-topology` writes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MICRO = 1e-6
 
 
 def read_topology(path: str | PathLike[str]) -> InferredTopology:
-    """Read a topology as `ibprof-topology infer -o topology.json` writes it.
+    """Read a topology from JSON, as `ibprof-topology infer -o topology.json` writes it.
 
     Raises:
-        InputError: the file cannot be read, or is not that.
+        InputError: the file cannot be read, or has another form.
     """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -35,13 +35,13 @@ def read_topology(path: str | PathLike[str]) -> InferredTopology:
 
 
 class _Reader:
-    """Takes a document apart; says where it is not what it should be."""
+    """Takes values out of a document; raises errors that name the place."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
 
     def read(self, document: Any) -> InferredTopology:
-        """Give what the document describes."""
+        """Return the topology that the document describes."""
         document = self._take(document, dict, "a topology as `ibprof-topology infer --json` prints it")
         hosts = self._names(document, "hosts")
         switches = self._objects(document, "switches")

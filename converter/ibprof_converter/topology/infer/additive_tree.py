@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Additive trees: each edge has a latency of its own, and a delay is the sum along its path.
+"""Additive trees: each edge has its own latency, and a delay is the sum along its path.
 
-Neighbour joining gives a binary tree; its inner edges are dropped while a penalised fit improves; what is left has its
-latencies by least squares, none below zero. Heterogeneous hosts and switches in a row are such trees, which levels
-cannot tell.
+Neighbour joining gives a binary tree. Its inner edges are dropped while a penalised fit improves; the remaining edges
+get their latencies by least squares, none below zero. Trees represent heterogeneous hosts and switches in a row, which
+levels cannot.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats, 
 _ROUNDS = 8
 _SETTLED = 0.01
 _RIDGE = 1e-9
-"""Keeps the normal equations regular where latencies are given by few pairs."""
+"""Keeps the normal equations regular where few pairs determine the latencies."""
 
 
 def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
     """Find an additive tree.
 
     Args:
-        delays: float64 [n, n], seconds, symmetric, above 0 beside the diagonal; n at least 3.
-        known: bool [n, n], which of them count; the others only help to find a first tree.
+        delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
+        known: bool [n, n], which delays count; the others only help to find a first tree.
     """
     hosts = len(delays)
     pairs = int(np.count_nonzero(np.triu(known, 1)))
@@ -62,7 +62,7 @@ def find_additive(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate:
 
 
 def _weigh(delays: Floats, known: npt.NDArray[np.bool_]) -> Floats:
-    """Give the inverse of each delay's variance, as far as it is known: errors are relative."""
+    """Return the inverse of the variance of each known delay: errors are relative."""
     with np.errstate(divide="ignore"):
         weight: Floats = np.where(known, 1 / np.square(delays), 0.0)
     np.fill_diagonal(weight, 0.0)
@@ -72,11 +72,11 @@ def _weigh(delays: Floats, known: npt.NDArray[np.bool_]) -> Floats:
 def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float, BinaryTree]:
     """Fit all edges of a binary tree at once.
 
-    With d the distance of a host from the root, a delay is d_i + d_j - 2 d(where they meet): linear in the hosts'
-    distances and one height a node.
+    With d the distance of a host from the root, a delay is d_i + d_j - 2 d(meeting node): linear in the hosts'
+    distances and one height per node.
 
     Returns:
-        The weighted squares that are left, and the tree with the heights.
+        The residual sum of weighted squares, and the tree with the heights.
     """
     hosts = len(delays)
     parent = np.zeros(hosts - 1, np.int32)
@@ -97,7 +97,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 
 
 class _System:
-    """The normal equations of a rooted tree, in the hosts' distances from the root and a height a node."""
+    """The normal equations of a rooted tree, in the hosts' distances from the root and a height per node."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)
@@ -112,7 +112,7 @@ class _System:
         self.right = np.concatenate([weighted.sum(axis=1), np.bincount(flat, weighted.ravel(), tree.nodes) / 2])
 
     def solve(self) -> tuple[Floats, Floats]:
-        """Give distances and heights; the root is where it fits best, which the small ridge leaves open."""
+        """Return distances and heights. The small ridge determines the root's position, which the delays leave open."""
         hosts = len(self.delays)
         size = self.gram.diagonal()
         scale = 1 / np.sqrt(np.maximum(size, size.max() * 1e-12))
@@ -162,7 +162,7 @@ class _Fit:
         return length
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Give the node whose edge gains least, when that is less than it costs."""
+        """Return the node whose edge gains least, where that is less than it costs; else None."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None
@@ -178,14 +178,14 @@ class _Fit:
 
 
 def _without_idle_root(tree: RootedTree) -> RootedTree:
-    """Move the root down where it has two children, so that each node's edge is one that can be told."""
+    """Move a root with two children down, so that the delays determine each node's edge."""
     if tree.nodes < 2 or tree.children_count()[0] != 2:
         return tree
     return _drop_node(tree, int(np.flatnonzero(tree.parent[1:] == 0)[0]) + 1)
 
 
 def _drop_node(tree: RootedTree, node: int) -> RootedTree:
-    """Hang what is on a node on the one above it."""
+    """Attach what is below a node to the node above it."""
     above = tree.parent[node]
     parent = np.delete(np.where(tree.parent == node, above, tree.parent), node)
     node_of_leaf = np.where(tree.node_of_leaf == node, above, tree.node_of_leaf)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bannikov and Salnikov's method, as a reference: arcs between processes, each with the share of lengths that has it.
+"""Bannikov and Salnikov's method, for comparison: arcs between processes, each with the share of lengths that has it.
 
 There are no switches: on a hierarchical network nearly all pairs become arcs, as the authors say. The delays need not
 be symmetric.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
-tests (in Russian, 2013). Formula (1) is printed with = and is meant with <.
+tests (in Russian, 2013). Formula (1) is printed with = where < is meant.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def infer_bannikov_salnikov(
     Args:
         delays: [L, n, n], seconds, nan where not measured; each length has a local topology.
         hosts: a name for each process.
-        epsilon_s: how much longer than the first arc of a group on shared memory its others may be; 0 to 0.5.
-        epsilon_d: how much the two directions of a duplex channel may differ; of others only the shorter one is an arc.
-            0 to 1.
+        epsilon_s: how much longer than the first arc of a shared-memory group its other arcs may be; 0 to 0.5.
+        epsilon_d: how much the two directions of a duplex channel may differ; else only the shorter one is an arc. 0 to
+            1.
 
     Raises:
-        UsageError: there are more processes than this takes, in time that grows with their cube.
+        UsageError: there are more than `LARGEST` processes; the time grows with the cube of their number.
     """
     count = len(hosts)
     if count > LARGEST:
-        raise UsageError(f"--method bannikov-salnikov: {count} processes, and it is for up to {LARGEST}")
+        raise UsageError(f"--method bannikov-salnikov: expected at most {LARGEST} processes, found {count}")
     present = np.zeros((count, count))
     total = np.zeros((count, count))
     for matrix in delays:
@@ -68,23 +68,23 @@ def infer_bannikov_salnikov(
 
 
 def find_local_topology(values: Floats, epsilon_s: float, epsilon_d: float) -> Arcs:
-    """Give the arcs that one length's delays tell, bool [n, n].
+    """Return the arcs of one message length, bool [n, n].
 
     Args:
-        values: float64 [n, n], inf where there is none and on the diagonal.
-        epsilon_s, epsilon_d: as above.
+        values: float64 [n, n], inf where not measured and on the diagonal.
+        epsilon_s, epsilon_d: as for `infer_bannikov_salnikov`.
     """
     arcs = np.zeros(values.shape, bool)
     _grow_skeleton(values, epsilon_s, arcs)
-    _close_circles(values, arcs)
-    # A channel whose directions differ too much is simplex: the longer one is destroyed.
+    _close_cycles(values, arcs)
+    # A channel whose directions differ too much is simplex: the longer one is removed.
     with np.errstate(invalid="ignore"):
         arcs &= ~(values > (1 + epsilon_d) * values.T)
     return arcs
 
 
 def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
-    """Stage 2: a group on shared memory, the shortest arc out of it, a chain of ever shorter ones to the next."""
+    """Stage 2: a shared-memory group, the shortest arc out of it, a chain of ever shorter arcs to the next group."""
     count = len(values)
     done = np.zeros(count, bool)
     if count < 2 or not np.isfinite(values).any():
@@ -96,7 +96,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
         near, far = divmod(int(out.argmin()), count)
         last = float(out[near, far])
         if not np.isfinite(last):
-            far, last = int(np.argmin(done)), np.inf  # nobody measured a way there
+            far, last = int(np.argmin(done)), np.inf  # no path there was measured
         else:
             _connect(arcs, group[near], far)
         done[far] = True
@@ -117,7 +117,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Gather processes on shared memory: whatever is not much further from a member than the first arc is long."""
+    """Collect a shared-memory group: processes not much farther from a member than the first arc is long."""
     done[members] = True
     todo = list(members)
     group = list(members)
@@ -139,12 +139,12 @@ def _connect(arcs: Arcs, a: int, b: int) -> None:
     arcs[a, b] = arcs[b, a] = True
 
 
-def _close_circles(values: Floats, arcs: Arcs) -> None:
-    """Stage 3: an arc that is shorter than every path closes a circle.
+def _close_cycles(values: Floats, arcs: Arcs) -> None:
+    """Stage 3: an arc that is shorter than every path closes a cycle.
 
-    The paper calls Dijkstra's algorithm once for each process and closes circles as they are met, so that its result
-    depends on their order. Here arcs are added from the shortest on, which comes to this: those that no path over
-    others, by the delays that were measured, is as short as.
+    The paper calls Dijkstra's algorithm once for each process and closes cycles as it meets them, so that its result
+    depends on their order. Here arcs are added from the shortest on: those that are shorter than each path over other
+    arcs, by the measured delays.
     """
     distance = shortest_path(np.where(np.isfinite(values), values, 0.0), directed=True)
     np.fill_diagonal(distance, np.inf)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary trees over hosts, by average linkage or neighbour joining, and which of their nodes the delays bear out."""
+"""Binary trees over hosts, by average linkage or neighbour joining, pruned to the nodes that the delays support."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BinaryTree:
     Attributes:
         leaves: number of leaves.
         child: int32 [leaves - 1, 2].
-        weight: float64 [leaves - 1], of the pairs of leaves that meet in a node, by the inverse of their variance.
-        height: float64 [leaves - 1], their weighted mean.
+        weight: float64 [leaves - 1], weight of the pairs of leaves that meet in a node: the inverse of their variance.
+        height: float64 [leaves - 1], weighted mean of these pairs.
     """
 
     leaves: int
@@ -37,10 +37,10 @@ class BinaryTree:
 
 @dataclass(frozen=True, slots=True)
 class RootedTree:
-    """A rooted tree whose nodes have any number of children; node 0 is the root, and others come after their parents.
+    """A rooted tree whose nodes have any number of children; node 0 is the root, and parents come first.
 
     Attributes:
-        node_of_leaf: int32 [leaf], the node that a leaf hangs on.
+        node_of_leaf: int32 [leaf], the node above a leaf.
         parent: int32 [node]; the root's is 0.
     """
 
@@ -53,10 +53,11 @@ class RootedTree:
         return len(self.parent)
 
     def order_leaves(self) -> tuple[Integers, Integers, Integers]:
-        """Give the leaves in an order in which those below each node are together.
+        """Order the leaves so that those below each node are contiguous.
 
         Returns:
-            The leaves in that order, and for each node where its own begin and where they end.
+            The leaves in that order, and for each node the begin and the end of its leaves; int32 [leaf], [node],
+            [node].
         """
         own = np.bincount(self.node_of_leaf, minlength=self.nodes)
         below = own.copy()
@@ -77,7 +78,7 @@ class RootedTree:
         return order, begin, (begin + below).astype(np.int32)
 
     def meeting_nodes(self) -> npt.NDArray[np.int32]:
-        """Give the node in which each two leaves meet, int32 [leaf, leaf]; on the diagonal the node of the leaf."""
+        """Return the node in which each two leaves meet, int32 [leaf, leaf]; on the diagonal the node of the leaf."""
         order, begin, end = self.order_leaves()
         ordered = np.zeros((len(order), len(order)), np.int32)
         for node in range(self.nodes):
@@ -86,19 +87,19 @@ class RootedTree:
         return ordered[np.ix_(back, back)]
 
     def children_count(self) -> Integers:
-        """Give how many leaves and nodes hang on each node."""
+        """Return the number of leaves and nodes directly below each node, int32 [node]."""
         count = np.bincount(self.node_of_leaf, minlength=self.nodes)
         return (count + np.bincount(self.parent[1:], minlength=self.nodes)).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedTree:
-    """What is left of a binary tree.
+    """The nodes of a binary tree that were kept.
 
     Attributes:
-        tree: of the nodes that were kept.
+        tree: of these nodes.
         height, weight: float64 [node], of the pairs that meet in it.
-        lost: weighted squares that the fit lost by it.
+        lost: increase of the weighted sum of squares.
     """
 
     tree: RootedTree
@@ -111,7 +112,7 @@ def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
     """Link clusters by their mean distance.
 
     Args:
-        distances: float32 [n, n], symmetric and finite; is written over.
+        distances: float32 [n, n], symmetric and finite; overwritten.
     """
     kernels = load_kernels()
     leaves = len(distances)
@@ -126,7 +127,7 @@ def link_average(distances: npt.NDArray[np.float32]) -> BinaryTree:
 
 
 def join_neighbours(distances: Floats) -> Integers:
-    """Give the children of a binary tree by neighbour joining, rooted where it parts the leaves most evenly.
+    """Return the children of a binary tree by neighbour joining, int32 [n - 1, 2]; the root splits the leaves evenly.
 
     Args:
         distances: float64 [n, n], symmetric, finite, 0 on the diagonal.
@@ -140,15 +141,15 @@ def join_neighbours(distances: Floats) -> Integers:
 
 
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
-    """Merge nodes into those above them while that costs less than telling them apart.
+    """Merge nodes into those above them while that costs less than keeping them.
 
-    Each node that is kept must gain in log-likelihood what a parameter costs (Schwarz's criterion), what it costs to
-    say which of its siblings it joins, and some caution beyond.
+    A node is kept where its gain in log-likelihood exceeds the cost of a parameter (Schwarz's criterion), the cost of
+    the choice among its siblings, and `CAUTION`.
 
     Args:
         tree: binary.
         variance: of a pair of weight 1.
-        pairs: how many there are.
+        pairs: number of pairs.
     """
     kernels = load_kernels()
     nodes = tree.leaves - 1
@@ -184,7 +185,7 @@ def _gather(tree: BinaryTree, into: Integers, weight: Floats, height: Floats, lo
 
 
 def _root_in_the_middle(child: Integers, leaves: int) -> Integers:
-    """Move the root to the edge that parts the leaves most evenly, and number children before parents again."""
+    """Move the root to the edge that splits the leaves most evenly, and number children before parents again."""
     neighbours: list[list[int]] = [[] for _ in range(2 * leaves - 2)]
     top, (left, right) = 2 * leaves - 2, child[-1].tolist()
     for k, pair in enumerate(child[:-1].tolist()):

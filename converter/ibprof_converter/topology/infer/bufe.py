@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bufe's method, as a reference: edges where no path is as short, then a switch for each clique of equal latencies.
+"""Bufe's method, for comparison: edges where no path is as short, then a switch for each clique of equal latencies.
 
 Source: A. Bufe, "Automatic Analysis of a Supercomputer's Topology and Performance Characteristics", thesis, University
 of Hamburg, 2014, sections 1.5 and 2.2.
@@ -24,33 +24,33 @@ _ROUNDING = 1e-9
 
 
 class TookTooLong(Exception):
-    """There are too many pairs or cliques to be looked at in the time that was given."""
+    """The limit of CPU time was reached: there are too many pairs or cliques."""
 
 
 def is_less(a: float, b: float, epsilon: float) -> bool:
-    """Whether a is less than b, roughly. Source: equation 1.9."""
+    """Return whether a is less than b, roughly. Source: equation 1.9."""
     return b - a > max(epsilon, _ROUNDING) * (a + b) / 2
 
 
 def are_equal(a: float, b: float, epsilon: float) -> bool:
-    """Whether neither of two values is less than the other, roughly."""
+    """Return whether neither of two values is less than the other, roughly."""
     return not is_less(a, b, epsilon) and not is_less(b, a, epsilon)
 
 
 def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: float = np.inf) -> nx.Graph:
-    """Link hosts, nearest first, where no path over links that are there is as short.
+    """Link hosts, nearest first, where no path over existing links is as short.
 
-    The shortest path to b is that to a neighbour of b, whose length was measured, and one link more.
-    Source: algorithm 1, equation 2.2.
+    The shortest path to b consists of one to a neighbour of b, whose length was measured, and one link more.
 
     Args:
         delays: [n, n], symmetric; pairs that are nan are left out.
         epsilon: relative tolerance.
-        until: on the clock of this thread's CPU time, so that what else the machine does changes no answer; then the
-            search is over.
+        until: limit on the clock of this thread's CPU time, so that the load of the machine does not change the result.
 
     Raises:
-        TookTooLong: it was.
+        TookTooLong: the limit was reached.
+
+    Source: algorithm 1, equation 2.2.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(len(delays)))
@@ -64,15 +64,15 @@ def build_basic_model(delays: npt.NDArray[np.floating], epsilon: float, until: f
             raise TookTooLong
         a, b = int(above[0][pair]), int(above[1][pair])
         near = list(graph[b])
-        ways = delays[a, near] + np.array([graph.edges[b, each][_LATENCY] for each in near])
-        shortest = float(np.nanmin(ways)) if near and not np.isnan(ways).all() else np.inf
+        paths = delays[a, near] + np.array([graph.edges[b, each][_LATENCY] for each in near])
+        shortest = float(np.nanmin(paths)) if near and not np.isnan(paths).all() else np.inf
         if shortest == np.inf or is_less(latency, shortest, epsilon):
             graph.add_edge(a, b, latency=latency)
     return graph
 
 
 def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
-    """Give one latency for each group of those that are roughly equal, ascending: the least of each."""
+    """Return one latency for each group of roughly equal ones, ascending: the least of each group."""
     groups: list[float] = []
     for value in sorted(values):
         if not groups or is_less(groups[-1], value, epsilon):
@@ -81,7 +81,7 @@ def group_latencies(values: Iterable[float], epsilon: float) -> list[float]:
 
 
 def probability_of_no_error(probability: float, hosts: int) -> float:
-    """Give the probability that all pairs are measured rightly. Source: equation 3.5."""
+    """Return the probability that all pairs are measured correctly. Source: equation 3.5."""
     return float(probability ** (hosts * (hosts - 1) / 2))
 
 
@@ -94,8 +94,8 @@ def infer_bufe(
         delays: [n, n], seconds, symmetric.
         hosts: a name each.
         epsilon: relative tolerance.
-        seconds: of CPU time, for the search of cliques, of which there may be exponentially many; then what was found
-            so far is given, and the topology says so.
+        seconds: limit of CPU time for the search of cliques, whose number may grow exponentially. Beyond it the result
+            so far is returned, and the topology's `unknown` has the reason.
     """
     until = time.thread_time() + seconds
     graph = nx.Graph()
@@ -105,8 +105,8 @@ def infer_bufe(
         _Model(graph, epsilon, until).find_switches()
     except TookTooLong:
         unknown = (
-            f"the search for cliques was given up after {seconds:g} s: their number grows exponentially where "
-            "latencies are not clearly equal or different; what was found until then is no answer. Try another "
+            f"the search for cliques was given up after {seconds:g} s, and the result so far is no topology: the "
+            "number of cliques grows exponentially where latencies are not clearly equal or different. Try another "
             "--epsilon, more --clique-seconds, or --method auto",
         )
     return _finish(graph, hosts, unknown)
@@ -120,7 +120,7 @@ class _Model:
         self._switches = 0
 
     def find_switches(self) -> None:
-        """Replace cliques until there are none. Source: algorithm 2; algorithm 3 after each insertion."""
+        """Replace cliques until none is left. Source: algorithm 2; algorithm 3 after each insertion."""
         changed = True
         while changed:
             changed = False
@@ -133,7 +133,7 @@ class _Model:
         return [data[_LATENCY] for _, _, data in self.graph.edges(data=True)]
 
     def _find_clique(self, latency: float) -> list[Vertex] | None:
-        """Give the largest clique, of hosts or of switches alone, whose edges all have about that latency."""
+        """Return the largest clique, of hosts only or of switches only, whose edges all have about that latency."""
         alike = {False: nx.Graph(), True: nx.Graph()}
         for a, b, data in self.graph.edges(data=True):
             if (of_switches := _is_switch(a)) == _is_switch(b) and are_equal(data[_LATENCY], latency, self._epsilon):
@@ -150,7 +150,7 @@ class _Model:
         return None
 
     def _makes_three(self, a: Vertex, b: Vertex) -> bool:
-        """Whether a switch between two would have a third link: somebody is as far from the one as from the other."""
+        """Return whether a switch between two would have a third link: a vertex is as far from a as from b."""
         return any(
             are_equal(self.graph.edges[a, each][_LATENCY], self.graph.edges[b, each][_LATENCY], self._epsilon)
             for each in nx.common_neighbors(self.graph, a, b)
@@ -165,10 +165,10 @@ class _Model:
         graph.remove_edges_from([(a, b) for i, a in enumerate(clique) for b in clique[:i]])
         moved: list[tuple[Vertex, float]] = []
         for other in set.intersection(*(set(graph[each]) for each in clique)):
-            ways = [graph.edges[each, other][_LATENCY] for each in clique]
-            if are_equal(min(ways), max(ways), self._epsilon):
+            paths = [graph.edges[each, other][_LATENCY] for each in clique]
+            if are_equal(min(paths), max(paths), self._epsilon):
                 graph.remove_edges_from([(each, other) for each in clique])
-                moved.append((other, float(np.mean(ways)) - half))
+                moved.append((other, float(np.mean(paths)) - half))
         graph.add_edges_from(((each, switch) for each in clique), latency=half)
         for other, latency in moved:
             graph.add_edge(other, switch, latency=max(latency, 0.0))
@@ -176,10 +176,13 @@ class _Model:
         self._drop_virtual_edges()
 
     def _rejoin(self, switch: Switch, half: float) -> None:
-        """Join switches that are no latency apart: one switch with several kinds of hosts. Source: section 2.2.5."""
+        """Join switches with no latency between them: one switch with several kinds of hosts.
+
+        Source: section 2.2.5.
+        """
         graph = self.graph
         for other in [each for each in graph[switch] if _is_switch(each)]:
-            # Roughly nothing beside what a message takes from host to host by way of both.
+            # Roughly 0 compared with the delay of a message from host to host by both switches.
             if graph.edges[switch, other][_LATENCY] <= max(self._epsilon, _ROUNDING) * 2 * half:
                 for each, data in list(graph[other].items()):
                     if each != switch and not graph.has_edge(switch, each):
@@ -187,7 +190,7 @@ class _Model:
                 graph.remove_node(other)
 
     def _drop_virtual_edges(self) -> None:
-        """Drop edges that are as long as a way by a switch: between switches (algorithm 3), and hosts (table 2.3)."""
+        """Drop edges that are as long as a path by a switch: between switches (algorithm 3), and hosts (table 2.3)."""
         graph = self.graph
         to_switches = {
             vertex: {each: data[_LATENCY] for each, data in near.items() if _is_switch(each)}
@@ -198,8 +201,8 @@ class _Model:
             if _is_switch(a) != _is_switch(b):
                 continue
             near, far = to_switches[a], to_switches[b]
-            ways = [near[switch] + far[switch] for switch in near.keys() & far.keys()]
-            if ways and are_equal(data[_LATENCY], min(ways), self._epsilon):
+            paths = [near[switch] + far[switch] for switch in near.keys() & far.keys()]
+            if paths and are_equal(data[_LATENCY], min(paths), self._epsilon):
                 virtual.append((a, b))
         graph.remove_edges_from(virtual)
         if time.thread_time() > self._until:

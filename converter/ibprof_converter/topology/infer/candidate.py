@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A candidate: a graph that may explain delays, and how well it does."""
+"""Candidates: graphs that may explain delays, and how well they do."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int32]
 
 FLOOR = 0.003
-"""Relative deviation that nobody looks below: clocks and rounding make so much. It keeps a perfect fit from being
-infinitely likely."""
+"""Relative deviation of clocks and rounding; it keeps the likelihood of a perfect fit finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,9 @@ class Candidate:
         switches: number of them; their vertices come after the hosts'.
         edge: int32 [edge, 2], vertices.
         latency: float64 [edge], seconds.
-        overhead: seconds, what a message costs once.
+        overhead: cost of a message that does not depend on its path, seconds.
         explained: float64 [host, host], the delays that it explains, seconds.
-        parameters: how many numbers were fitted.
+        parameters: number of fitted values.
     """
 
     model: str
@@ -42,7 +41,7 @@ class Candidate:
     parameters: int
 
     def residuals(self, delays: Floats) -> Floats:
-        """Give the log of each delay over what is explained, float64 [host, host]; 0 on the diagonal."""
+        """Return the logarithm of each delay over the explained one, float64 [host, host]; 0 on the diagonal."""
         with np.errstate(divide="ignore", invalid="ignore"):
             residuals = np.log(delays / self.explained)
         np.fill_diagonal(residuals, 0.0)
@@ -50,12 +49,12 @@ class Candidate:
 
 
 def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> float:
-    """Give Schwarz's criterion for errors that have Laplace's distribution in the logarithm; less is better.
+    """Return Schwarz's criterion for errors with Laplace's distribution in the logarithm; less is better.
 
     Args:
-        candidate: to be judged.
+        candidate: to be scored.
         delays: float64 [host, host], seconds.
-        known: bool [host, host], which of them were measured and are to be counted.
+        known: bool [host, host], which delays were measured and count.
     """
     above = np.triu(known, 1)
     pairs = int(np.count_nonzero(above))
@@ -64,12 +63,12 @@ def score(candidate: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) ->
 
 
 def graph_of_tree(tree: RootedTree, host_length: Floats, node_length: Floats) -> tuple[Integers, Floats, int]:
-    """Turn a rooted tree into edges of hosts and switches. A root with two children is none: it would pass on alone.
+    """Return a rooted tree as edges of hosts and switches, without a root that has two children: it would only forward.
 
     Args:
         tree: at least two leaves.
         host_length: float64 [leaf], of the edge above each leaf.
-        node_length: float64 [node], of the edge above each node; the root's is of no meaning.
+        node_length: float64 [node], of the edge above each node; the root's is ignored.
 
     Returns:
         Edges, their lengths, and the number of switches.

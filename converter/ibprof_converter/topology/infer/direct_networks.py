@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks with circles: rings, meshes and tori of hosts, or of switches that have hosts of their own.
+"""Networks with cycles: rings, meshes and tori of hosts, or of switches with hosts on each.
 
-A delay is an overhead, paid once a message, and the latencies of a shortest path. Which pairs are linked is told in two
-ways, and the better fit is taken: a pair is linked where no detour is as short, which tells links of any length but
-believes each delay; or the pairs come in the order of their delay and of how alike their delays to all others are,
-which averages errors out, and as many of them are linked as fit best.
+A delay is an overhead per message plus the latencies of a shortest path. Links are found by two methods, and the better
+fit is taken. The first links a pair where no detour is as short: it finds links of any length but trusts each delay.
+The second orders pairs by their delay and by the similarity of their delays to all others, which averages errors out,
+and links the number of pairs that fits best.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ibprof_converter.topology.infer.candidate import FLOOR, Candidate, Floats
 Edges = tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]
 
 _LINKED_BELOW = 0.75
-"""Of the shortest detour, without the overhead."""
+"""Relative to the shortest detour, without the overhead."""
 
 _TRIED = 24
 """Numbers of links that are tried, and again around the best of them."""
@@ -36,11 +36,11 @@ def find_direct(delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | Non
     """Find a network of hosts that are linked with one another.
 
     Args:
-        delays: float64 [n, n], seconds, symmetric, above 0 beside the diagonal; n at least 3.
-        known: bool [n, n], which of them count in a fit.
+        delays: float64 [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 3.
+        known: bool [n, n], which delays count in a fit.
 
     Returns:
-        None where no connected network with fewer links than pairs explains anything.
+        None where no connected network with fewer links than pairs explains the delays.
     """
     found = _find_links(delays, delays, known)
     if found is None:
@@ -57,10 +57,11 @@ def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree
 
     Args:
         delays, known: as for `find_direct`.
-        tree: nested switches, of which those that have hosts alone tell who is on one switch.
+        tree: nested switches; those without a switch below show which hosts share a switch.
 
     Returns:
-        None where there are fewer than four such switches, some hosts are on none, or no network explains anything.
+        None where there are fewer than four such switches, some hosts are on none of them, or no network explains the
+        delays.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     if len(leaf) < 4 or not np.isin(tree.node_of_leaf, leaf).all():
@@ -94,7 +95,10 @@ def find_switched(delays: Floats, known: npt.NDArray[np.bool_], tree: RootedTree
 
 
 def find_detours(delays: Floats) -> Floats:
-    """Give the shortest way by one other host, min_k of d_ik + d_kj, float64 [n, n]; the diagonal means nothing."""
+    """Return the length of the shortest path by one other host, min_k of d_ik + d_kj: float64 [n, n].
+
+    The diagonal is undefined.
+    """
     kernels = load_kernels()
     distance = np.ascontiguousarray(delays, np.float32)
     detour = np.empty_like(distance)
@@ -104,7 +108,10 @@ def find_detours(delays: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
-    """Delays that are means: of how many pairs each, and one's relative variance; hosts' links have the overhead."""
+    """Delays that are means: the number of pairs of each, and the relative variance of one.
+
+    Hosts' links include the overhead.
+    """
 
     pairs: Floats
     variance: float
@@ -119,7 +126,7 @@ def _find_links(
         delays: [n, n], between vertices.
         noisy: what the errors of the delays are relative to.
         known: which count.
-        means: how the delays came about; None: each is one that was measured.
+        means: of which pairs the delays are means; None where each was measured.
 
     Returns:
         The links, their latencies, the overhead, and the distances over the links.
@@ -129,7 +136,7 @@ def _find_links(
     tried = np.zeros(1) if means else np.array([np.median(slack[above]), 0.0])
     judge = _Judge(delays, noisy, known, means)
     for overhead in tried:
-        judge.look_at(_by_detours(delays, max(float(overhead), 0.0)), max(float(overhead), 0.0))
+        judge.evaluate(_by_detours(delays, max(float(overhead), 0.0)), max(float(overhead), 0.0))
     order = np.argsort(_rank(delays)[above], kind="stable")
     ends = above[0][order], above[1][order]
     least, most = len(delays) - 1, len(order) - 1
@@ -137,7 +144,7 @@ def _find_links(
         if least > most:
             break
         for count in np.unique(np.geomspace(least, most, _TRIED).astype(int)):
-            judge.look_at((ends[0][:count], ends[1][:count]), max(float(tried[0]), 0.0), int(count))
+            judge.evaluate((ends[0][:count], ends[1][:count]), max(float(tried[0]), 0.0), int(count))
         if not judge.best_count:
             break
         width = (most / least) ** (1 / _TRIED) * 1.05
@@ -154,7 +161,7 @@ def _by_detours(delays: Floats, overhead: float) -> Edges:
 
 
 def _rank(delays: Floats) -> Floats:
-    """Give what orders pairs by how likely they are linked: their delay, and how unlike their delays to others are."""
+    """Return an order of pairs by how likely they are linked: by delay, and by dissimilarity of delays to others."""
     square = np.square(delays).sum(axis=1)
     unlike = square[:, None] + square - 2 * delays @ delays - 2 * np.square(delays)
     above = np.triu_indices(len(delays), 1)
@@ -168,7 +175,7 @@ def _rank(delays: Floats) -> Floats:
 
 
 class _Judge:
-    """Keeps the best of the sets of links that it looks at."""
+    """Keeps the best of the sets of links that it evaluates."""
 
     def __init__(self, delays: Floats, noisy: Floats, known: npt.NDArray[np.bool_], means: _Means | None) -> None:
         self._delays, self._noisy, self._means, self._free = delays, noisy, means, means is None
@@ -178,13 +185,13 @@ class _Judge:
         self.best: tuple[Edges, Floats, float, Floats] | None = None
         self.best_count = 0
 
-    def look_at(self, edges: Edges, overhead: float, count: int = 0) -> None:
-        """Fit latencies and overhead to some links, and keep them if they explain the delays best.
+    def evaluate(self, edges: Edges, overhead: float, count: int = 0) -> None:
+        """Fit latencies and overhead to a set of links, and keep it if it explains the delays best.
 
         Args:
             edges: vertices of each link.
-            overhead: to begin with.
-            count: how many there are, of an ordered list; 0: they are of none.
+            overhead: initial value.
+            count: number of links where these begin an ordered list; else 0.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return
@@ -210,7 +217,7 @@ class _Judge:
             self.best_count = count
 
     def _judge(self, deviation: Floats, links: int) -> float:
-        """Give Schwarz's criterion: of errors that are to be learned, or that the means were seen to have."""
+        """Return Schwarz's criterion, for unknown errors or for those that the means have."""
         if self._means is None:
             return 2 * len(deviation) * log(max(float(deviation.mean()), FLOOR)) + links * log(len(deviation))
         pairs = self._means.pairs[self._above]
@@ -218,7 +225,7 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Give links of about the same delay the same one: errors of each would add up along paths."""
+        """Return one mean delay for links of about the same delay: errors of single links would add up along paths."""
         values = self._delays[edges]
         spread = np.maximum(self._noisy[edges] / np.maximum(values, 1e-300), 1.0)
         order = np.argsort(values, kind="stable")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How sure each edge is: the share of resampled matrices in which it is found again.
+"""Support of edges: the share of resampled matrices in which an edge is found again.
 
-A matrix is drawn from the delays that the answer explains, each with the error of some other pair.
+A resampled matrix has the delays that the answer explains, each with the error of a random pair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ibprof_converter.topology.infer.nested_levels import as_candidate, find_lev
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _ALIKE = 0.5
-"""Share of the hosts of two switches that they have in common, so that they are one."""
+"""Share of common hosts beyond which two switches are the same."""
 
 ToTopology = Callable[[Candidate], InferredTopology]
 
@@ -28,36 +28,36 @@ ToTopology = Callable[[Candidate], InferredTopology]
 def find_support(
     choice: ModelChoice, delays: Floats, to_topology: ToTopology, replicates: int, seconds: float, seed: int
 ) -> tuple[Floats, int]:
-    """Give each edge's support.
+    """Return each edge's support.
 
-    An edge of a tree is found again where the same hosts are on either side; a host's own edge where the switch has
-    mostly the same hosts; an edge of another network where its ends are linked.
+    An edge of a tree is found again where it splits the hosts equally. A host's edge is found again where its switch
+    has mostly the same hosts; an edge of another network where its ends are linked.
 
     Args:
         choice: the answer.
         delays: float64 [n, n], as measured, nan where not.
         to_topology: makes a topology of a candidate.
-        replicates: how many matrices to draw.
-        seconds: after which no more are drawn.
-        seed: of the draws.
+        replicates: number of matrices.
+        seconds: limit, after which no more matrices are sampled.
+        seed: of the sampling.
 
     Returns:
-        float64 [edge], and how many were drawn.
+        float64 [edge], and the number of matrices that were sampled.
     """
     candidate = choice.candidate
     answer = to_topology(candidate)
     marks = _mark_edges(answer)
     found = np.zeros(len(marks))
     above = np.triu_indices(len(delays), 1)
-    believed = ~np.isnan(delays) & ~choice.doubtful
+    believed = ~np.isnan(delays) & ~choice.outliers
     errors = candidate.residuals(delays)[above][believed[above]]
     errors = errors - np.median(errors) if len(errors) else np.zeros(1)
     draw = np.random.default_rng(seed)
     until = time.monotonic() + seconds
-    drawn = 0
+    sampled = 0
     known = ~np.eye(len(delays), dtype=bool)
     for _ in range(replicates):
-        if drawn and time.monotonic() > until:
+        if sampled and time.monotonic() > until:
             break
         sample = candidate.explained.astype(np.float64)
         sample[above] *= np.exp(draw.choice(errors, len(above[0])))
@@ -69,15 +69,15 @@ def find_support(
             of_host = {mark[1]: mark[2] for mark in groups}
             others = set(seen)
             found += [_is_found(mark, others, of_host) for mark in marks]
-        drawn += 1
-    return found / max(drawn, 1), drawn
+        sampled += 1
+    return found / max(sampled, 1), sampled
 
 
 Mark = frozenset[int] | tuple[object, ...]
 
 
 def _mark_edges(topology: InferredTopology) -> list[Mark]:
-    """Give what tells an edge, whatever its vertices are called: the hosts beyond it, or its hosts."""
+    """Return what identifies each edge whatever its vertices are called: the hosts beyond it, or its hosts."""
     hosts = len(topology.hosts)
     edge = np.sort(topology.edge, axis=1)
     own: dict[int, set[int]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measured delays to a topology: ours, and what it says of itself."""
+"""Inference of a topology from measured delays: the model that explains them best, and what it does not determine."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Inference:
 
     Attributes:
         topology: the answer.
-        again: int [pair, 2], processes of the matrix (hosts, where several processes of each were joined) whose delay
-            deviates too far, or on which a switch rests alone.
+        again: int [pair, 2], hosts of the delays (processes where these are of one host) whose delay deviates too far,
+            or which alone support a switch.
     """
 
     topology: InferredTopology
@@ -47,13 +47,13 @@ class Inference:
 
 @dataclass(frozen=True, slots=True)
 class InferenceEffort:
-    """What an inference may cost.
+    """Limits of an inference.
 
     Attributes:
-        models: to be tried, of `MODELS`.
-        replicates: matrices to draw for the support of edges; 0 for none.
-        seconds: for these draws.
-        seed: of these draws.
+        models: to try, of `MODELS`.
+        replicates: resampled matrices for the support of edges; 0 for none.
+        seconds: limit of time for resampling.
+        seed: of resampling.
     """
 
     models: tuple[str, ...] = MODELS
@@ -87,25 +87,25 @@ def infer(values: PairDelays, effort: InferenceEffort | None = None) -> Inferenc
     if effort.replicates:
         support, drawn = find_support(choice, delays, to_topology, effort.replicates, effort.seconds, effort.seed)
         if drawn < effort.replicates:
-            notes.append(f"support is of {drawn} draws: more than {effort.seconds:g} s would have been needed for all")
-    again = choice.doubtful | find_unconfirmed(choice.candidate, len(hosts))
+            notes.append(f"support is of {drawn} resampled matrices: more would have taken over {effort.seconds:g} s")
+    again = choice.outliers | find_unconfirmed(choice.candidate, len(hosts))
     pairs = np.argwhere(np.triu(again | again.T, 1) & ~np.isnan(delays))
-    doubtful = int(np.count_nonzero(np.triu(choice.doubtful | choice.doubtful.T, 1)))
-    if doubtful:
-        notes.append(f"{doubtful} pairs deviate by more than 3.5 times what is usual and were left out")
+    outliers = int(np.count_nonzero(np.triu(choice.outliers | choice.outliers.T, 1)))
+    if outliers:
+        notes.append(f"{outliers} outlying pairs were left out: they deviate by over 3.5 times the usual deviation")
     topology = _describe(choice.candidate, hosts, choice.noise, notes, _doubts(choice, support, hosts), support)
     return Inference(topology, chosen[pairs])
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Choose the hosts that measured pairs connect: the largest such set."""
+    """Choose the largest set of hosts that measured pairs connect."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
     count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - measured.sum() / max(measured.size - len(measured), 1)
-        return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured, and are taken as likely", [])]
+        return np.arange(len(seconds)), [(f"{share:.1%} of the pairs were not measured; likely delays stand in", [])]
     largest = int(np.bincount(label).argmax())
     out = np.flatnonzero(label != largest).tolist()
     return np.flatnonzero(label == largest), [
@@ -122,8 +122,8 @@ def _explain_few(hosts: tuple[str, ...], seconds: npt.NDArray[np.floating], note
     edges = [(0, 1)] if len(hosts) == 2 else []
     why = {
         0: "there are no hosts, or no pair of them was measured",
-        1: "one host alone: there is no pair to be measured",
-        2: "two hosts: whether a cable or switches lie between them cannot be told from one delay",
+        1: "one host: there is no pair to measure",
+        2: "two hosts: one delay does not show whether a cable or switches lie between them",
     }[len(hosts)]
     return InferredTopology(
         method="none",
@@ -174,7 +174,7 @@ def _describe(
     unknown = list(unknown)
     if candidate.switches == 1 and candidate.model != "direct":
         unknown.append(
-            "all hosts are on one switch, or on several whose delays differ by less than these delays can tell, "
+            "all hosts are on one switch, or on several whose delays differ by less than these delays can show, "
             f"about {max(2 * noise, 0.01):.0%}"
         )
     return InferredTopology(
@@ -189,7 +189,7 @@ def _describe(
 
 
 def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...]) -> list[str]:
-    """Say what cannot be told, and why."""
+    """Return what the delays do not determine, and why."""
     doubts = []
     ranked = sorted(choice.scores.items(), key=lambda item: item[1])
     own = choice.candidate.model
@@ -204,17 +204,17 @@ def _doubts(choice: ModelChoice, support: Floats | None, hosts: tuple[str, ...])
             "another kind"
         )
     if support is not None and (weak := int(np.count_nonzero(support < _WEAK))):
-        doubts.append(f"{weak} edges were found again in less than half of the draws: their place is not sure")
+        doubts.append(f"{weak} edges were found again in less than half of the resampled matrices: they are uncertain")
     for model in choice.untried:
         limit = LARGEST_ADDITIVE if model == "additive" else LARGEST_DIRECT
-        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which is for up to {limit}")
+        doubts.append(f"{len(hosts)} hosts: the model {model} was not tried, which takes up to {limit}")
     return doubts
 
 
 def _doubts_of_many(hosts: int, unexplained: bool) -> list[str]:
     return (
         [
-            f"{hosts} hosts: levels alone were tried, and they leave more over than errors; additive trees "
+            f"{hosts} hosts: only levels were tried, and their residuals have a pattern; additive trees "
             f"(up to {LARGEST_ADDITIVE} hosts) and direct networks (up to {LARGEST_DIRECT}) may explain a part better"
         ]
         if unexplained

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thousands of hosts: levels alone, with nothing as large as the matrix beside it but one copy."""
+"""Levels of thousands of hosts, with one copy of the matrix in memory at most."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ManyHosts:
     """Levels of thousands of hosts.
 
     Attributes:
-        candidate: the graph; it has no matrix of what it explains.
+        candidate: the graph, without the matrix of explained delays.
         noise: typical relative deviation of a delay.
-        unexplained: whether more is left over than errors.
+        unexplained: whether the residuals have a pattern.
         again: int [pair, 2], delays that deviate too far.
     """
 
@@ -69,16 +69,16 @@ def choose_for_many(delays: npt.NDArray[np.floating]) -> ManyHosts:
 def _residuals(
     levels: Levels, delays: npt.NDArray[np.floating], rows: npt.NDArray[np.integer]
 ) -> Iterator[tuple[int, npt.NDArray[np.floating]]]:
-    """Give rows of the log of each delay over what is explained; 0 on the diagonal."""
+    """Yield rows of the logarithm of each delay over the explained one; 0 on the diagonal."""
     tree, height = levels.pruned.tree, levels.pruned.height.astype(np.float32)
     order, begin, end = tree.order_leaves()
     back = np.argsort(order)
     ordered = np.empty(len(order), np.float32)
     for row in rows.tolist():
-        way = [int(tree.node_of_leaf[row])]
-        while way[-1]:
-            way.append(int(tree.parent[way[-1]]))
-        for node in reversed(way):
+        path = [int(tree.node_of_leaf[row])]
+        while path[-1]:
+            path.append(int(tree.parent[path[-1]]))
+        for node in reversed(path):
             ordered[begin[node] : end[node]] = height[node]
         with np.errstate(divide="ignore"):
             residuals = np.log(delays[row]) - ordered[back]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which model explains delays best: levels, an additive tree, or a network with circles; wrong values do not count."""
+"""Choice of the model that explains delays best: levels, an additive tree, or a network with cycles.
+
+Outliers do not count.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,30 @@ from ibprof_converter.topology.infer.slow_hosts import join_slow_hosts
 MODELS = ("levels", "additive", "direct")
 
 OUTLYING = 3.5
-"""Times the residuals' scaled median absolute deviation: beyond it a value is doubtful."""
+"""Times the residuals' scaled median absolute deviation; beyond it a value is an outlier."""
 
 NORMAL = 1.4826
 """Median absolute deviation -> standard deviation, for normal errors."""
 
 CLOSE = 10.0
-"""Models whose scores differ by less explain delays about as well: a factor of 150 in likelihood."""
+"""Models whose scores differ by less explain delays about equally well: a factor of 150 in likelihood."""
 
 _ROUNDS = 4
-_MOST_DOUBTED = 0.25
-_SOME_DOUBTED = 0.005
-_NORMALLY_DOUBTED = 0.001
-"""Of normal errors 0.0005 deviate as far: so few are left to count."""
+_MOST_OUTLIERS = 0.25
+_SOME_OUTLIERS = 0.005
+_NORMAL_OUTLIERS = 0.001
+"""Share of outliers that normal errors explain: 0.0005 of them deviate as far."""
 
 _FEW_HOSTS = 48
-"""Up to so many hosts all models are tried anyway; above, costly ones where simple ones leave more than errors over."""
+"""Up to this number of hosts all models are tried; above, costly models only where simple ones leave a pattern."""
 
 LARGEST_ADDITIVE = 1024
 LARGEST_DIRECT = 512
 _PATTERN = 2.8
-"""Times sigma sqrt(n): errors alone make about 2, and seldom more than this with ten hosts."""
+"""Times sigma sqrt(n): errors alone reach about 2, and seldom more than this with ten hosts."""
 
 _LOOKED_AT = 192
-"""Hosts whose delays to one another are looked at for a pattern."""
+"""Number of hosts whose residuals are tested for a pattern."""
 
 _ITERATIONS = 40
 
@@ -54,16 +57,15 @@ class ModelChoice:
 
     Attributes:
         candidate: its graph.
-        levels: the nested switches, where that was looked for.
-        doubtful: bool [n, n], measured delays that deviate too far from it.
-        scores: model -> what it came to; less is better.
+        outliers: bool [n, n], measured delays that deviate too far from it.
+        scores: model -> its score; less is better.
         noise: typical relative deviation of a delay from what is explained.
-        unexplained: whether what is left over has a pattern.
+        unexplained: whether the residuals have a pattern.
         untried: models that were left out as too costly.
     """
 
     candidate: Candidate
-    doubtful: npt.NDArray[np.bool_]
+    outliers: npt.NDArray[np.bool_]
     scores: dict[str, float]
     noise: float
     unexplained: bool
@@ -74,22 +76,22 @@ def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoic
     """Find the graph that explains delays best.
 
     Delays that deviate by more than `OUTLYING` from a first answer are left out of a second one, and so on while the
-    answer gets better; each is judged by all that was measured.
+    answer improves. Each answer is scored by all measured delays.
 
     Args:
         delays: float64 [n, n], seconds, symmetric, nan where not measured; n at least 3, and the measured pairs connect
             all hosts.
-        models: to be tried.
+        models: to try.
     """
     measured = ~np.isnan(delays)
     np.fill_diagonal(measured, False)
     filled = fill_gaps(delays, measured)
     best = _improve(_choose_once(filled, measured, delays, measured, models), delays, measured, models)
-    share = np.count_nonzero(best.doubtful) / max(int(measured.sum()), 1)
-    if share > _SOME_DOUBTED and len(delays) <= LARGEST_DIRECT:
+    share = np.count_nonzero(best.outliers) / max(int(measured.sum()), 1)
+    if share > _SOME_OUTLIERS and len(delays) <= LARGEST_DIRECT:
         robust = as_candidate(find_levels_robustly(filled))
-        doubtful, _ = find_outliers(robust, delays, measured)
-        known, working = _without(doubtful, delays, measured, robust)
+        outliers, _ = find_outliers(robust, delays, measured)
+        known, working = _without(outliers, delays, measured, robust)
         other = _improve(_choose_once(working, known, delays, measured, models), delays, measured, models)
         best = min(best, other, key=lambda choice: min(choice.scores.values()))
     return best
@@ -98,12 +100,12 @@ def choose_model(delays: Floats, models: tuple[str, ...] = MODELS) -> ModelChoic
 def _improve(
     best: ModelChoice, delays: Floats, measured: npt.NDArray[np.bool_], models: tuple[str, ...]
 ) -> ModelChoice:
-    """Leave out what deviates from an answer, and ask again, while the answer gets better."""
+    """Leave out the outliers of an answer, and infer again, while the answer improves."""
     for _ in range(_ROUNDS):
-        share = np.count_nonzero(best.doubtful) / max(int(measured.sum()), 1)
-        if not _NORMALLY_DOUBTED < share <= _MOST_DOUBTED:
+        share = np.count_nonzero(best.outliers) / max(int(measured.sum()), 1)
+        if not _NORMAL_OUTLIERS < share <= _MOST_OUTLIERS:
             break
-        known, working = _without(best.doubtful, delays, measured, best.candidate)
+        known, working = _without(best.outliers, delays, measured, best.candidate)
         choice = _choose_once(working, known, delays, measured, models)
         if min(choice.scores.values()) >= min(best.scores.values()):
             break
@@ -112,10 +114,10 @@ def _improve(
 
 
 def _without(
-    doubtful: npt.NDArray[np.bool_], delays: Floats, measured: npt.NDArray[np.bool_], candidate: Candidate
+    outliers: npt.NDArray[np.bool_], delays: Floats, measured: npt.NDArray[np.bool_], candidate: Candidate
 ) -> tuple[npt.NDArray[np.bool_], Floats]:
-    """Give what is left to be believed, and delays with what is explained in place of all else."""
-    known = measured & ~doubtful
+    """Return which delays count without outliers, and the delays with explained ones in place of all others."""
+    known = measured & ~outliers
     return known, np.where(known | np.eye(len(delays), dtype=bool), delays, candidate.explained)
 
 
@@ -146,7 +148,7 @@ def _choose_once(
         else:
             untried.append("additive")
     if "direct" in models and not done:
-        candidates.extend(_with_circles(working, known, levels, untried))
+        candidates.extend(_with_cycles(working, known, levels, untried))
     if not candidates:
         candidates.append(as_candidate(levels))
     scores: dict[str, float] = {}
@@ -154,15 +156,15 @@ def _choose_once(
     for candidate in candidates:
         reached = score(candidate, delays, measured)
         scores[candidate.model] = min(reached, scores.get(candidate.model, np.inf))
-        # Candidates come from the simplest on; a model that is as good is better when it is simpler.
+        # Candidates come from the simplest on; of equally good models the simpler one is taken.
         if reached < least - CLOSE or (candidate.model == best.model and reached < least):
             best, least = candidate, reached
-    doubtful, noise = find_outliers(best, delays, measured)
-    unexplained = has_pattern(best.residuals(delays), measured & ~doubtful)
-    return ModelChoice(best, doubtful, scores, noise, unexplained, tuple(untried))
+    outliers, noise = find_outliers(best, delays, measured)
+    unexplained = has_pattern(best.residuals(delays), measured & ~outliers)
+    return ModelChoice(best, outliers, scores, noise, unexplained, tuple(untried))
 
 
-def _with_circles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
+def _with_cycles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels, untried: list[str]) -> list[Candidate]:
     found = [find_switched(working, known, levels.pruned.tree)]
     if len(working) <= LARGEST_DIRECT:
         found.append(find_direct(working, known))
@@ -174,7 +176,7 @@ def _with_circles(working: Floats, known: npt.NDArray[np.bool_], levels: Levels,
 def find_outliers(
     candidate: Candidate, delays: Floats, measured: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.bool_], float]:
-    """Give the measured delays that deviate too far from what is explained, and how far a delay typically does."""
+    """Return which delays deviate too far from what is explained, bool [n, n], and the typical deviation."""
     residuals = np.where(measured, candidate.residuals(delays), 0.0)
     if not measured.any():
         return np.zeros_like(measured), 0.0
@@ -183,17 +185,17 @@ def find_outliers(
 
 
 def has_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_]) -> bool:
-    """Whether what is left over is more than independent errors.
+    """Return whether residuals are more than independent errors.
 
-    The largest eigenvalue of a symmetric matrix of independent errors is near 2 sigma sqrt(n); a pattern, such as a
+    The largest eigenvalue of a symmetric matrix of independent errors is near 2 sigma sqrt(n). A pattern, such as a
     host that is slower to all others, adds up along rows and exceeds it.
 
     Args:
-        residuals: [n, n], symmetric, log of delay over what is explained.
+        residuals: [n, n], symmetric, logarithm of the delay over the explained one.
         known: bool [n, n], which of them count.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,
-        1958.
+    1958.
     """
     rows = np.linspace(0, len(residuals) - 1, min(len(residuals), _LOOKED_AT)).astype(int)
     residuals, known = residuals[np.ix_(rows, rows)], known[np.ix_(rows, rows)]
@@ -209,7 +211,7 @@ def has_pattern(residuals: npt.NDArray[np.floating], known: npt.NDArray[np.bool_
 
 
 def _largest_eigenvalue(symmetric: Floats) -> float:
-    """Give the largest absolute eigenvalue, to some percent, by power iteration."""
+    """Return the largest absolute eigenvalue, to some percent, by power iteration."""
     vector = np.random.default_rng(0).standard_normal(len(symmetric))
     length = 0.0
     for _ in range(_ITERATIONS):
@@ -219,7 +221,7 @@ def _largest_eigenvalue(symmetric: Floats) -> float:
 
 
 def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
-    """Give the pairs that a switch rests on almost alone: those of two or three hosts with nothing else below them."""
+    """Return the pairs that alone support a switch, bool [n, n]: those of 2 or 3 hosts with nothing else below."""
     end = np.sort(candidate.edge, axis=1)
     degree = np.bincount(candidate.edge.ravel(), minlength=hosts + candidate.switches)
     on_switch = end[(end[:, 0] < hosts) & (end[:, 1] >= hosts)]
@@ -233,7 +235,15 @@ def find_unconfirmed(candidate: Candidate, hosts: int) -> npt.NDArray[np.bool_]:
 
 
 def fill_gaps(delays: npt.NDArray[np.floating], measured: npt.NDArray[np.bool_]) -> Floats:
-    """Put something likely where nothing was measured: the least, over all ways by others, of their greatest step."""
+    """Insert likely delays where nothing was measured: the least, over all paths by other hosts, of their largest step.
+
+    Args:
+        delays: [n, n], symmetric.
+        measured: bool [n, n].
+
+    Raises:
+        ValueError: the measured pairs do not connect the hosts.
+    """
     filled = np.where(measured, delays, 0.0)
     missing = ~measured
     np.fill_diagonal(missing, False)

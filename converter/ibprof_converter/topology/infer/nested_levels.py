@@ -2,7 +2,7 @@
 """Levels: hosts under nested switches, and one delay for all pairs that meet in a switch.
 
 Average linkage on the logarithm of the delays gives a binary tree; its nodes are merged into those above them while a
-penalised fit improves. Errors of a delay are taken as relative.
+penalised fit improves. Errors of a delay are relative.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROUNDS = 8
 _SETTLED = 0.01
 
 _ENOUGH = 0.7
-"""Difference of logarithms beyond which two delays are just different: a factor of 2."""
+"""Difference of logarithms, a factor of 2, beyond which two delays differ, by how much does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Levels:
     """Nested switches.
 
     Attributes:
-        pruned: the tree; heights are logs of seconds.
-        variance: of the log of a delay around them.
+        pruned: the tree; heights are logarithms of seconds.
+        variance: of the logarithm of a delay around them.
     """
 
     pruned: PrunedTree
@@ -39,7 +39,7 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
     """Find nested switches.
 
     Args:
-        delays: [n, n], seconds, symmetric, above 0 beside the diagonal; n at least 2.
+        delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2.
     """
     hosts = len(delays)
     logs = delays.astype(np.float32)
@@ -66,8 +66,8 @@ def find_levels(delays: npt.NDArray[np.floating]) -> Levels:
 def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
     """Find nested switches where some delays are grossly wrong.
 
-    Hosts are linked by how alike their delays to all others are, to which no single delay can add much; a node's height
-    is the median of its pairs.
+    Hosts are linked by the similarity of their delays to all others, to which a single delay adds little. A node's
+    height is the median of its pairs.
 
     Args:
         delays: as for `find_levels`.
@@ -90,7 +90,10 @@ def find_levels_robustly(delays: npt.NDArray[np.floating]) -> Levels:
 
 
 def _compare_rows(logs: Floats) -> npt.NDArray[np.float32]:
-    """Give how much hosts' delays to others differ on average, beyond a constant; what differs much counts no more."""
+    """Return the mean difference of hosts' delays to others, beyond a constant, float32 [n, n].
+
+    Large differences are capped.
+    """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)
     for host in range(hosts - 1):
@@ -104,7 +107,7 @@ def _compare_rows(logs: Floats) -> npt.NDArray[np.float32]:
 
 
 def as_candidate(levels: Levels) -> Candidate:
-    """Turn nested switches into a graph and the delays that it explains."""
+    """Return nested switches as a graph with the delays that it explains."""
     tree = levels.pruned.tree
     delay = np.exp(levels.pruned.height)
     edge, latency, switches = graph_of_tree(tree, delay[tree.node_of_leaf] / 2, (delay[tree.parent] - delay) / 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measured delays to one value for each pair of hosts: directions and processes joined, what is none left out."""
+"""One delay for each pair of hosts, from measured delays: directions and processes joined, invalid ones left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ibprof_converter.latency.model.delays import Delays
 
 _STATISTICS = ("median", "lower_quartile", "minimum")
 _ONE_WAY = 1.5
-"""Directions that differ by more, and ten times more than most do, are told; the smaller counts, since errors add."""
+"""Ratio of directions that is reported, if it is ten times the usual one; the smaller delay counts."""
 
 _SAMPLED_ROWS = 256
 _BLOCK = 512
@@ -26,7 +26,7 @@ class PairDelays:
     Attributes:
         hosts: a name each.
         seconds: [n, n], symmetric; nan where nothing was measured, 0 on the diagonal.
-        statistic: of the samples, that was taken.
+        statistic: of the samples.
         length: bytes of the messages.
         notes: what was joined or left out, a sentence each.
     """
@@ -39,18 +39,18 @@ class PairDelays:
 
 
 def take_pair_delays(delays: Delays, length: int | None = None, statistic: str | None = None) -> PairDelays:
-    """Give one value for each pair of hosts.
+    """Return one delay for each pair of hosts.
 
-    Of several processes of a host the nearest ones count: delays from the memory of one socket to an adapter at another
-    are the host's own affair. When all processes are of one host, they are the leaves.
+    Of several processes of a host the nearest ones count: paths from one socket to an adapter at another are inside the
+    host. When all processes are of one host, the processes are the leaves.
 
     Args:
         delays: as measured.
-        length: bytes; the shortest one if left out.
-        statistic: `median`, `minimum` and so on; if left out, the one in which both directions of pairs agree best.
+        length: bytes; None for the shortest.
+        statistic: `median`, `minimum` and so on; None for the one in which both directions of pairs agree best.
 
     Raises:
-        UsageError: that length was not measured, or that statistic not kept.
+        UsageError: that length was not measured, or that statistic is not in the file.
     """
     if statistic is not None and statistic not in delays.present:
         raise UsageError(f"--statistic: expected one of {', '.join(delays.present)}, found {statistic!r}")
@@ -66,11 +66,11 @@ def take_pair_delays(delays: Delays, length: int | None = None, statistic: str |
     if 1 < len(hosts) < delays.processes:
         matrix = _join_processes(delays, matrix, hosts)
         notes.append(
-            f"{delays.processes} processes of {len(hosts)} hosts: of each two hosts the nearest processes count"
+            f"{delays.processes} processes of {len(hosts)} hosts: the nearest processes of each two hosts count"
         )
     elif len(hosts) < delays.processes:
         hosts = delays.labels
-        notes.append("all processes are of one host: this is the inside of it, and its leaves are processes")
+        notes.append("all processes are of one host: this is its inside, and the leaves are processes")
     else:
         hosts = delays.labels
     seconds, said = _join_directions(matrix)
@@ -111,7 +111,7 @@ def _join_processes(
 
 
 def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.floating], list[str]]:
-    """Give the mean of both directions where they agree, else the shorter one; what is no delay becomes nan."""
+    """Return the mean of both directions where they agree, else the shorter one; invalid delays become nan."""
     hosts = len(matrix)
     rows = np.linspace(0, hosts - 1, min(hosts, _SAMPLED_ROWS)).astype(int)
     sampled = np.abs(_log_ratio(matrix[rows], matrix[:, rows].T))
@@ -119,7 +119,7 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     limit = float(np.exp(max(np.log(_ONE_WAY), min(10 * usual, 10.0))))
     joined = np.empty_like(matrix)
     zeros, odd, first = 0, 0, (0, 0)
-    # Block by block, so that there is nothing as large as the matrix but the result.
+    # Block by block: only the result is as large as the matrix.
     for i in range(0, hosts, _BLOCK):
         for j in range(i, hosts, _BLOCK):
             there, back = matrix[i : i + _BLOCK, j : j + _BLOCK], matrix[j : j + _BLOCK, i : i + _BLOCK].T
@@ -142,10 +142,10 @@ def _join_directions(matrix: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.f
     np.fill_diagonal(joined, 0.0)
     notes = []
     if zeros:
-        notes.append(f"{zeros} delays are 0, which no message takes; they count as not measured")
+        notes.append(f"{zeros} delays are 0, which is impossible; they count as not measured")
     if odd:
         notes.append(
-            f"{odd} pairs take more than {limit:.2g} times as long one way as the other, the first of them number "
-            f"{first[0]} and {first[1]}: the shorter way counts"
+            f"{odd} pairs take more than {limit:.2g} times as long in one direction as in the other, the first of them "
+            f"number {first[0]} and {first[1]}: the shorter direction counts"
         )
     return joined, notes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nested switches on which some hosts have slower links, which levels alone would take for switches.
+"""Nested switches on which some hosts have slower links; levels alone would represent these by switches.
 
-Where some hosts of a switch are farther from the others, levels put the others on a switch of their own, below one that
-has the slow ones. Two things tell slow links from that: slow hosts are twice as far from one another, and farther from
-all that is beyond, too.
+Where some hosts of a switch are farther from the others, levels put the others on a switch below one with the slow
+hosts. Two facts distinguish slow links from that: slow hosts are twice as far from one another, and farther from
+everything beyond as well.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from ibprof_converter.topology.infer.nested_levels import Levels
 
 
 def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt.NDArray[np.bool_]) -> Candidate | None:
-    """Merge switches into those above them while slow links of hosts explain the delays better; None: none do.
+    """Merge switches into those above them while slow links of hosts explain the delays better.
 
     Args:
         levels: nested switches.
         plain: the same as a candidate.
         delays: float64 [n, n], seconds, symmetric.
-        known: bool [n, n], which of them count.
+        known: bool [n, n], which delays count.
+
+    Returns:
+        The best candidate with slow links; None where none is better than `plain`.
     """
     tree, height = levels.pruned.tree, np.exp(levels.pruned.height)
     tried: set[bytes] = set()
@@ -58,12 +61,12 @@ def join_slow_hosts(levels: Levels, plain: Candidate, delays: Floats, known: npt
 
 
 def _find_step(tree: RootedTree, tried: set[bytes]) -> tuple[int, npt.NDArray[np.bool_]] | None:
-    """Find a switch that is the only one below another, and the hosts beside it there."""
+    """Find a switch that is the only one below another, and the hosts next to it there."""
     switches = np.bincount(tree.parent[1:], minlength=tree.nodes)
     for node in range(tree.nodes - 1, 0, -1):
         above = tree.parent[node]
         slow = tree.node_of_leaf == above
-        # One host beside a switch at the root is on a longer link already.
+        # One host next to a switch at the root has a longer link already.
         if switches[above] == 1 and slow.sum() > (above == 0) and np.packbits(slow).tobytes() not in tried:
             return node, slow
     return None

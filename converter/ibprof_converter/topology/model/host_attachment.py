@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where hosts hang on the network: on the switch of their one link; one that passes on packets, on its own."""
+"""Attachment of hosts to switches: a host with one link is on its switch; a host that forwards packets gets its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OWN_SWITCH = "{}-switch"
 
 @dataclass(frozen=True, slots=True)
 class HostAttachment:
-    """A topology taken apart into switches, the cables between them, and the hosts on them.
+    """A topology split into switches, the cables between them, and the hosts on them.
 
     Attributes:
-        switch_name: a name each: the topology's switches, then those of hosts that others' packets go through.
+        switch_name: the topology's switches, then those of hosts that forward other hosts' packets.
         host_switch: int64 [host], the switch that a host is on.
-        host_edge: int64 [host], the topology's edge that joins them; `NO_EDGE` for a host with a switch of its own.
+        host_edge: int64 [host], the topology's edge that joins them; `NO_EDGE` for a host with its own switch.
         cable: int64 [cable, 2], the two switches of each cable.
-        cable_edge: int64 [cable], the topology's edge that it is.
+        cable_edge: int64 [cable], the topology's edge of each cable.
     """
 
     switch_name: tuple[str, ...]
@@ -35,7 +35,7 @@ class HostAttachment:
 
 
 def attach_hosts(topology: InferredTopology) -> HostAttachment:
-    """Take a topology apart."""
+    """Split a topology into switches, cables and hosts."""
     hosts = len(topology.hosts)
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     edge = np.sort(topology.edge, axis=1).astype(np.int64)

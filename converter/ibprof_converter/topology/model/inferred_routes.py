@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which links a message between two hosts takes, where a topology is all that is known: those of a shortest path."""
+"""Routes between the hosts of a topology without forwarding tables: the links of a shortest path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.topology.model.host_attachment import NO_EDGE, attach_host
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _AS_SHORT = 1.1
-"""A detour that is at most so many times as long may be taken as well: which one a message takes is not certain."""
+"""Largest length of a detour, relative to the shortest path, at which a message may take either path."""
 
 
 class InferredRoutes:
@@ -26,8 +26,8 @@ class InferredRoutes:
 
     Attributes:
         topology: as given.
-        attachment: the same taken apart into switches, cables, hosts.
-        distance: float64 [switch, switch], seconds; inf without a way.
+        attachment: the topology split into switches, cables and hosts.
+        distance: float64 [switch, switch], seconds; inf where there is no path.
     """
 
     def __init__(self, topology: InferredTopology) -> None:
@@ -49,42 +49,42 @@ class InferredRoutes:
         return len(self.attachment.host_switch)
 
     def apart(self, one: int, other: int) -> float:
-        """Give what is between the switches of two hosts, seconds."""
+        """Return the latency between the switches of two hosts, seconds."""
         return float(self.distance[self.attachment.host_switch[one], self.attachment.host_switch[other]])
 
     def nearest(self, host: int) -> int:
-        """Give the host whose switch is nearest to a host's own."""
+        """Return the other host whose switch is nearest to a host's switch."""
         own = self.attachment.host_switch
         apart = self.distance[own[host], own]
         apart[host] = nan
         return int(np.nanargmin(apart))
 
     def switches(self, one: int, other: int) -> list[int]:
-        """Give the switches between two hosts, from the first one's; none where there is no way."""
+        """Return the switches between two hosts, from the first host's; none where there is no path."""
         first, at = (int(self.attachment.host_switch[host]) for host in (one, other))
         if isinf(self.distance[first, at]):
             return []
-        way = [at]
+        path = [at]
         while at != first:
             at = int(self._before[first, at])
-            way.append(at)
-        return way[::-1]
+            path.append(at)
+        return path[::-1]
 
     def links(self, one: int, other: int) -> frozenset[int]:
-        """Give the topology's edges between two hosts."""
-        way = self.switches(one, other)
-        cables = (self._cable[frozenset(step)] for step in pairwise(way))
+        """Return the topology's edges between two hosts."""
+        path = self.switches(one, other)
+        cables = (self._cable[frozenset(step)] for step in pairwise(path))
         ends = (int(self.attachment.host_edge[host]) for host in (one, other))
         return frozenset(
             [int(self.attachment.cable_edge[row]) for row in cables] + [end for end in ends if end != NO_EDGE]
         )
 
     def edge_between(self, one: int, other: int) -> int:
-        """Give the topology's edge between two switches that a cable joins."""
+        """Return the topology's edge between two switches that a cable joins."""
         return int(self.attachment.cable_edge[self._cable[frozenset((one, other))]])
 
     def is_certain(self, one: int, other: int) -> bool:
-        """Whether no other way between two hosts is about as short."""
+        """Return whether no other path between two hosts is about as short."""
         if self._is_tree:
             return True
         from_one, from_other = (self.distance[self.attachment.host_switch[host]] for host in (one, other))
@@ -94,19 +94,17 @@ class InferredRoutes:
         return int(near.sum()) == len(self.switches(one, other)) - 1
 
     def behind(self, near: int, far: int) -> list[int]:
-        """Give the hosts that the switch `far` reaches by its neighbour `near`; spread, and the nearest first.
-
-        Spread: of each branch of `near` one after another, so that the first few have as little in common as can be.
-        """
+        """Return the hosts that the switch `far` reaches by its neighbour `near`, ordered as `spread` orders them."""
         cable = self._cable[frozenset((near, far))]
         own = self.attachment.host_switch
         by_near = self._weight[cable] + self.distance[near, own]
         return self.spread(near, np.flatnonzero(by_near <= self.distance[far, own] * (1 + 1e-9)))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Put hosts in such an order: one of each branch of a switch, then a second one of each, the nearest first.
+        """Order hosts: one of each branch of a switch, then a second one of each, the nearest first.
 
-        Of the hosts of a branch likewise one of each switch comes first. Hosts on the switch itself are a branch each.
+        Within a branch one host of each switch comes first, so that the first few hosts share as few links as possible.
+        Each host on the switch `at` is a branch.
         """
         chosen = np.asarray(hosts, np.int64)
         own = self.attachment.host_switch[chosen]
@@ -116,13 +114,16 @@ class InferredRoutes:
         return [int(host) for host in chosen[_deal(self.branch_of(at, chosen))]]
 
     def branch_of(self, at: int, hosts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Give a number for the part of the network that each host is in without a switch; hosts on it are one each."""
+        """Return a number for the part of the network that each host is in without the switch `at`.
+
+        Each host on the switch gets a number of its own, below 0.
+        """
         own = self.attachment.host_switch[hosts]
         return np.where(own == at, -1 - hosts, self._before[own, at])
 
 
 def _deal(group: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Give the places of the first of each group, then of the second of each, and so on; in their order."""
+    """Return the indices of the first member of each group, then of the second of each, and so on."""
     order = np.argsort(group, kind="stable")
     begins = np.diff(group[order], prepend=group[order[:1]] - 1) != 0
     first = np.flatnonzero(begins)[np.cumsum(begins) - 1]

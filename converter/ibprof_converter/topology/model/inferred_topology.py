@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The InferredTopology: a graph of hosts and switches that explains measured delays."""
+"""The inferred topology: a graph of hosts and switches that explains measured delays."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 _NEVER_ZERO = 1e-300
-"""scipy's sparse graphs take a weight of 0 for no edge."""
+"""Least weight of an edge: scipy's sparse graphs take a weight of 0 for no edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkThroughput:
-    """What links and switches were seen to carry. A value is a bound from below where something else was the limit.
+    """Measured throughput of links and switches; a lower bound where something else was the bottleneck.
 
     Attributes:
-        edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where nobody measured.
+        edge_gbps: float64 [edge], data rate of one direction in Gb/s; nan where not measured.
         edge_at_least: bool [edge], whether the link may carry more.
-        switch_gbps: float64 [switch], the most that was sent through a switch at once; nan where nobody measured.
+        switch_gbps: float64 [switch], largest rate through a switch at the same time, Gb/s; nan where not measured.
         switch_at_least: bool [switch], whether the switch may carry more.
     """
 
@@ -34,7 +34,7 @@ class LinkThroughput:
 
 @dataclass(frozen=True, slots=True)
 class InferredTopology:
-    """Hosts, the leaves of a hierarchical topology, and switches, which join them: a graph, directed or not.
+    """Hosts, the leaves of a hierarchical topology, and the switches that join them: a graph, directed or not.
 
     Vertices are numbered: hosts first, in the order of the matrix, then switches. A direct network has no switches: its
     hosts are linked with one another.
@@ -42,18 +42,18 @@ class InferredTopology:
     Attributes:
         method: that found it.
         hosts: a name each.
-        switches: a name each; made up, since delays tell no names.
+        switches: a name each, synthetic: delays show no names.
         edge: int32 [edge, 2], vertices; the smaller one first unless `directed`.
         latency_seconds: float64 [edge], what passing the edge adds to a delay.
-        support: float64 [edge], share of resampled matrices in which the edge was found again; nan where nobody asked.
+        support: float64 [edge], share of resampled matrices in which the edge was found again; nan without resampling.
         probability: float64 [edge], share of the message lengths whose topology has the edge; 1 for a single length.
-        directed: whether an edge leads from its first vertex to its second alone.
-        overhead_seconds: what a message costs once, however long its way; no edge has it. A hierarchical topology's
-            is in the edges of the hosts, since nothing tells it from them.
-        noise: typical deviation of a delay from what the graph explains, relative to it; nan where nobody looked.
-        notes: what was found that no edge shows, a sentence each.
-        unknown: what cannot be told, with the reason, a sentence each.
-        throughput: what links carry; None where nobody measured.
+        directed: whether an edge leads from its first vertex to its second only.
+        overhead_seconds: cost of a message that does not depend on its path; no edge includes it. In a hierarchical
+            topology the hosts' edges include it, since delays do not separate the two.
+        noise: typical deviation of a delay from what the graph explains, relative to it; nan where unknown.
+        notes: findings that no edge shows, a sentence each.
+        unknown: what the delays do not determine, with the reason, a sentence each.
+        throughput: of links and switches; None where not measured.
     """
 
     method: str
@@ -82,18 +82,18 @@ class InferredTopology:
 
     @property
     def is_direct(self) -> bool:
-        """Whether hosts are linked with one another, without switches."""
+        """True where hosts are linked with one another, without switches."""
         return not self.switches
 
     def adjacency(self) -> csr_matrix:
-        """Give the latencies as a sparse matrix [vertex, vertex] of both directions, or of the one that an edge has."""
+        """Return the latencies as a sparse matrix [vertex, vertex], seconds; symmetric unless `directed`."""
         a, b = self.edge.T
         weight = np.maximum(self.latency_seconds, _NEVER_ZERO)
         matrix = csr_matrix((weight, (a, b)), (self.vertices, self.vertices))
         return matrix if self.directed else matrix.maximum(matrix.T).tocsr()
 
     def explain_delays(self) -> npt.NDArray[np.float64]:
-        """Give the delays that shortest paths explain: float64 [host, host], seconds; inf without any."""
+        """Return the delays of shortest paths: float64 [host, host], seconds; inf where there is no path."""
         hosts = len(self.hosts)
         every: npt.NDArray[np.float64] = shortest_path(self.adjacency(), directed=True, indices=np.arange(hosts))
         delays = every[:, :hosts]
@@ -116,9 +116,9 @@ class InferredTopology:
         return rounds
 
     def find_splits(self) -> tuple[frozenset[int] | None, ...]:
-        """Give for each edge of a tree the hosts on the side of it that host 0 is not on; None in other graphs.
+        """Return for each edge of a tree the hosts on the side of it without host 0; None in other graphs.
 
-        Two trees over the same hosts are alike when the sets of their splits are.
+        Two trees over the same hosts are equal when the sets of their splits are.
         """
         if len(self.edge) != self.vertices - 1 or self.vertices == 0:
             return (None,) * len(self.edge)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model of hosts and of what is inside them: each host's place is taken by a copy of the model of one.
+"""A model of hosts and of their inside: a copy of the model of one host's inside in the place of each host.
 
 Source: Bufe (see `bufe`), section 2.7.
 """
@@ -23,8 +23,8 @@ def join_models(
         outer: of the hosts.
         inner: of the cores of one host, and of one core of another host, the external vertex.
         external: name of that core in the inner model.
-        measured_from: the core from which the outer model's delays were measured, whose way to the host's edge they
-            have in them; None: the one that is nearest to the external vertex.
+        measured_from: the core from which the outer model's delays were measured; these include its path to the host's
+            edge. None for the core nearest to the external vertex.
 
     Raises:
         InputError: the inner model has no such core.
@@ -32,14 +32,14 @@ def join_models(
     for name in (external, measured_from):
         if name is not None and name not in inner.hosts:
             raise InputError("--external", None, f"one of {', '.join(inner.hosts)}", repr(name))
-    gate = inner.hosts.index(external)
-    at_gate = (inner.edge == gate).any(axis=1)
+    outside = inner.hosts.index(external)
+    leads_out = (inner.edge == outside).any(axis=1)
     latency = inner.latency_seconds.copy()
-    # What leads out of the host is in the outer model already; what is left tells who is nearer to the way out.
-    latency[at_gate] -= latency[at_gate].min(initial=np.inf) if at_gate.any() else 0.0
-    cores = [core for core in range(len(inner.hosts)) if core != gate]
+    # The outer model has the shortest link out of the host already; the rest shows which cores are farther from it.
+    latency[leads_out] -= latency[leads_out].min(initial=np.inf) if leads_out.any() else 0.0
+    cores = [core for core in range(len(inner.hosts)) if core != outside]
     within = replace(inner, latency_seconds=latency).explain_delays()
-    own = within[gate, inner.hosts.index(measured_from)] if measured_from else within[gate, cores].min()
+    own = within[outside, inner.hosts.index(measured_from)] if measured_from else within[outside, cores].min()
     hosts = tuple(f"{host}/{inner.hosts[core]}" for host in outer.hosts for core in cores)
     switches = [*outer.hosts, *outer.switches]
     edges = [outer.edge + len(hosts)]
@@ -50,7 +50,7 @@ def join_models(
     for place, host in enumerate(outer.hosts):
         vertex = np.zeros(inner.vertices, np.int32)
         vertex[cores] = place * len(cores) + np.arange(len(cores))
-        vertex[gate] = len(hosts) + place
+        vertex[outside] = len(hosts) + place
         vertex[len(inner.hosts) :] = len(hosts) + len(switches) + np.arange(len(inner.switches))
         switches += [f"{host}/{name}" for name in inner.switches]
         edges.append(vertex[inner.edge])

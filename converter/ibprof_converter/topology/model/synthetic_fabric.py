@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology as a fabric with forwarding tables, so that all that works on dumps works on it.
+"""A synthetic fabric with forwarding tables, made of an inferred topology, for all commands that take dumps.
 
-GUIDs, LIDs and ports are made up, and so are the routes: the shortest ones on the graph, by latency. A host of a direct
-network gets a switch of its own, which the others' packets go through.
+GUIDs, LIDs and ports are synthetic. Routes are modelled as shortest paths by latency. A host of a direct network gets
+its own switch, which forwards the others' packets.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
     Args:
         topology: undirected, connected.
         name: of the fabric, for messages.
-        gbps: data rate of links whose throughput was not measured; delays of short messages do not tell it.
+        gbps: data rate of links whose throughput was not measured, Gb/s; delays of short messages do not show it.
 
     Raises:
-        UsageError: it cannot be one: arcs of one direction, hosts apart, too many links on a switch.
+        UsageError: the topology is directed, not connected, or has too many links on a switch.
     """
     hosts = len(topology.hosts)
     if topology.directed:
-        raise UsageError(f"{name}: arcs that lead one way are no fabric; write .tgf, .dot or .json")
+        raise UsageError(f"{name}: a fabric has no arcs of one direction; write .tgf, .dot or .json")
     if hosts < 2:
-        raise UsageError(f"{name}: {hosts} hosts make no fabric")
+        raise UsageError(f"{name}: a fabric needs 2 hosts, found {hosts}")
     attachment = attach_hosts(topology)
     switch_name, host_switch = list(attachment.switch_name), attachment.host_switch
     used = np.zeros(len(switch_name), np.int64)
@@ -52,8 +52,8 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
     if used.max() > LARGEST_PORT:
         busiest = switch_name[int(used.argmax())]
         raise UsageError(
-            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it stands for "
-            "several that delays do not tell apart; write .tgf, .dot or .json"
+            f"{name}: {busiest} has {used.max()} links, and a switch of a fabric at most {LARGEST_PORT}: it represents "
+            "several switches that delays do not distinguish; write .tgf, .dot or .json"
         )
     latency = topology.latency_seconds[attachment.cable_edge]
     egress = _route(len(switch_name), host_switch, host_port, cable, latency, name)
@@ -64,7 +64,7 @@ def make_fabric(topology: InferredTopology, name: str, gbps: float = nan) -> Syn
 
 
 def _link_rates(topology: InferredTopology, attachment: HostAttachment, gbps: float) -> npt.NDArray[np.float64]:
-    """Give the rates of cables, then of hosts' links: what was measured, else the one that was given."""
+    """Return the rates of cables, then of hosts' links: as measured, else as given."""
     edge = np.concatenate([attachment.cable_edge, attachment.host_edge])
     rates = np.full(len(edge), gbps)
     if topology.throughput is not None:
@@ -82,9 +82,9 @@ def _route(
     latency: npt.NDArray[np.float64],
     name: str,
 ) -> npt.NDArray[np.uint8]:
-    """Lead each host's packets along a shortest path: uint8 [switch, host], a port."""
+    """Return egress ports along shortest paths: uint8 [switch, host]."""
     a, _, b, _ = cable.T
-    # A cable that takes no time is one still.
+    # A latency of 0 would be no cable.
     weight = np.maximum(latency, max(float(latency.max(initial=0.0)), 1e-9) * 1e-6)
     graph = csr_matrix((weight, (a, b)), (switches, switches))
     destination = np.unique(host_switch)

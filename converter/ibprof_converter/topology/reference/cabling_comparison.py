@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inferred topology beside the one that a network should have: what is cabled otherwise.
+"""Comparison of an inferred topology with its reference: differences of cabling.
 
 Source of the similarity: P. S. Bannikov, A. N. Salnikov (see `bannikov_salnikov`), comparison of topologies, step d.
 """
@@ -53,14 +53,14 @@ def compare_cabling(
     delays: Floats,
     nearer: Integers | None = None,
 ) -> TopologyDifferences:
-    """Compare what was inferred with what should be there.
+    """Compare an inferred topology with its reference.
 
     Args:
         found: the topology.
-        reference: what should be there.
+        reference: the expected one.
         matched: the hosts that both have.
-        delays: float64 [host, host] between these, seconds, nan where there is none.
-        nearer: what `find_nearer` tells of the delays as they were measured.
+        delays: float64 [host, host] between these, seconds, nan where not measured.
+        nearer: result of `find_nearer` for the delays as measured; None to compute it.
 
     Raises:
         InconsistentError: the reference does not connect its hosts.
@@ -73,10 +73,10 @@ def compare_cabling(
 
 
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
-    """Give the part of a reference that delays between hosts can show.
+    """Return the part of a reference that delays between hosts can show.
 
-    That is without ends that are no hosts, and without switches that join but two links. Where every switch is the own
-    one of one host, as in a torus, the host stands for it.
+    Ends that are no hosts are left out, and switches that join only two links. Where each switch is that of one host,
+    as in a torus, the host represents it.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))
@@ -103,10 +103,10 @@ def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
 
 
 def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Graph) -> TopologyDifferences:
-    """Give the similarity of regular topologies.
+    """Return the similarity of regular topologies.
 
-    The sum goes over the pairs of hosts that the reference links, as the paper explains it: each is as alike as the
-    probability of its arc, the greatest of those between the processes of both.
+    The sum is over the pairs of hosts that the reference links, as the paper explains it. A pair's similarity is the
+    probability of its arc, the largest of those between the processes of both.
     """
     host_of = np.full(found.vertices, -1, np.int64)
     for host, members in enumerate(matched.of_inferred):
@@ -127,7 +127,7 @@ def _compare_links(found: InferredTopology, matched: MatchedHosts, graph: nx.Gra
         return tuple((matched.names[a], matched.names[b]) for a, b in sorted(pairs))
 
     unknown = (
-        ("the reference links hosts with one another, and by the delays there are switches between them",)
+        ("the reference links hosts with one another, but by the delays there are switches between them",)
         if found.switches
         else ()
     )
@@ -154,23 +154,23 @@ def _compare_switches(
     delays: Floats,
     nearer: Integers | None,
 ) -> TopologyDifferences:
-    """Compare who is on a switch with whom, and which switches are near to one another, or linked."""
+    """Compare which hosts share a switch, and which switches are near to one another, or linked."""
     hosts = TopologyDifferences(HIERARCHICAL, matched.names, matched.not_in_reference, matched.not_measured)
     if len(matched.names) < 3:
-        return replace(hosts, unknown=("fewer than three hosts tell nothing of switches",))
+        return replace(hosts, unknown=("fewer than three hosts show nothing of switches",))
     own = [members[0] for members in matched.of_inferred]
     leaf = find_leaves(reference, matched.vertex)
     was = number_groups(leaf)
     names = np.array([reference.names[each] for each in leaf.tolist()])
-    circles = are_linked_in_cycles(graph, matched.vertex, leaf)
-    if not found.switches and not circles:
-        return replace(hosts, unknown=("no switches were inferred, so that who is on which cannot be compared",))
-    # Hosts of a torus of switches may have been taken for a torus of hosts.
+    cycles = are_linked_in_cycles(graph, matched.vertex, leaf)
+    if not found.switches and not cycles:
+        return replace(hosts, unknown=("no switches were inferred, so that their hosts cannot be compared",))
+    # A torus of switches may have been inferred as a torus of hosts.
     now = group_by_switch(found, own) if found.switches else was
     now = join_moved(now, was, find_nearer(was, delays) if nearer is None else nearer)
     hosts, moved = compare_groups(hosts, was, now, names, delays)
     between = measure_switch_distances(reference, (matched.names, matched.vertex), leaf, ~moved, delays)
-    if circles:
+    if cycles:
         links = compare_switch_links(between, graph)
         if links is not None:
             return replace(hosts, missing=links[0], extra=links[1])
@@ -185,24 +185,24 @@ def _compare_switches(
     was_part = _restrict(expected, range(len(matched.names)), kept)
     now_part = _restrict(found, own, kept)
     if was_part is None or now_part is None:
-        unknown = "there are circles of switches, of which only who is on which switch is compared"
+        unknown = "there are cycles of switches, of which only the hosts of each switch are compared"
         return replace(hosts, unknown=(*hosts.unknown, unknown))
     merged = [frozenset(np.flatnonzero(np.isin(names, each)).tolist()) for each in hosts.merged]
     return replace(hosts, regrouped=_pair_splits(was_part, now_part, matched.names, merged))
 
 
 def are_linked_in_cycles(graph: nx.Graph, hosts: Integers, leaf: Integers) -> bool:
-    """Whether switches that all have hosts are linked in circles: a torus, a hypercube, a dragonfly.
+    """Return whether switches that all have hosts are linked in cycles: a torus, a hypercube, a dragonfly.
 
     Args:
-        graph: what delays can show of the reference.
+        graph: the part of the reference that delays can show.
         hosts, leaf: int64 [host], vertices of the hosts and of their switches.
     """
     return set(graph) == {*hosts.tolist(), *leaf.tolist()} and not nx.is_tree(graph)
 
 
 def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> InferredTopology:
-    """Give what a perfect measurement would show: the tree itself, or what is inferred from hops on other graphs."""
+    """Return the result of a perfect measurement: the tree itself, or what is inferred from hops on other graphs."""
     number = {int(vertex): place for place, vertex in enumerate(matched.vertex)}
     if nx.is_tree(graph):
         switches = [vertex for vertex in graph if vertex not in number]
@@ -224,12 +224,15 @@ def _expect(reference: Reference, matched: MatchedHosts, graph: nx.Graph) -> Inf
 
 
 def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[int]) -> set[frozenset[int]] | None:
-    """Give the splits of a tree as far as some hosts go, each as the side without the first of them; None of no tree.
+    """Return the splits of a tree restricted to some hosts, each as the side without the first of them.
 
     Args:
-        topology: whose splits they are.
+        topology: with the splits.
         places: the topology's vertex of each host.
         kept: numbers of hosts, ascending.
+
+    Returns:
+        None where the topology is no tree.
     """
     host_of = {places[host]: host for host in kept}
     found = set()
@@ -249,7 +252,7 @@ def _restrict(topology: InferredTopology, places: Sequence[int], kept: Sequence[
 def _pair_splits(
     expected: set[frozenset[int]], found: set[frozenset[int]], names: Names, merged: Sequence[frozenset[int]]
 ) -> tuple[RegroupedHosts, ...]:
-    """Put parts of the one topology beside those of the other that they are most like."""
+    """Pair the parts of one topology with the most similar parts of the other."""
     missing, extra = (sorted(each, key=sorted) for each in (expected - found, found - expected))
     pairs = []
     for part in missing:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between an inferred topology and the one that a network should have."""
+"""Differences between an inferred topology and its reference."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ REGULAR, HIERARCHICAL = "regular", "hierarchical"
 
 @dataclass(frozen=True, slots=True)
 class MisplacedHost:
-    """A host that is measured at another switch than the reference says: a wrong cable, or names exchanged.
+    """A host that is measured at another switch than in the reference: a wrong cable, or exchanged names.
 
     Attributes:
         host: its name.
         switch, peers: where the reference has it, and the other hosts there.
-        found_switch, found_peers: the switch in the reference of those it is measured with, and these.
+        found_switch, found_peers: the reference's switch of the hosts that it is measured with, and these hosts.
     """
 
     host: str
@@ -45,13 +45,13 @@ class SeparatedHosts:
 
 @dataclass(frozen=True, slots=True)
 class RecabledSwitch:
-    """A switch that is measured near to other switches than the reference says: a wrong cable of a switch.
+    """A switch that is measured near to other switches than in the reference: a wrong cable of a switch.
 
     Attributes:
         switch: its name in the reference.
         hosts: on it.
         near: the switches with hosts that are nearest to it by the reference.
-        found_near: those that are by the delays; none of them is in `near`.
+        found_near: those that are nearest by the delays; none of them is in `near`.
     """
 
     switch: str
@@ -62,11 +62,11 @@ class RecabledSwitch:
 
 @dataclass(frozen=True, slots=True)
 class RegroupedHosts:
-    """Hosts that are near to one another in the one topology and not in the other.
+    """Hosts that are near to one another in only one of both topologies.
 
     Attributes:
-        expected: hosts of a part of the reference; empty where there is none like it.
-        found: hosts of a part of what was measured; empty where there is none like it.
+        expected: hosts of a part of the reference; empty where it has no similar part.
+        found: hosts of a part of the measured topology; empty where it has no similar part.
     """
 
     expected: Names
@@ -74,29 +74,29 @@ class RegroupedHosts:
 
     @property
     def differing(self) -> Names:
-        """Hosts of one of both alone."""
+        """Hosts of only one of both."""
         return tuple(sorted({*self.expected} ^ {*self.found}))
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyDifferences:
-    """What differs.
+    """All differences of cabling.
 
     Attributes:
-        kind: `REGULAR`, hosts that are linked with one another; or `HIERARCHICAL`, by way of switches.
+        kind: `REGULAR`, hosts that are linked with one another; or `HIERARCHICAL`, by switches.
         hosts: that both have.
         not_in_reference: measured hosts that the reference lacks.
-        not_measured: hosts of the reference that nobody measured; no difference.
-        similarity: share of the reference's links that were found, weighed by their probability; nan for hierarchical
+        not_measured: hosts of the reference without delays; no difference.
+        similarity: share of the reference's links that were found, weighted by their probability; nan for hierarchical
             ones.
         missing: links of the reference that were not found: between hosts, or between switches that all have hosts.
         extra: links that were found and the reference lacks.
         misplaced: wrong cables of hosts.
         separated: hosts away from their switch.
-        merged: switches of the reference that delays do not tell apart; no difference.
+        merged: switches of the reference that delays do not distinguish; no difference.
         recabled: wrong cables of switches.
-        regrouped: parts that differ in another way.
-        unknown: what cannot be told, a sentence each.
+        regrouped: parts that differ otherwise.
+        unknown: what the delays do not determine, a sentence each.
     """
 
     kind: str
@@ -115,6 +115,6 @@ class TopologyDifferences:
 
     @property
     def differences(self) -> int:
-        """How many there are."""
+        """Number of differences."""
         found = (self.not_in_reference, self.missing, self.extra, self.misplaced, self.separated)
         return sum(map(len, found)) + len(self.recabled) + len(self.regrouped)

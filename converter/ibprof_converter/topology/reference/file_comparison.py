@@ -25,7 +25,7 @@ _ONE_HOP_S = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions:
-    """What to compare.
+    """The files to compare.
 
     Attributes:
         inferred: file of a topology, a fabric or delays.

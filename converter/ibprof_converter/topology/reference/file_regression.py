@@ -33,13 +33,13 @@ UNIQUE, SHORTEST = "unique", "shortest"
 
 @dataclass(frozen=True, slots=True)
 class RegressOptions:
-    """What to regress.
+    """The files to regress, and how.
 
     Attributes:
         topology: file of a topology or a fabric.
         delays: file of delays between its hosts.
         correct: of `CORRECTIONS`; None for `MINIMUM` where throughputs are known, else `NONE`.
-        gbps: data rate of links whose throughput is unknown, Gb/s; None where nobody knows.
+        gbps: data rate of links whose throughput is unknown, Gb/s; None where unknown too.
         paths: `UNIQUE` leaves out pairs with several paths of the same length; `SHORTEST` takes one of these.
         epsilon: relative difference of lengths that are the same.
         length: bytes of the messages; None for the shortest.
@@ -55,7 +55,7 @@ class RegressOptions:
 
     @property
     def is_fabric(self) -> bool:
-        """Whether the topology is a fabric's own file, by the name's end."""
+        """True where the topology is a fabric's own file, by the name's end."""
         return Path(self.topology).suffix not in READERS
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is on a switch with whom, by a reference and by what was measured."""
+"""Groups of hosts on one switch, by a reference and by delays."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Integers = npt.NDArray[np.int64]
 _AS_NEAR = 0.1
 _AS_FAR = 0.2
 _ROWS = 512
-"""That are looked at at once."""
+"""Number of rows that are processed at the same time."""
 
 
 def group_by_switch(topology: InferredTopology, hosts: Sequence[int]) -> Integers:
-    """Number the switch of each host, or the host itself where it has none or several."""
+    """Return the number of each host's switch, int64 [host]; of the host itself where it has none or several."""
     degree = np.bincount(topology.edge.ravel(), minlength=topology.vertices)
     place = np.arange(topology.vertices)
     for a, b in topology.edge.tolist():
@@ -40,7 +40,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Put each host that is clearly among those of another switch into their group, where they have one in common."""
+    """Put each host that is clearly among those of another switch into their group, where they share one."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -50,15 +50,15 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Number the switch of each host: the one that it is expected on, unless it is among the hosts of another one.
+    """Return the number of each host's switch: the expected one, unless the host is among those of another one.
 
-    That is where it is nearer to them than to those that it is expected with, and as near as they are to one another.
+    That is where it is nearer to them than to its expected group, and as near as they are to one another.
 
     Args:
         was: int64 [host], the number of the switch that the reference has it on.
         delays: float64 [host, host], seconds.
     """
-    everyone = np.arange(len(was))
+    every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]
     mean = np.empty_like(member)
     for begin in range(0, len(was), _ROWS):
@@ -66,9 +66,9 @@ def find_nearer(was: Integers, delays: Floats) -> Integers:
         there = np.isfinite(some) & (some > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean[begin : begin + _ROWS] = (np.where(there, some, 0.0) @ member) / (there @ member)
-    own = mean[everyone, was]
+    own = mean[every_host, was]
     nearest = np.nan_to_num(mean, nan=np.inf).argmin(axis=1)
-    among = mean[everyone, nearest]
+    among = mean[every_host, nearest]
     inside = np.array([_median(own[was == each]) for each in range(was.max() + 1)])[nearest]
     moved = (among < (1 - _AS_NEAR) * own) & (np.abs(among - inside) < _AS_FAR * inside)
     return np.where(moved, nearest, was).astype(np.int64)
@@ -80,7 +80,7 @@ def _median(values: Floats) -> float:
 
 
 def find_leaves(reference: Reference, hosts: Integers) -> Integers:
-    """Give the switch of each host in the reference, int64 [host], vertices; one with several links is its own."""
+    """Return the vertex of each host's switch in the reference, int64 [host]; the host's where it has several links."""
     graph = reference.adjacency()
     leaf = hosts.copy()
     for place, vertex in enumerate(hosts.tolist()):
@@ -93,9 +93,19 @@ def find_leaves(reference: Reference, hosts: Integers) -> Integers:
 def compare_groups(
     hosts: TopologyDifferences, was: Integers, now: Integers, leaf: npt.NDArray[np.str_], delays: Floats
 ) -> tuple[TopologyDifferences, npt.NDArray[np.bool_]]:
-    """Tell hosts that are with others than expected; give which they are, too.
+    """Compare the groups of hosts on each switch.
 
-    A host that is alone on its switch is with nobody; it is only told where it is with several of another one.
+    A host that is alone on its switch has no group; it is only reported where it is with several hosts of another
+    switch.
+
+    Args:
+        hosts: the differences so far.
+        was, now: int64 [host], numbers of the groups by the reference and by the delays.
+        leaf: names of the reference's switch of each host.
+        delays: float64 [host, host], seconds.
+
+    Returns:
+        The differences, and which hosts are elsewhere, bool [host].
     """
     names = np.array(hosts.hosts, dtype=object)
     overlap = np.zeros((now.max() + 1, was.max() + 1), np.int64)
@@ -128,12 +138,12 @@ def compare_groups(
                 continue
             found = str(leaf[beside[0]])
             misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
-    unknown = (f"which switch {len(unsure)} hosts are on ({', '.join(unsure[:5])})",) if unsure else ()
+    unknown = (f"the switch of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
     return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved
 
 
 def _is_nearer(delay: Floats, these: Integers, those: Integers) -> bool:
-    """Whether a host's delays themselves say that it is nearer to some hosts than to others."""
+    """Return whether a host's delays show that it is nearer to some hosts than to others."""
     near, far = (each[np.isfinite(each)] for each in (delay[these], delay[those]))
     return bool(len(near) and len(far) and np.median(near) < (1 - _AS_NEAR / 2) * np.median(far))

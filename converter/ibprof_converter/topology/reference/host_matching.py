@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of an inferred topology and of a reference, one beside the other."""
+"""Matching of an inferred topology's hosts with those of a reference."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _OF_PROCESS = re.compile(r"#\d+$")
 
 @dataclass(frozen=True, slots=True)
 class MatchedHosts:
-    """The hosts that an inferred topology and a reference have both.
+    """The hosts that an inferred topology and a reference share.
 
     Attributes:
         names: of the hosts.
         of_inferred: for each of them the vertices of the inferred topology: one, or one for each process.
         vertex: int64 [host], of the reference.
-        not_in_reference, not_measured: as of `Comparison`.
+        not_in_reference, not_measured: as in `TopologyDifferences`.
     """
 
     names: Names
@@ -38,7 +38,7 @@ class MatchedHosts:
 
 
 def match_hosts(labels: Sequence[str], reference: Reference) -> MatchedHosts:
-    """Find measured hosts in a reference; where no process is there by its own name, by its host's.
+    """Find measured hosts in a reference by their names; where none is found, processes by their hosts' names.
 
     Raises:
         InconsistentError: the reference has none of them, or two of them are one vertex.

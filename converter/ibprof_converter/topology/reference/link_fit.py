@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each link of a reference adds to delays, fitted to all ways at once, and which links add more than their like.
+"""Latencies of a reference's links, fitted to all paths at the same time, and the links slower than their peers.
 
-Medians over ways tell a slow link only where most ways are without it; of four leaf switches each uplink is on half of
-them. Here errors are relative, and a few that are grossly wrong hardly count (Huber's weights).
+Medians over paths show a slow link only where most paths avoid it; of four leaf switches each uplink is on half of the
+paths. Here errors are relative, and Huber's weights limit those that are grossly wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ibprof_converter.topology.reference.reference_topology import Reference
 Floats = npt.NDArray[np.float64]
 
 LARGEST = 1024
-"""Links; more have so many ways that medians do."""
+"""Number of links; with more there are enough paths for medians."""
 
 _ROUNDS = 5
 _NOTHING = 1e-6
@@ -28,24 +28,24 @@ _SCALED = 1.4826
 
 
 def find_slow_by_fit(
-    reference: Reference, ways: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
+    reference: Reference, paths: ReferencePaths, delays: Floats, there: npt.NDArray[np.bool_], least: float
 ) -> dict[int, tuple[float, float]]:
-    """Find links that add more than others of the same speed, as far from hosts.
+    """Find links that add more than others of the same speed and the same distance from hosts.
 
     Args:
         reference: the links.
-        ways: of the pairs.
+        paths: of the pairs.
         delays: float64 [pair], seconds.
         there: bool [pair], which of them count.
         least: share of the shortest delay over a link that counts.
 
     Returns:
-        link -> seconds more than its like, and how many times as long the shortest delay over it is for it.
+        link -> excess over its peers, seconds, and the ratio by which it lengthens the shortest delay over it.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
         return {}
-    matrix = csr_matrix((np.ones(len(ways.link)), ways.link, ways.offset), (len(delays), links))[there]
+    matrix = csr_matrix((np.ones(len(paths.link)), paths.link, paths.offset), (len(delays), links))[there]
     latency, error = _fit(matrix, delays[there])
     excess = latency - _usual_of_like(reference, latency)
     explained = matrix @ np.nan_to_num(latency)
@@ -57,7 +57,7 @@ def find_slow_by_fit(
 
 
 def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
-    """Give each link's latency and its standard error, float64 [link]; nan where the ways do not tell it."""
+    """Return each link's latency and its standard error, float64 [link]; nan where the paths do not determine it."""
     weight = np.ones(len(delays))
     for _ in range(_ROUNDS):
         rows = diags(np.sqrt(weight) / delays) @ matrix
@@ -68,7 +68,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = _SCALED * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # Both directions of a pair may be one measurement, and each latency that is fitted takes an error away.
+    # Both directions of a pair may be one measurement, and each fitted latency reduces the errors.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))
@@ -77,7 +77,7 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
 
 
 def _usual_of_like(reference: Reference, latency: Floats) -> Floats:
-    """Give what links of the same speed and as far from hosts add, the lower middle one of them; nan where alone."""
+    """Return the lower median latency of peers: links of the same speed and distance from hosts; nan without peers."""
     ends = np.flatnonzero(reference.is_end)
     far = dijkstra(reference.adjacency(), directed=False, unweighted=True, indices=ends, min_only=True)
     columns = np.column_stack([np.sort(far[reference.link], axis=1), np.nan_to_num(reference.gbps)])

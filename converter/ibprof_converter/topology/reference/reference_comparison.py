@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All that a measurement tells when it is put beside a reference topology: cables, times of links, slow links."""
+"""Comparison of a measurement with a reference topology: cabling, times of links, slow links."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _LONG_MESSAGE = 4096
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
-    """A measurement beside a reference.
+    """A measurement compared with a reference.
 
     Attributes:
-        reference: what should be.
+        reference: the expected topology.
         matched: the hosts that both have.
-        comparison: what is cabled otherwise.
+        comparison: differences of cabling.
         times: of the links; None where there are no delays.
         length: bytes of the messages of these times.
-        slow: links that are slower than they should be, the worst first.
+        slow: links that are slower than expected, the worst first.
     """
 
     reference: Reference
@@ -54,7 +54,7 @@ class ReferenceComparison:
 
     @property
     def differences(self) -> int:
-        """How many differences were found."""
+        """Number of differences."""
         return self.comparison.differences + len(self.slow)
 
 
@@ -68,20 +68,20 @@ def compare_with_reference(
     timed: bool = True,
     statistic: str = "median",
 ) -> ReferenceComparison:
-    """Compare an inferred topology, and the delays it is of, with a reference.
+    """Compare an inferred topology, and its delays, with a reference.
 
     Args:
         found: the topology.
-        reference: what should be there.
-        delays: as measured; None: those that the topology explains.
-        length: bytes of the messages whose times are looked at.
-        least_delay: by which share longer than others a delay must be that a link is blamed for.
+        reference: the expected one.
+        delays: as measured; None for those that the topology explains.
+        length: bytes of the messages whose times are compared.
+        least_delay: relative excess of a delay for which a link is blamed.
         least_speed: share of its speed that a link should reach.
-        timed: whether the topology's latencies are of a measurement; else only cables are compared.
+        timed: whether the topology's latencies were measured; else only cabling is compared.
         statistic: of the delays' samples.
 
     Raises:
-        InconsistentError: they have no host in common.
+        InconsistentError: the two have no host in common.
     """
     matched = match_hosts(found.hosts, reference)
     matrix = _take_matrix(found, matched, delays, length, statistic)
@@ -90,27 +90,27 @@ def compare_with_reference(
         return ReferenceComparison(
             reference, matched, compare_cabling(found, reference, matched, matrix), None, length, ()
         )
-    ways = find_reference_paths(reference, *matched.vertex[pair].T)
+    paths = find_reference_paths(reference, *matched.vertex[pair].T)
     seconds = matrix[tuple(pair.T)]
-    times = spread_delays(ways, seconds, reference.gbps, length)
+    times = spread_delays(paths, seconds, reference.gbps, length)
     leaf = find_leaves(reference, matched.vertex)
-    circles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
-    if circles and reference.vertices <= LARGEST_WITH_CYCLES:
-        ways = keep_unique(reference, ways, matched.vertex[pair[:, 0]], LEAST_DELAY)
-    # What is slow is not told by hosts whose ways are others than the reference's.
+    cycles = are_linked_in_cycles(reduce_graph(reference, matched.vertex), matched.vertex, leaf)
+    if cycles and reference.vertices <= LARGEST_WITH_CYCLES:
+        paths = keep_unique(reference, paths, matched.vertex[pair[:, 0]], LEAST_DELAY)
+    # Hosts whose paths differ from the reference's show nothing about slow links.
     was = number_groups(leaf)
     nearer = find_nearer(was, matrix)
     elsewhere = nearer != was
-    slow = find_slow_links(reference, ways, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
-    # Nor who is near to whom by a slow link.
-    corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+    slow = find_slow_links(reference, paths, np.where(elsewhere[pair].any(axis=1), np.nan, seconds), least_delay)
+    # Delays over slow links do not show which hosts are near to one another.
+    corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
     comparison = compare_cabling(found, reference, matched, corrected, nearer)
     gone = _find_elsewhere(comparison)
     found_elsewhere = np.array([name in gone for name in matched.names], bool)
     if (found_elsewhere != elsewhere).any() and found_elsewhere.mean() < _MOST_ELSEWHERE:
         seconds = np.where(found_elsewhere[pair].any(axis=1), np.nan, seconds)
-        slow = find_slow_links(reference, ways, seconds, least_delay)
-        corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if circles else nearer)
+        slow = find_slow_links(reference, paths, seconds, least_delay)
+        corrected = subtract_slow_links(matrix, reference, matched.vertex, slow, None if cycles else nearer)
         comparison = compare_cabling(found, reference, matched, corrected, nearer)
     missing = {frozenset(pair) for pair in comparison.missing}
     slow = [
@@ -119,13 +119,13 @@ def compare_with_reference(
     comparison = replace(comparison, separated=_not_by_slow_links(comparison.separated, reference, matched, slow))
     if delays is not None and (speed := _measure_throughput(delays, matched, pair)) is not None:
         known = {each.link for each in slow}
-        slow += [each for each in find_slow_by_speed(reference, ways, speed, least_speed) if each.link not in known]
+        slow += [each for each in find_slow_by_speed(reference, paths, speed, least_speed) if each.link not in known]
     slow.sort(key=lambda each: -each.ratio)
     return ReferenceComparison(reference, matched, comparison, times, length, tuple(slow))
 
 
 def _find_elsewhere(comparison: TopologyDifferences) -> frozenset[str]:
-    """Give the hosts that are not where the reference has them."""
+    """Return the hosts that are not where the reference has them."""
     hosts = [each.host for each in comparison.misplaced]
     return frozenset(hosts + [host for each in comparison.recabled for host in each.hosts])
 
@@ -137,14 +137,14 @@ def subtract_slow_links(
     slow: list[SlowLink],
     group: npt.NDArray[np.int64] | None,
 ) -> npt.NDArray[np.float64]:
-    """Take what slow links add off the delays of all that pass them.
+    """Subtract what slow links add from the delays of all pairs that pass them.
 
     Args:
         matrix: float64 [host, host], seconds.
-        reference: whose links they are.
+        reference: with the links.
         vertex: int64 [host], of the reference.
         slow: the links.
-        group: int64 [host], the number of the switch that each host is on; None: links between switches do not count.
+        group: int64 [host], the number of the switch that each host is on; None to ignore links between switches.
     """
     if not slow:
         return matrix
@@ -157,13 +157,13 @@ def subtract_slow_links(
     corrected = matrix - own[vertex][:, None] - own[vertex]
     excess[of_hosts.any(axis=1)] = 0.0
     if group is not None and excess.any() and group.max() < _MOST_SWITCHES:
-        # The ways of all hosts of a switch have the same links between switches.
+        # The paths of all hosts of a switch have the same links between switches.
         was = number_groups(find_leaves(reference, vertex))
         first = np.unique(was, return_index=True)[1]
         pair = np.argwhere(~np.eye(len(first), dtype=bool))
-        ways = find_reference_paths(reference, *vertex[first[pair]].T)
+        paths = find_reference_paths(reference, *vertex[first[pair]].T)
         added = np.zeros((len(first), len(first)))
-        added[tuple(pair.T)] = np.bincount(ways.pair, excess[ways.link], len(pair))
+        added[tuple(pair.T)] = np.bincount(paths.pair, excess[paths.link], len(pair))
         corrected -= added[np.ix_(group, group)]
     np.fill_diagonal(corrected, 0.0)
     return corrected
@@ -172,7 +172,7 @@ def subtract_slow_links(
 def _not_by_slow_links(
     separated: tuple[SeparatedHosts, ...], reference: Reference, matched: MatchedHosts, slow: list[SlowLink]
 ) -> tuple[SeparatedHosts, ...]:
-    """Leave out hosts whose own slow link is why they are far from others."""
+    """Leave out hosts that are far from others because of their own slow link."""
     ends = {end for each in slow for end in reference.link[each.link].tolist()}
     far = {name for name, vertex in zip(matched.names, matched.vertex.tolist(), strict=True) if vertex in ends}
     return tuple(each for each in separated if not far.issuperset(each.hosts))
@@ -187,7 +187,7 @@ def _take_matrix(
 
 
 def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
-    """Give the processes of each host, by its name or by theirs."""
+    """Return the processes of each host, by its name or by theirs."""
     of_host: dict[str, list[int]] = {}
     for process, host in enumerate(delays.hosts):
         of_host.setdefault(host, []).append(process)
@@ -196,7 +196,7 @@ def _find_processes(delays: Delays, matched: MatchedHosts) -> list[list[int]]:
 
 
 def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Give the pairs of hosts that have a delay, or some of them where they are very many: int64 [pair, 2]."""
+    """Return the pairs of hosts that have a delay, int64 [pair, 2]; a sample of them where there are very many."""
     hosts = len(matrix)
     if hosts * (hosts - 1) > _MOST_PAIRS:
         draw = np.unique(np.random.default_rng(0).integers(hosts * hosts, size=_MOST_PAIRS))
@@ -212,7 +212,10 @@ def choose_pairs(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 def _measure_throughput(
     delays: Delays, matched: MatchedHosts, pair: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64] | None:
-    """Give bytes/s of each pair by the delays of the shortest and the longest message. Source: Bufe, equation 1.5."""
+    """Return the throughput of each pair by its shortest and its longest message, bytes/s, float64 [pair].
+
+    Source: Bufe, equation 1.5.
+    """
     short, long = int(delays.lengths[0]), int(delays.lengths[-1])
     if long < _LONG_MESSAGE or long == short:
         return None
@@ -224,7 +227,7 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Give what delays could show of a fabric, so that fabrics too can be put beside a reference."""
+    """Return the topology that delays could show of a fabric, so that fabrics too can be compared with a reference."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]

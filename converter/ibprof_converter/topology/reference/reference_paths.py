@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways that messages between hosts of a reference topology take: by its tables, or along shortest paths."""
+"""Paths of messages between hosts of a reference topology: by its forwarding tables, or shortest paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReferencePaths:
     """The links that messages between pairs pass.
 
     Attributes:
-        offset: int64 [pair + 1]; those of pair i are `link[offset[i]:offset[i + 1]]`, none where there is no way.
+        offset: int64 [pair + 1]; those of pair i are `link[offset[i]:offset[i + 1]]`, none where there is no path.
         link: int64, of the reference.
     """
 
@@ -30,20 +30,20 @@ class ReferencePaths:
 
     @property
     def hops(self) -> Integers:
-        """Links of each pair, int64 [pair]."""
+        """Number of links of each pair, int64 [pair]."""
         return np.diff(self.offset)
 
     @property
     def pair(self) -> Integers:
-        """The pair that each entry of `link` is of."""
+        """The pair of each entry of `link`."""
         return np.repeat(np.arange(len(self.offset) - 1), self.hops)
 
 
 def find_reference_paths(reference: Reference, source: Integers, destination: Integers) -> ReferencePaths:
-    """Find the ways of pairs of vertices.
+    """Find the paths of pairs of vertices.
 
     Args:
-        reference: with tables, which are followed, or without.
+        reference: with forwarding tables, which are followed, or without.
         source, destination: int [pair], vertices that are hosts, ascending by source.
     """
     if reference.routes is not None and reference.host_lid is not None:
@@ -80,7 +80,7 @@ def _find_shortest(reference: Reference, source: Integers, destination: Integers
     if not pairs:
         return ReferencePaths(np.zeros(len(source) + 1, np.int64), np.zeros(0, np.int64))
     of_pair, link = np.concatenate(pairs), np.concatenate(passed)
-    # They were gone from the end on.
+    # They were followed from the end on.
     by_pair = np.argsort(of_pair[::-1], kind="stable")
     offset = np.zeros(len(source) + 1, np.int64)
     np.cumsum(np.bincount(of_pair, minlength=len(source)), out=offset[1:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topology that a network should have, from a plan in DOT or from the fabric's own files, and its hosts by name."""
+"""Reference topologies: from a plan in DOT, a fabric's own files or an inferred topology; their hosts by name."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Reference:
     Attributes:
         origin: the file, for messages.
         names: of the vertices, as they are shown.
-        known_as: what else each vertex is called.
+        known_as: other names of each vertex.
         may_be_host: bool [vertex]; a plan in DOT does not say which vertices are hosts, and any may be one.
-        link: int32 [link, 2], vertices; parallel cables are links of their own.
-        gbps: float64 [link], data rate of one direction in Gb/s; nan where nobody says.
-        latency_seconds: float64 [link], what passing the link should add to a delay; nan where nobody says.
-        routes: where packets really go; None: along shortest paths.
+        link: int32 [link, 2], vertices; parallel cables are separate links.
+        gbps: float64 [link], data rate of one direction in Gb/s; nan where unknown.
+        latency_seconds: float64 [link], expected latency of the link; nan where unknown.
+        routes: of the forwarding tables; None for shortest paths.
         host_lid: int32 [vertex], LIDs for these routes.
         fabric: where it came from, with the same links; None for a plan.
     """
@@ -68,7 +68,7 @@ class Reference:
 
     @property
     def is_end(self) -> npt.NDArray[np.bool_]:
-        """Which vertices are hosts, bool [vertex]; where nobody says, those that one link leads to."""
+        """Which vertices are hosts, bool [vertex]; where unknown, those with one link."""
         if not self.may_be_host.all():
             return self.may_be_host
         degree: Integers = np.bincount(self.link.ravel(), minlength=self.vertices)
@@ -76,7 +76,7 @@ class Reference:
         return ends
 
     def adjacency(self, weighted: bool = False) -> csr_matrix:
-        """Give a 1 for each pair of vertices that a link joins, both ways.
+        """Return a 1 for each pair of vertices that a link joins, in both directions.
 
         Args:
             weighted: the links' latencies in place of 1, where all are known.
@@ -86,14 +86,18 @@ class Reference:
         matrix = matrix + matrix.T
         matrix.data[:] = 1.0
         if weighted and len(a) and np.isfinite(self.latency_seconds).all():
-            # scipy takes 0 for no link.
+            # A weight of 0 is no link for scipy.
             latency = np.maximum(self.latency_seconds, max(float(self.latency_seconds.max()), 1e-9) * 1e-6)
             weights = csr_matrix((latency, (a, b)), matrix.shape)
             matrix = weights.maximum(weights.T).tocsr()
         return matrix
 
     def find_hosts(self, hosts: Sequence[str]) -> Integers:
-        """Give the vertex of each host by its name, -1 where there is none."""
+        """Return the vertex of each host by its name, int64 [host]; -1 where there is none.
+
+        Raises:
+            InconsistentError: two hosts are one vertex.
+        """
         candidates = np.flatnonzero(self.may_be_host)
         by_name = HostIndex(self.names[vertex] for vertex in candidates)
         by_other = [(other, vertex) for vertex in candidates for other in self.known_as[vertex]]
@@ -111,11 +115,11 @@ class Reference:
         return found
 
     def count_hops(self, hosts: Integers) -> npt.NDArray[np.float32]:
-        """Give links on a shortest way between hosts, float32 [host, host]; inf without any."""
+        """Return the links on a shortest path between hosts, float32 [host, host]; inf where there is none."""
         graph = self.adjacency()
         near = [graph.indices[graph.indptr[host] : graph.indptr[host + 1]] for host in hosts.tolist()]
         if all(len(each) == 1 for each in near):
-            # The way of a host with one link begins at its switch, and of switches there are few.
+            # The path of a host with one link begins at its switch, and there are few switches.
             switches, place = np.unique([each[0] for each in near], return_inverse=True)
             between = shortest_path(graph, unweighted=True, indices=switches)[:, switches].astype(np.float32)
             hops = between[np.ix_(place, place)] + np.float32(2)
@@ -130,11 +134,11 @@ def read_reference(name: str, rail: int = 0) -> Reference:
     """Read a plan in DOT or TGF or an inferred topology, by the name's end; else a fabric in any format.
 
     Args:
-        name: of a file, a folder of dumps, or of a fabric that is made up.
+        name: of a file, a folder of dumps, or a synthetic fabric.
         rail: of several in a folder.
 
     Raises:
-        InputError: it is not what it should be.
+        InputError: the file has another form.
         UsageError: there is no such rail.
     """
     suffix = Path(name).suffix
@@ -155,16 +159,16 @@ def read_reference(name: str, rail: int = 0) -> Reference:
 def _from_dot(name: str, graph: DotGraph) -> Reference:
     number = {vertex: index for index, vertex in enumerate(graph.vertices)}
     links: dict[tuple[int, int], tuple[float, float]] = {}
-    for a, b, told in graph.edges:
+    for a, b, attributes in graph.edges:
         pair = (min(number[a], number[b]), max(number[a], number[b]))
         if pair[0] == pair[1] or (graph.directed and pair in links):
             continue  # the arc back of a link that is there
-        links[pair] = (_read_speed(told), _read_microseconds(told))
+        links[pair] = (_read_speed(attributes), _read_microseconds(attributes))
     columns = np.array(list(links.values()), np.float64).reshape(-1, 2).T
     return Reference(
         origin=name,
         names=tuple(graph.vertices),
-        known_as=tuple(_other_names(told) for told in graph.vertices.values()),
+        known_as=tuple(_other_names(attributes) for attributes in graph.vertices.values()),
         may_be_host=np.ones(len(number), bool),
         link=np.array(list(links), np.int32).reshape(-1, 2),
         gbps=columns[0],
@@ -172,28 +176,28 @@ def _from_dot(name: str, graph: DotGraph) -> Reference:
     )
 
 
-def _other_names(told: Attributes) -> tuple[str, ...]:
-    words = told.get("label", "").split()
+def _other_names(attributes: Attributes) -> tuple[str, ...]:
+    words = attributes.get("label", "").split()
     return tuple(dict.fromkeys((" ".join(words), words[0]))) if words else ()
 
 
-def _read_speed(told: Attributes) -> float:
-    """Give the Gb/s that an edge's attributes tell: a number alone is in Gb/s, as in the paper's plans."""
+def _read_speed(attributes: Attributes) -> float:
+    """Return the speed of an edge's attributes, Gb/s; a number without a unit is in Gb/s, as in the paper's plans."""
     for key in (*_SPEEDS, "label"):
-        if (match := _SPEED.fullmatch(told.get(key, "").strip('"'))) and float(match[1]) > 0:
+        if (match := _SPEED.fullmatch(attributes.get(key, "").strip('"'))) and float(match[1]) > 0:
             return float(match[1]) * _GIGA[(match[2] or "").lower()]
     return nan
 
 
-def _read_microseconds(told: Attributes) -> float:
+def _read_microseconds(attributes: Attributes) -> float:
     try:
-        return float(told["latency_us"]) * 1e-6
+        return float(attributes["latency_us"]) * 1e-6
     except (KeyError, ValueError):
         return nan
 
 
 def take_topology(name: str, topology: InferredTopology) -> Reference:
-    """Take an inferred topology for what should be, with its latencies."""
+    """Return an inferred topology as a reference, with its latencies."""
     link, first = np.unique(np.sort(topology.edge, axis=1), axis=0, return_index=True)
     return Reference(
         origin=name,
@@ -207,7 +211,7 @@ def take_topology(name: str, topology: InferredTopology) -> Reference:
 
 
 def _from_subnet(name: str, subnet: Subnet) -> Reference:
-    """Take a fabric: an adapter's vertex is its host, and its name is the host's."""
+    """Return a fabric as a reference: an adapter's vertex is its host, and its name is the host's."""
     fabric = subnet.fabric
     hosts = find_hosts([fabric])
     host_of = hosts.of_node[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is between the switches that hosts are on: by a reference, and by the delays; which cables differ."""
+"""Distances between the switches that hosts are on, by a reference and by the delays, and the cables that differ."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Links = tuple[tuple[str, str], ...]
 _AS_NEAR = 0.1
 _SCALED = 1.4826
 _CLEAR = 5.0
-"""Scaled median deviations that must lie between neighbours and others, so that hundreds of pairs are told apart."""
+"""Scaled median deviations between neighbours and other switches, so that hundreds of pairs are distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchDistances:
-    """Switches of a reference with hosts, and how far they are from one another.
+    """Switches of a reference with hosts, and their distances.
 
     Attributes:
         vertex: int64 [switch], of the reference.
         names: of the switches.
         members: for each of them its hosts' names.
         hops: float64 [switch, switch], links between their hosts by the reference; inf on the diagonal.
-        delay: float64 [switch, switch], seconds, the mean of their hosts', of both directions the shorter one; inf on
-            the diagonal and where there is none.
-        inside: float64 [switch], seconds, the mean delay between the hosts of each; nan of one host alone.
+        delay: float64 [switch, switch], seconds, the mean of their hosts', the shorter one of both directions; inf on
+            the diagonal and where not measured.
+        inside: float64 [switch], seconds, the mean delay between the hosts of each; nan for one host.
     """
 
     vertex: Integers
@@ -48,10 +48,10 @@ class SwitchDistances:
 def measure_switch_distances(
     reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
 ) -> SwitchDistances:
-    """Join the delays of hosts to those of their switches.
+    """Average the delays of hosts to those of their switches.
 
     Args:
-        reference: the topology that should be.
+        reference: the expected topology.
         hosts: their names and vertices of the reference.
         leaf: int64 [host], the vertex of each host's switch.
         kept: bool [host], those that are where the reference has them.
@@ -83,7 +83,7 @@ def _mean_inside(delays: Floats) -> float:
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Tell switches whose nearest ones are others than expected."""
+    """Return the switches whose nearest ones are not the expected ones."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -101,17 +101,17 @@ def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ..
 
 
 def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Links, Links] | None:
-    """Tell links between switches that the delays lack, and those that they have beside the reference's.
+    """Find links between switches that the delays lack, and links that they have in addition to the reference's.
 
-    Neighbours are one link apart and all others two at least, which is a gap in the delays without the hosts' links. A
-    link is missing where the delay is that of the way around it; a shorter one is a slow link.
+    Neighbours are one link apart and all others at least two, which is a gap in the delays without the hosts' links. A
+    link is missing where the delay is that of the path around it; a shorter one is a slow link.
 
     Args:
-        between: switches; all that the reference has, but for those whose hosts are elsewhere.
+        between: all switches of the reference, except those whose hosts are elsewhere.
         graph: of the reference.
 
     Returns:
-        Links that are missing, and others; None where the delays scatter too much to tell.
+        Missing links, and additional ones; None where the delays scatter too much.
     """
     half = np.nan_to_num(between.inside, nan=_median(between.inside)) / 2
     apart = between.delay - half[:, None] - half
@@ -141,7 +141,7 @@ def compare_switch_links(between: SwitchDistances, graph: nx.Graph) -> tuple[Lin
 
 
 def _count_around(graph: nx.Graph, one: int, other: int) -> int:
-    """Count the links of a shortest way between neighbours without the one that joins them; 1 where there is none."""
+    """Return the links of a shortest path between neighbours without their own link; 1 where there is none."""
     without = nx.restricted_view(graph, [], [(one, other)])
     try:
         return int(nx.shortest_path_length(without, one, other))
@@ -150,7 +150,7 @@ def _count_around(graph: nx.Graph, one: int, other: int) -> int:
 
 
 def _second(hops: Floats) -> float:
-    """Give the hops between switches that have one other between them; nan where all are neighbours."""
+    """Return the hops between switches with one other between them; nan where all are neighbours."""
     values = np.unique(hops[np.isfinite(hops)])
     return float(values[1]) if len(values) > 1 else np.nan
 

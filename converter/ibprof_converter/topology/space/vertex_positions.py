@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the vertices of an inferred topology are in space, so that edges are about as long as their latencies.
+"""Positions of an inferred topology's vertices in space, such that edges are about as long as their latencies.
 
-Two modes have one aim, a stress f = (f1 + f2) / 2. f1 is of edges, the sum of (d^2 - M^2)^2 with d as drawn and M as
-wanted; f2 is gamma times the sum of 1 / d^2 of pairs that no edge joins and that are nearer than the shortest edge. The
-reference goes down from a line, as published. The fast one begins near the end: at distances over the graph to a few
-of the vertices, kept as well as three dimensions allow, and goes down by steps that follow the slope's change.
+Both methods minimise a stress, the mean of f1 and f2. The first is the sum over edges of (d^2 - M^2)^2, with d the
+distance and M the expected one. The second is gamma times the sum of 1 / d^2 over pairs without an edge that are nearer
+than the shortest edge. The published method descends from a line. The fast one begins near the end, with distances over
+the graph to a few of the vertices, kept as well as three dimensions allow. It adapts its steps to the change of the
+slope.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
 tests (in Russian, 2013), stages 1 and 2 of drawing; their rule for steps is that of their program. U. Brandes, C. Pich,
@@ -44,15 +45,15 @@ _TOO_FAR = 1e6
 
 @dataclass(frozen=True, slots=True)
 class VertexPositions:
-    """Positions, and how good they are.
+    """Positions, and their quality.
 
     Attributes:
-        position: float64 [vertex, 3], in units of the shortest edge, about 0.
+        position: float64 [vertex, 3], in units of the shortest edge, centred on 0.
         method: of `METHODS`.
         gamma: the weight of f2.
         f1, f2: the parts of the stress.
-        deviation: typical deviation of an edge's length, relative to what it should be.
-        seconds: it took.
+        deviation: typical deviation of an edge's length, relative to the expected one.
+        seconds: wall time.
     """
 
     position: Floats
@@ -69,17 +70,17 @@ class VertexPositions:
         return (self.f1 + self.f2) / 2
 
     def describe(self) -> str:
-        """Say how good they are."""
+        """Return a sentence on the quality."""
         stress, f1, f2 = (f"{round(part, 6):.4g}" for part in (self.stress, self.f1, self.f2))
         return (
-            f"positions are made up so that links are as long as their delays ({self.method}): they miss by "
+            f"positions are chosen so that links are as long as their delays ({self.method}): lengths deviate by "
             f"{self.deviation:.1%}; stress {stress}, of links {f1}, of others too near {f2} with gamma {self.gamma:g}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeLengths:
-    """How long edges should be.
+    """Expected lengths of edges.
 
     Attributes:
         vertices: number of them.
@@ -92,10 +93,10 @@ class EdgeLengths:
     length: Floats
 
     def stress(self, place: Floats, gamma: float) -> tuple[Floats, Floats]:
-        """Give f1, f2 and the number of pairs that are too near, and the gradient of f: [3], [vertex, 3].
+        """Return f1, f2 and the number of pairs that are too near, and the gradient of f: float64 [3], [vertex, 3].
 
         Raises:
-            ValueError: a place is no number.
+            ValueError: a position is not finite.
         """
         kernels = load_kernels()
         place = np.ascontiguousarray(place)
@@ -111,19 +112,19 @@ class EdgeLengths:
             kernels.pointer(stress),
         )
         if status:
-            raise ValueError(f"positions that are no numbers: {status}")
+            raise ValueError(f"positions that are not finite: {status}")
         return stress, gradient
 
 
 def position_vertices(
     topology: InferredTopology, method: str = "fast", gamma: float = GAMMA, seed: int = 0
 ) -> VertexPositions:
-    """Give each vertex a position.
+    """Return a position for each vertex.
 
     Args:
-        topology: of any kind, also of several parts.
+        topology: of any kind, also with several components.
         method: of `METHODS`; `paper` takes minutes for hundreds of vertices.
-        gamma: how much vertices that no edge joins must keep apart, 0 to 1.
+        gamma: how much vertices without a common edge must keep apart, 0 to 1.
         seed: of random displacements.
     """
     begun = time.monotonic()
@@ -132,7 +133,7 @@ def position_vertices(
         return VertexPositions(np.zeros((0, 3)), method, gamma, 0.0, 0.0, 0.0, 0.0)
     place = (_place_fast if method == "fast" else _place_as_published)(wanted, gamma, np.random.default_rng(seed))
     place -= place.mean(axis=0)
-    # Along its own axes: the longest one first, so that it is seen from its broad side.
+    # Along the principal axes, the longest one first: seen from the broad side.
     place = np.ascontiguousarray(place @ np.linalg.eigh(place.T @ place)[1][:, ::-1])
     (f1, f2, _), _ = wanted.stress(place, gamma)
     drawn = np.linalg.norm(place[wanted.edge[:, 0]] - place[wanted.edge[:, 1]], axis=1)
@@ -141,9 +142,9 @@ def position_vertices(
 
 
 def find_lengths(topology: InferredTopology) -> EdgeLengths:
-    """Join the two arcs of a pair, weighted by their probabilities, and make the shortest edge 1 long.
+    """Join the two arcs of a pair, weighted by their probabilities, and scale the shortest edge to 1.
 
-    Edges without any latency, which the fits of hierarchical models have, are taken for a twentieth of the usual one.
+    Edges without latency, which the fits of hierarchical models have, get a twentieth of the median one.
 
     Source: formula (2).
     """
@@ -170,9 +171,9 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
-    """Go down the slope by Barzilai's and Borwein's steps, which need no search along a line; give the best place.
+    """Descend by Barzilai's and Borwein's steps, which need no line search; return the best positions.
 
-    f2 falls from gamma to 0 where a pair is 1 apart. What is judged here is without that edge, as the slope is.
+    f2 falls from gamma to 0 where a pair is 1 apart. Positions are judged without that discontinuity, as is the slope.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
@@ -190,7 +191,7 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
             step = float((moved * moved).sum()) / across if across > 0 else 2 * step
         before = gradient
         moved = -step * gradient
-        # Two vertices that are all but at one place would part as far as they never meet again.
+        # Two vertices at almost the same position would otherwise move infinitely far apart.
         far = np.sqrt((moved * moved).sum(axis=1))
         moved *= np.minimum(1, _FARTHEST_STEP / np.maximum(far, 1e-300))[:, None]
         place = place + moved
@@ -198,18 +199,18 @@ def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> F
 
 
 def _keep_distances(wanted: EdgeLengths, displaced: Floats) -> Floats:
-    """Give positions whose distances to pivots are about those over the graph: float64 [vertex, 3].
+    """Return positions whose distances to pivots approximate those over the graph: float64 [vertex, 3].
 
     Args:
         wanted: the edges.
-        displaced: float64 [vertex, 3], small and random: vertices with the same ways to all pivots, as hosts of one
-            switch have, would else be at one place.
+        displaced: float64 [vertex, 3], small and random: it separates vertices with the same paths to all pivots, such
+            as the hosts of one switch.
     """
     pivots, distance = _find_pivots(wanted)
     place = _scale_pivots(distance) + displaced
     weight = 1 / np.where(distance > 0, distance, np.inf) ** 2
     weight /= np.maximum(weight.sum(axis=1), 1e-300)[:, None]
-    # Majorisation of the stress of these pairs: each pivot says where a vertex ought to be, and it goes to their mean.
+    # Majorisation of the stress of these pairs: a vertex moves to the mean of the positions that its pivots ask for.
     for _ in range(_MAJORISATIONS):
         pushed = np.empty_like(place)
         apart = [place[:, axis, None] - place[pivots, axis] for axis in range(3)]
@@ -234,14 +235,14 @@ def _find_pivots(wanted: EdgeLengths) -> tuple[npt.NDArray[np.intp], Floats]:
         (distance[:, number],) = dijkstra(graph, directed=True, indices=pivots[number : number + 1])
         nearest = np.minimum(nearest, distance[:, number])
         pivots[number + 1 : number + 2] = nearest.argmax()
-    # Parts that nothing joins are drawn beside one another.
+    # Components are placed next to one another.
     apart = np.isinf(distance)
     distance[apart] = 1.5 * distance[~apart].max() + 1
     return pivots, distance
 
 
 def _scale_pivots(distance: Floats) -> Floats:
-    """Give positions by classical scaling of distances to pivots: float64 [vertex, 3]."""
+    """Return positions by classical scaling of distances to pivots: float64 [vertex, 3]."""
     squared = distance**2
     centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
     axes = np.linalg.eigh(centred.T @ centred)[1][:, :-4:-1]
@@ -252,10 +253,10 @@ def _scale_pivots(distance: Floats) -> Floats:
 
 
 def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) -> Floats:
-    """Go down from a line: a step that betters the stress makes the next one longer, another one is taken back.
+    """Descend from a line: a step that reduces the stress makes the next one longer, another one is reverted.
 
-    Where a pair comes to be 1 apart f steps up by gamma, and a descent may end there: then another one begins with
-    other displacements, while there is time.
+    Where a pair comes to be 1 apart, f rises by gamma, and a descent may end there. Another one then begins with other
+    displacements, while steps are left.
     """
     count = wanted.vertices
     rounds = int(np.clip(100 * _PAIRS / (len(wanted.edge) + 50 * count), 100 * _FEWEST, 100 * _MOST))
@@ -269,7 +270,7 @@ def _place_as_published(wanted: EdgeLengths, gamma: float, draw: np.random.Gener
 
 
 def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> tuple[float, Floats, int]:
-    """Give the stress f1 + f2, where it is reached, and how many steps were tried."""
+    """Return the stress f1 + f2, its positions, and the number of steps that were tried."""
     (f1, f2, _), gradient = wanted.stress(place, gamma)
     best, step = f1 + f2, 1e-3
     for number in range(rounds):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From rates of pairs that sent at the same time to what each link and switch carries."""
+"""Throughput of each link and switch, from the rates of pairs that sent at the same time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ibprof_converter.topology.model.inferred_topology import LinkThroughput
 from ibprof_converter.topology.throughput.pair_jobs import PairJob
 
 SAME = 0.9
-"""Of what other links allow: who carries as much may have been limited by them."""
+"""Share of the bound by other links from which on these may have been the bottleneck."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairJobResult:
-    """What came of a job.
+    """The rates of a job.
 
     Attributes:
-        job: that was done.
+        job: that was measured.
         gbps: float64 [pair], of the direction in which the whole job carried less.
     """
 
@@ -34,29 +34,29 @@ class PairJobResult:
 
     @property
     def total(self) -> float:
-        """What all pairs carried together."""
+        """Rate of all pairs together, Gb/s."""
         return float(self.gbps.sum())
 
 
 def is_wide_enough(first: PairJobResult, second: PairJobResult, third: PairJobResult) -> bool:
-    """Whether a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
+    """Return whether a switch carries all of its pairs at the same time as well as one after another (2.3.2)."""
     return third.total >= SAME * (first.total + second.total)
 
 
 def find_throughput(
     routes: InferredRoutes, results: Sequence[PairJobResult], through: Mapping[int, PairJobResult]
 ) -> LinkThroughput:
-    """Tell what links and switches carry.
+    """Return the throughput of links and switches.
 
-    A link carries at least the most that was seen on it. It may carry more when the other links of those who sent
-    explain that it was not more; of two hosts on one switch the slower one is the limit, or both.
+    A link carries at least the largest rate that was seen on it. It may carry more where the other links of the senders
+    explain that rate. Of two hosts on one switch the slower one is the bottleneck, or both are.
 
     Args:
         routes: of the topology.
         results: of all jobs.
         through: switch -> the result of the job for its maximum.
 
-    Source: Bufe (see `bufe`), sections 2.3.2 to 2.3.4; the bound is ours.
+    Source: Bufe (see `bufe`), sections 2.3.2 to 2.3.4; the bound is ibprof's.
     """
     edges = len(routes.topology.edge)
     gbps, best = np.full(edges, nan), np.full(edges, -1)
@@ -87,21 +87,21 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Give the most that a job could carry through an edge, or in all, if links were as fast as is known.
+    """Return the largest rate of a job through an edge, or in total, Gb/s, given the throughput of links.
 
     Args:
         job: pairs and their links.
         through: the edge; None for all pairs.
-        gbps: what links carry; nan for those that do not limit.
+        gbps: throughput of links; nan for those that do not limit.
         aside: edges that do not count.
     """
-    flows = [row for row, links in enumerate(job.links) if through is None or through in links]
-    edges = sorted({edge for row in flows for edge in job.links[row]} - aside)
+    used = [row for row, links in enumerate(job.links) if through is None or through in links]
+    edges = sorted({edge for row in used for edge in job.links[row]} - aside)
     limits = [edge for edge in edges if not isnan(gbps[edge])]
     if not limits:
         return inf
-    shares = np.array([[edge in job.links[row] for row in flows] for edge in limits], float)
+    shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
         return inf  # a pair that nothing else limits
-    found = linprog(-np.ones(len(flows)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
+    found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))
     return -float(found.fun or 0.0) if found.success else inf

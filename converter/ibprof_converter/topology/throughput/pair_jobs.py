@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured together, and what may be measured at the same time."""
+"""Jobs: pairs of hosts that are measured together, and rounds of jobs that do not disturb one another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PairJob:
     Attributes:
         pairs: hosts; none is in two pairs.
         links: for each pair, the topology's edges between the two.
-        alone: what else no other job may touch at the same time, such as a switch that is not wide enough for two.
+        alone: what else no other job of a round may use, such as a switch that is too narrow for two.
     """
 
     pairs: tuple[Pair, ...]
@@ -27,19 +27,19 @@ class PairJob:
 
     @property
     def touched(self) -> frozenset[object]:
-        """All that another job at the same time must leave alone: links, hosts, and what it names."""
+        """Everything that other jobs of a round must not use: links, hosts, and `alone`."""
         hosts = (f"host {host}" for pair in self.pairs for host in pair)
         return frozenset().union(*self.links, hosts, self.alone)
 
 
 def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str] = ()) -> PairJob:
-    """Make a job of pairs."""
+    """Return a job of pairs."""
     chosen = tuple(pairs)
     return PairJob(chosen, tuple(routes.links(*pair) for pair in chosen), frozenset(alone))
 
 
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
-    """Put jobs into rounds, so that no two of a round share a link: the largest first, each into the first free one.
+    """Put jobs into rounds so that no two of a round share a link: the largest first, each into the first free round.
 
     Source: Bufe (see `bufe`), section 2.3.3, the greedy scheme.
     """

@@ -35,13 +35,13 @@ _NOISE = ("num_noise_proc", "num_noise_mes", "noise_mes_length")
 
 @dataclass(frozen=True, slots=True)
 class RemeasureOptions:
-    """What to measure again.
+    """Files, and the pairs to measure again.
 
     Attributes:
         topology: file of the topology, JSON.
         delays: file of delays, which is read and written.
-        each: number of times that a link gets representatives, by other hosts.
-        budget: share of all pairs, or seconds; of these the one that is given.
+        each: number of sets of representatives of a link, each of other hosts.
+        budget: share of all pairs, and seconds; the latter counts unless None.
         repetitions: a third of the batches of a pair.
         sequential: whether one pair is measured at a time.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs are worth another, longer measurement once the topology is known.
+"""Pairs that are worth another, longer measurement once the topology is known.
 
-Pairs whose messages take the same links between the same switches are of one class, and a few of them stand for it. A
-host's link takes the delays to two others and the one between these, (ab + ac - bc) / 2; a link between switches those
-of two hosts on either side, (ac + bd - ab - cd) / 2. That is a multiple of the number of links, where all pairs are the
-square of the number of hosts.
+Pairs whose messages take the same links between the same switches form a class, and a few of them represent it. The
+latency of a host's link follows from the delays to two others and between these, (ab + ac - bc) / 2. That of a link
+between switches follows from two hosts on either side, (ac + bd - ab - cd) / 2. Their number is a multiple of the
+number of links, whereas all pairs are the square of the number of hosts.
 
 Source: Bufe (see `bufe`), section 2.5.
 """
@@ -23,15 +23,15 @@ from ibprof_converter.topology.model.inferred_topology import InferredTopology
 from ibprof_converter.topology.throughput.pair_jobs import Pair, PairJob, make_job, put_into_rounds
 
 _FLOOR = 0.02
-"""Relative deviation below which a pair is not doubted."""
+"""Relative deviation below which a pair is never an outlier."""
 
 
 def choose_representatives(routes: InferredRoutes, each: int = 1) -> list[Pair]:
-    """Give pairs that tell the latency of every link.
+    """Return pairs that determine the latency of every link.
 
     Args:
         routes: of the topology.
-        each: how many times, by other hosts as far as there are any.
+        each: number of sets, each of other hosts as far as possible.
     """
     pairs: dict[Pair, None] = {}
     for turn in range(each):
@@ -59,7 +59,7 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 
 
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
-    """Give other hosts, the nearest first; of those on the same switch the ones that follow in its order."""
+    """Return other hosts, the nearest first; on the same switch those that follow in its order."""
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
     order = np.lexsort(((np.arange(routes.hosts) - host) % routes.hosts, distance))
@@ -67,11 +67,11 @@ def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
 
 
 def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.floating]) -> list[Pair]:
-    """Give the pairs whose delay the topology does not explain, the worst first.
+    """Return the pairs whose delay the topology does not explain, the worst first.
 
     Args:
         topology: that is known.
-        seconds: [host, host], the measured delays of its hosts; nan where nothing was measured.
+        seconds: [host, host], the measured delays of its hosts; nan where not measured.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(np.log(seconds / topology.explain_delays()))
@@ -86,7 +86,7 @@ def find_unexplained_pairs(topology: InferredTopology, seconds: npt.NDArray[np.f
 
 
 def schedule_pairs(routes: InferredRoutes, pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put pairs into rounds of which no two share a switch, and so no link: delays are easily disturbed."""
+    """Put pairs into rounds in which no two share a switch, and so no link: other messages disturb delays."""
 
     def job_of(pair: Pair) -> PairJob:
         return make_job(routes, [pair], (f"switch {switch}" for switch in routes.switches(*pair)))

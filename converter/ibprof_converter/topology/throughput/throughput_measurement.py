@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The throughput of a topology's links, measured: all jobs, put into rounds, and what comes of them."""
+"""Measurement of the throughput of a topology's links: all jobs, put into rounds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ibprof_converter.topology.throughput.throughput_plan import (
 Rates = npt.NDArray[np.float64] | None
 
 _GBPS = 8e-9
-"""Bytes a second -> Gb/s."""
+"""Bytes per second -> Gb/s."""
 
 
 _ROUND_OVERHEAD = 1.5
@@ -43,7 +43,7 @@ _ROUND_OVERHEAD = 1.5
 
 @dataclass(frozen=True, slots=True)
 class ThroughputOptions:
-    """What to measure.
+    """The topology, and how to measure it.
 
     Attributes:
         topology: file of the topology, JSON.
@@ -134,13 +134,13 @@ def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> li
 
 
 class ThroughputMeasurement:
-    """All that is measured of a topology, planned on the first process; the others `follow_measurement`.
+    """All measurements of a topology, planned on the first process; the others call `follow_measurement`.
 
     Args:
         topology: undirected.
         ranks: of each host, the rank that measures.
-        repetitions: of each round; of each job the best one counts, since whatever else is on the network only takes.
-        most: pairs that send over a link at the same time; None for as many as there are.
+        repetitions: of each round; the best one of each job counts, since other traffic only reduces rates.
+        most: largest number of pairs that send over a link at the same time; None for all.
     """
 
     def __init__(
@@ -161,25 +161,25 @@ class ThroughputMeasurement:
 
     @property
     def rounds(self) -> int:
-        """How many rounds there are, when all switches are wide enough."""
+        """Number of rounds when all switches are wide enough."""
         of_probes = len(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
         of_hosts = len(put_into_rounds(pair_hosts_of_switches(self.routes)))
         return of_probes + of_hosts + len(self._neighbours) + len(self._shared)
 
-    def run(self, flows: ConcurrentStreams, advance: Callable[[], None]) -> LinkThroughput:
-        """Measure it all, or as far as it goes until all are told to stop; what links carry.
+    def run(self, streams: ConcurrentStreams, advance: Callable[[], None]) -> LinkThroughput:
+        """Measure all jobs, or as many as possible until all processes stop; return the throughput of links.
 
         Args:
-            flows: of the first process.
-            advance: told after each round.
+            streams: of the first process.
+            advance: called after each round.
         """
         found: dict[PairJob, PairJobResult] = {}
 
         def do(rounds: Sequence[Sequence[PairJob]]) -> None:
             for jobs in rounds:
-                if flows.stopped:
+                if streams.stopped:
                     break
-                found.update(self._do_round(flows, jobs))
+                found.update(self._do_round(streams, jobs))
                 advance()
 
         do(put_into_rounds([job for jobs in self._probes.values() for job in jobs]))
@@ -191,14 +191,14 @@ class ThroughputMeasurement:
         do(put_into_rounds(pair_hosts_of_switches(self.routes, narrow)))
         do(self._neighbours)
         do(self._shared)
-        flows.comm.bcast(None)
+        streams.comm.bcast(None)
         through = {switch: found[job] for switch, job in self._through.items() if job in found}
         return find_throughput(self.routes, list(found.values()), through)
 
-    def _do_round(self, flows: ConcurrentStreams, jobs: Sequence[PairJob]) -> dict[PairJob, PairJobResult]:
-        """Do the jobs of a round at the same time, there and back."""
+    def _do_round(self, streams: ConcurrentStreams, jobs: Sequence[PairJob]) -> dict[PairJob, PairJobResult]:
+        """Measure the jobs of a round at the same time, in both directions."""
         pairs = [(self.ranks[one], self.ranks[other]) for job in jobs for one, other in job.pairs]
-        directions = _send_both_ways(flows, flows.comm.bcast((pairs, self.repetitions)))
+        directions = _send_both_directions(streams, streams.comm.bcast((pairs, self.repetitions)))
         results, begin = {}, 0
         for job in jobs:
             own = slice(begin, begin + len(job.pairs))
@@ -212,17 +212,17 @@ class ThroughputMeasurement:
         return results
 
 
-def follow_measurement(flows: ConcurrentStreams) -> None:
-    """Do a process's part of what the first one has planned and runs."""
-    while (todo := flows.comm.bcast(None)) is not None:
-        _send_both_ways(flows, todo)
+def follow_measurement(streams: ConcurrentStreams) -> None:
+    """Take part in what the first process has planned."""
+    while (todo := streams.comm.bcast(None)) is not None:
+        _send_both_directions(streams, todo)
 
 
-def _send_both_ways(flows: ConcurrentStreams, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
-    """Let pairs of ranks send, there and back, some times; the rates of each time, on the first process."""
+def _send_both_directions(streams: ConcurrentStreams, todo: tuple[list[Pair], int]) -> tuple[list[Rates], list[Rates]]:
+    """Let pairs of ranks send in both directions, `repetitions` times; return the rates, on the first process."""
     pairs, repetitions = todo
     there, back = [], []
     for _ in range(repetitions):
-        there.append(flows.measure(pairs))
-        back.append(flows.measure([(other, one) for one, other in pairs]))
+        there.append(streams.measure(pairs))
+        back.append(streams.measure([(other, one) for one, other in pairs]))
     return there, back

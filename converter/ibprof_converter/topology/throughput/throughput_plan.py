@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends to whom so that each link's throughput shows.
+"""Pairs of hosts whose messages show each link's throughput.
 
-Source: Bufe (see `bufe`), section 2.3. What its print has otherwise: the throughput over several links is their
-minimum, and so the one of a node is the largest of its pairs' (2.3.2).
+Unlike in print, the throughput over several links is their minimum, and so that of a node is the largest of its pairs'
+(2.3.2).
+
+Source: Bufe (see `bufe`), section 2.3.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from ibprof_converter.topology.model.inferred_routes import InferredRoutes
 from ibprof_converter.topology.throughput.pair_jobs import Pair, PairJob, make_job
 
 _ALL_PAIRS = 8
-"""Up to so many hosts on a switch all of their pairs are measured; of more, neighbours in the order of latencies."""
+"""Number of hosts on a switch up to which all of their pairs are measured; with more, neighbours by latency."""
 
 _FEWEST_TO_SHARE = 4
 
@@ -29,8 +31,8 @@ _TRIED = 32
 def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair hosts that are linked with one another: rounds, by paths along the links (2.3.1, algorithms 4 and 5).
 
-    A path begins at the host with most links left and goes on to the one with most, and so on; every second of its
-    links is measured. A line or a ring takes two rounds or three; a host with n links n, which nothing can undercut.
+    A path begins at the host with most links left, goes on to its neighbour with most, and so on; every second of its
+    links is measured. A line or a ring takes two or three rounds. A host with n links takes at least n.
     """
     host_of = {
         int(switch): host
@@ -70,9 +72,10 @@ def _pair_along_paths(left: dict[int, set[int]]) -> list[Pair]:
 
 
 def probe_switches(routes: InferredRoutes) -> dict[int, tuple[PairJob, PairJob, PairJob]]:
-    """Give for each switch of four hosts or more what tells whether its hosts can be measured at the same time.
+    """Return for each switch of four hosts or more the jobs that show whether it carries all of them at the same time.
 
-    All of its pairs but one, that one, and all: when the third carries as much as the first two, they can (2.3.2).
+    The jobs are all of its pairs but one, that one, and all: the third carries as much as the first two together
+    (2.3.2).
     """
     probes = {}
     for switch, hosts in _hosts_by_switch(routes).items():
@@ -89,7 +92,7 @@ def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -
 
     Args:
         routes: of the topology.
-        narrow: switches whose pairs are to be measured one at a time.
+        narrow: switches whose pairs are measured one at a time.
     """
     jobs = []
     narrow = set(narrow)
@@ -102,7 +105,7 @@ def pair_hosts_of_switches(routes: InferredRoutes, narrow: Iterable[int] = ()) -
 
 
 def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
-    """Give the hosts on each switch, the nearest first."""
+    """Return the hosts on each switch, the nearest first."""
     found: dict[int, list[int]] = {}
     edge = routes.attachment.host_edge
     for host in sorted(range(routes.hosts), key=lambda host: routes.topology.latency_seconds[edge[host]]):
@@ -112,7 +115,7 @@ def _hosts_by_switch(routes: InferredRoutes) -> dict[int, list[int]]:
 
 
 def _name(switch: int) -> str:
-    """Name a switch as what no two jobs may touch at the same time."""
+    """Return the name of a switch that no two jobs of a round may use."""
     return f"switch {switch}"
 
 
@@ -123,12 +126,12 @@ def _pair_on_switch(hosts: list[int]) -> list[Pair]:
 
 
 def pair_across_link(routes: InferredRoutes, one: int, other: int, most: int | None = None) -> PairJob | None:
-    """Pair as many hosts as can be, such that all messages use the link between two switches (2.3.3).
+    """Pair as many hosts as possible such that all messages use the link between two switches (2.3.3).
 
     Args:
         routes: of the topology.
         one, other: the switches.
-        most: pairs; None for as many as there are.
+        most: number of pairs; None for all.
 
     Returns:
         None where no pair is sure to use it.
@@ -139,9 +142,14 @@ def pair_across_link(routes: InferredRoutes, one: int, other: int, most: int | N
 
 
 def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = None) -> PairJob | None:
-    """Pair hosts of two groups, about as large, whose messages all go through a switch (2.3.4).
+    """Pair hosts of two groups of similar size whose messages all go through a switch (2.3.4).
 
-    The groups are of the parts that the network falls into without the switch: the partition problem.
+    The groups consist of the parts of the network without the switch: the partition problem.
+
+    Args:
+        routes: of the topology.
+        switch: that all messages pass.
+        most: number of pairs; None for all.
 
     Returns:
         None where no pair is sure to go through it.
@@ -154,11 +162,11 @@ def pair_through_switch(routes: InferredRoutes, switch: int, most: int | None = 
 
 
 def split_evenly(sizes: list[int]) -> list[int]:
-    """Put parts into two groups whose sizes differ as little as can be: 0 or 1 for each.
+    """Split parts into two groups of sizes that differ as little as possible: 0 or 1 for each part.
 
-    All sums that some of the parts can make are gone through, a bit each.
+    All sums of some of the parts are computed, a bit each.
     """
-    sums = [1]  # after each part, the sums that can be made
+    sums = [1]  # after each part, the possible sums
     for size in sizes:
         sums.append(sums[-1] | sums[-1] << size)
     half = sum(sizes) // 2

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of the arrays that a document holds.
+
+/** Element types, as docs/formats/view.md names them. */
+export type ArrayType = "u1" | "u2" | "u4" | "i4" | "u8" | "f4" | "f8";
+
+/** Every array but those of 64-bit integers. */
+export type NumberArray = Uint8Array | Uint16Array | Uint32Array | Int32Array | Float32Array | Float64Array;

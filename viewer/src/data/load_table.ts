@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads of link directions by any selection of the flows, and the shares in them.
+
+import type { Selection } from "../state";
+import { Amounts } from "./amounts";
+import { keepLast, lazy } from "./cache";
+import { compileSelection, markFlowsThrough } from "./flow_filter";
+import { type FlowIndex, indexFlows, searchFlows } from "./flow_index";
+import { type FlowKey, FlowKeys } from "./flow_keys";
+import type { Flows, Model } from "./model";
+import { findPairRoutes } from "./pair_routes";
+import { rankLargest } from "./ranking";
+import { Router } from "./routes";
+import { Timeline } from "./timeline";
+
+const HALF = 2 ** 32;
+/** Keys below which an array of all sums is cheaper than a numbering of those that occur. */
+const FEW_KEYS = 4096;
+
+export interface Share {
+  key: number;
+  bytes: bigint;
+}
+
+export interface Shares {
+  /** The largest shares, in descending order. */
+  first: Share[];
+  /** The total number of shares, and their bytes. */
+  count: number;
+  total: bigint;
+}
+
+export class LoadTable {
+  readonly timeline: Timeline | null;
+  readonly by: FlowKeys;
+  private readonly router: Router | null;
+  private index: FlowIndex | null = null;
+  private readonly ranked = lazy(() => this.model.flows?.sourceRank.some((rank) => rank >= 0) ?? false);
+  private readonly searched = keepLast((end: number) => searchFlows((this.router as Router).paths, end));
+  private readonly flowsThrough = keepLast((node: number) =>
+    markFlowsThrough(this.model, (this.router as Router).paths, node),
+  );
+  private readonly partsWithin = keepLast(([from, to]: number[]) =>
+    (this.timeline as Timeline).parts(this.model.flows as Flows, from, to),
+  );
+
+  constructor(readonly model: Model) {
+    this.by = new FlowKeys(model);
+    this.router = model.flows ? new Router(model, model.flows) : null;
+    this.timeline = model.intervals ? new Timeline(model.intervals, model.rankJob) : null;
+  }
+
+  /** Return the load of each link direction by a selection. */
+  loadOfEnds(selection: Selection): Amounts {
+    const amounts = new Amounts(2 * this.model.links);
+    const { load } = this.model;
+    if (!this.router) {
+      for (let end = 0; load && end < load.length; end++)
+        amounts.add(end, Number(load[end] & 0xffffffffn), Number(load[end] >> 32n));
+      return amounts;
+    }
+    const { offset, end } = this.router.paths;
+    this.visit(selection, (flow, low, high) => {
+      for (let hop = offset[flow]; hop < offset[flow + 1]; hop++) amounts.add(end[hop], low, high);
+    });
+    return amounts;
+  }
+
+  /** Return the bytes over links of a selection, by a key. */
+  sumBy(selection: Selection, { of, count }: FlowKey): Amounts {
+    const amounts = new Amounts(count);
+    if (!this.router) return amounts;
+    const { offset } = this.router.paths;
+    this.visit(selection, (flow, low, high) => {
+      if (offset[flow] !== offset[flow + 1] && of[flow] >= 0) amounts.add(of[flow], low, high);
+    });
+    return amounts;
+  }
+
+  /** Return the largest sums by a key. */
+  shares(selection: Selection, key: FlowKey, limit: number): Shares {
+    // Few keys occur on one link direction: they get a numbering of their own.
+    const compressed = selection.end === undefined ? null : this.compress(selection.end, key);
+    const { of, keys } = compressed ?? { of: key.of, keys: null };
+    const amounts = this.sumBy(selection, { of, count: keys ? keys.length : key.count });
+    const keyAt = (index: number): number => (keys ? keys[index] : index);
+    const { first, used } = rankLargest(amounts, limit, (one, other) => keyAt(one) - keyAt(other));
+    const shares = first.map((index) => ({ key: keyAt(index), bytes: amounts.exact(index) }));
+    return { first: shares, count: used, total: amounts.total() };
+  }
+
+  /** Number the keys of the flows on a link direction; null where that does not pay. */
+  private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
+    if (key.count < FEW_KEYS || !this.router) return null;
+    const keys: number[] = [];
+    const slots = new Map<number, number>();
+    const of: number[] = [];
+    for (const flow of this.flowsOn(end)) {
+      const each = key.of[flow];
+      if (each < 0) continue;
+      let slot = slots.get(each);
+      if (slot === undefined) {
+        slot = keys.push(each) - 1;
+        slots.set(each, slot);
+      }
+      of[flow] = slot;
+    }
+    return { of, keys };
+  }
+
+  /** Whether the load of a link direction is known. */
+  isKnown(end: number): boolean {
+    return !this.model.known || this.model.known[end] === 1;
+  }
+
+  get hasFlows(): boolean {
+    return this.router !== null;
+  }
+
+  /** Whether the ranks of flows are known. */
+  get hasRankedFlows(): boolean {
+    return this.ranked();
+  }
+
+  /** Return the route of the selected pair on each rail; null if no pair is selected. */
+  pairRoutes(selection: Selection): number[][] | null {
+    return this.router && findPairRoutes(this.model, this.by, this.router, selection);
+  }
+
+  /** Build the index of flows by link direction ahead of its first use. */
+  prepare(): void {
+    if (this.router) this.index ??= indexFlows(this.router.paths, 2 * this.model.links);
+  }
+
+  /** Call for each flow of a selection with the halves of its bytes. */
+  private visit(selection: Selection, call: (flow: number, low: number, high: number) => void): void {
+    const { flows } = this.model;
+    if (!flows || !this.router) return;
+    const isSelected = compileSelection(flows, this.by, this.flowsThrough, selection);
+    const parts = selection.time && this.timeline ? this.partsWithin(selection.time) : null;
+    const { bytesLow, bytesHigh } = flows;
+    const visitFlow = (flow: number): void => {
+      if (!isSelected(flow)) return;
+      if (!parts) call(flow, bytesLow[flow], bytesHigh[flow]);
+      else {
+        const amount = Math.round(parts[flow] * (bytesHigh[flow] * HALF + bytesLow[flow]));
+        if (amount) call(flow, amount % HALF, Math.floor(amount / HALF));
+      }
+    };
+    if (selection.end === undefined) {
+      for (let flow = 0; flow < flows.count; flow++) visitFlow(flow);
+      return;
+    }
+    for (const flow of this.flowsOn(selection.end)) visitFlow(flow);
+  }
+
+  /** Return the flows on a link direction, ascending. */
+  private flowsOn(end: number): Uint32Array {
+    const { index } = this;
+    return index ? index.flow.subarray(index.first[end], index.first[end + 1]) : this.searched(end);
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The contents of a view in memory: the fabric, and each run on it. See docs/formats/view.md.
+
+import type { ArrayType, NumberArray } from "./arrays";
+import type { Attribute, RankGrid } from "./attributes";
+import type { LinkValue } from "./link_values";
+
+/** The index that stands for no node, link direction, rank or column. */
+export const NONE = -1;
+/** Kinds of nodes in `nodeKind`: 0 is an adapter, 2 a router. */
+export const SWITCH = 1;
+
+/** One run: traffic mapped on the fabric. */
+export interface RunHeader {
+  name: string;
+  coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
+  bytes_total: string;
+  bytes_routed: string;
+  bytes_on_host: string;
+  bytes_unrouted: Record<string, string>;
+}
+
+/** What all runs share. */
+export interface FileHeader {
+  version: number;
+  title: string;
+  rails: { name: string; has_levels: boolean }[];
+  node_names: string[];
+  host_names: string[];
+  regions: string[];
+  operations: string[];
+  jobs: string[];
+  rank_names: string[];
+  attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
+  grid: string | null;
+  runs: RunHeader[];
+  /** A description of the network, if it has no traffic. */
+  about?: string;
+  link_values?: { name: string; unit: string }[];
+  arrays: { name: string; type: ArrayType; offset: number; length: number }[];
+}
+
+export type Header = FileHeader & RunHeader;
+
+/** Flows, and the forwarding tables that they follow: see ibprof_converter/viewer/flow_arrays.py. */
+export interface Flows {
+  count: number;
+  addressNode: NumberArray;
+  addressEnd: NumberArray;
+  addressColumn: NumberArray;
+  nodeTable: NumberArray;
+  table: NumberArray;
+  /** Address of each rank on each rail. */
+  rankAddress: NumberArray;
+  source: NumberArray;
+  destination: NumberArray;
+  sourceRank: NumberArray;
+  destinationRank: NumberArray;
+  region: NumberArray;
+  operation: NumberArray;
+  job: NumberArray;
+  bytesLow: NumberArray;
+  bytesHigh: NumberArray;
+}
+
+/** Bytes sent over time, by rank, interval and group of peers; in seconds since the first interval. */
+export interface Intervals {
+  rank: NumberArray;
+  begin: NumberArray;
+  end: NumberArray;
+  firstPeer: NumberArray;
+  lastPeer: NumberArray;
+  bytes: NumberArray;
+}
+
+/**
+ * A run on the fabric. A link direction has the number 2 * link + end, where `end` is the node that transmits. Links are
+ * in the order of links.csv; end 0 is its `a`.
+ */
+export interface Model {
+  header: Header;
+  nodes: number;
+  links: number;
+  nodeRail: NumberArray;
+  nodeKind: NumberArray;
+  nodeGuid: BigUint64Array;
+  nodeLevel: NumberArray;
+  nodeX: NumberArray;
+  nodeY: NumberArray;
+  nodeHost: NumberArray;
+  /** Of each port its first LID, its number of LIDs, and its node. */
+  lidFirst: NumberArray;
+  lidCount: NumberArray;
+  lidNode: NumberArray;
+  endNode: NumberArray;
+  endPort: NumberArray;
+  linkGbps: NumberArray;
+  /** Node of each rank on each rail. */
+  rankNode: NumberArray;
+  /** Job of each rank; negative for a rank that only other runs have. */
+  rankJob: NumberArray;
+  /** null if there are too many, or if the traffic is port counters: then `load` has the loads. */
+  flows: Flows | null;
+  load: BigUint64Array | null;
+  /** 1 for each link direction with a known load; null if all are known. */
+  known: NumberArray | null;
+  intervals: Intervals | null;
+  attributes: Attribute[];
+  grid: RankGrid | null;
+  /** x, y and z of each node in space; null without such positions. */
+  space: NumberArray | null;
+  linkValues: LinkValue[];
+  /** 1 for each direction of a link that leads in this direction only. */
+  simplex: Uint8Array;
+}

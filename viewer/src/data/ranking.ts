@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest of many amounts, in order.
+
+import type { Amounts } from "./amounts";
+
+export interface Ranking {
+  /** Indices of the largest amounts, in descending order. */
+  first: number[];
+  /** The number of amounts above 0, the smallest and the largest of them. */
+  used: number;
+  least: number;
+  most: number;
+}
+
+/**
+ * Rank the amounts above 0 and return the first `limit` of them. `compareTied` orders equal amounts; `isIncluded`
+ * leaves out the others.
+ */
+export function rankLargest(
+  amounts: Amounts,
+  limit: number,
+  compareTied = (one: number, other: number): number => one - other,
+  isIncluded: (index: number) => boolean = () => true,
+): Ranking {
+  const first: number[] = [];
+  const ranking = { first, used: 0, least: Number.POSITIVE_INFINITY, most: 0 };
+  const precedes = (one: number, other: number): boolean => {
+    const [a, b] = [amounts.approximate(one), amounts.approximate(other)];
+    if (a !== b) return a > b;
+    if (a < Number.MAX_SAFE_INTEGER) return compareTied(one, other) < 0;
+    const [exactA, exactB] = [amounts.exact(one), amounts.exact(other)];
+    return exactA === exactB ? compareTied(one, other) < 0 : exactA > exactB;
+  };
+  for (let index = 0; index < amounts.length; index++) {
+    const amount = amounts.approximate(index);
+    if (!amount || !isIncluded(index)) continue;
+    ranking.used++;
+    ranking.least = Math.min(ranking.least, amount);
+    ranking.most = Math.max(ranking.most, amount);
+    if (first.length === limit && !precedes(index, first[limit - 1])) continue;
+    let [low, high] = [0, first.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (precedes(index, first[middle])) high = middle;
+      else low = middle + 1;
+    }
+    first.splice(low, 0, index);
+    if (first.length > limit) first.pop();
+  }
+  if (!ranking.used) ranking.least = 0;
+  return ranking;
+}

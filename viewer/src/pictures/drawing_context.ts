@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pictures are drawn on: a canvas, or an SVG file.
+
+/** The part of a canvas context that pictures use. */
+export type DrawingContext = Pick<
+  CanvasRenderingContext2D,
+  | "fillStyle"
+  | "strokeStyle"
+  | "lineWidth"
+  | "font"
+  | "textAlign"
+  | "textBaseline"
+  | "beginPath"
+  | "moveTo"
+  | "lineTo"
+  | "closePath"
+  | "stroke"
+  | "fill"
+  | "fillRect"
+  | "strokeRect"
+  | "fillText"
+  | "strokeText"
+  | "setLineDash"
+>;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The visual encoding of a state: which link directions are drawn, in which colours.
+
+import type { Amounts } from "../data/amounts";
+import { formatValue, type LinkValue } from "../data/link_values";
+import { BYTES, type Measure } from "../data/measure";
+import { type Model, SWITCH } from "../data/model";
+import { type Ranking, rankLargest } from "../data/ranking";
+import type { Run } from "../run";
+import type { State } from "../state";
+import { ChangeScale, type ColourScale, LoadScale } from "./colour_scale";
+import type { Theme } from "./palette";
+
+const RANKED = 200;
+
+/** Steps of link directions: not drawn, drawn without load, else 1 + the index of the colour. */
+export const HIDDEN = 255;
+export const IDLE = 0;
+
+export interface Encoding {
+  state: State;
+  theme: Theme;
+  run: Run;
+  /** Of each link direction, by the selection: bytes; if `isChange`, the change in units of `measure`. */
+  amounts: Amounts;
+  /** The measure of the colours, their scale and its range. */
+  measure: Measure;
+  isChange: boolean;
+  /** Of each link direction: `HIDDEN`, `IDLE` or 1 + the index of its colour. */
+  steps: Uint8Array;
+  ramp: string[];
+  scale: ColourScale;
+  /** The property that links are coloured by; null for `amounts`. */
+  value: LinkValue | null;
+  /** Coloured link directions, the largest first; among equals, those between switches first. */
+  ranking: Ranking;
+  /** Link directions on routes of the selected pair without traffic, such as on another rail. */
+  unusedRoutes: number[];
+}
+
+/** Encode the loads of a run. `others` share its scale, in the same measure. */
+export function encodeLoads(
+  run: Run,
+  state: State,
+  theme: Theme,
+  amounts: Amounts,
+  measure: Measure = BYTES,
+  others: Amounts[] = [],
+): Encoding {
+  const { model } = run;
+  const steps = hideFiltered(model, state);
+  const measured = measure.convert(amounts, model);
+  const scale = new LoadScale(...rangeOfAmounts([measured, ...others], steps), state.log ?? false);
+  const [low, high] = state.load ?? [0, Number.POSITIVE_INFINITY];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = measured.approximate(end);
+    if (steps[end] === HIDDEN) continue;
+    if (amounts.approximate(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    else if (state.used) steps[end] = HIDDEN;
+  }
+  const ranking = rankEnds(model, amounts, steps);
+  const unusedRoutes = findUnusedRoutes(run, state, amounts);
+  const { ramp } = theme;
+  return {
+    state,
+    theme,
+    run,
+    amounts,
+    measure,
+    isChange: false,
+    value: null,
+    steps,
+    ramp,
+    scale,
+    ranking,
+    unusedRoutes,
+  };
+}
+
+/** Return the property that links are coloured by instead of loads. A network without traffic always has one. */
+export function findValue(model: Model, { value }: State): LinkValue | null {
+  return model.linkValues[value ?? (model.header.about === undefined ? -1 : 0)] ?? null;
+}
+
+/** Encode a property of links. `amounts` are the loads of the run, which lists show nonetheless. */
+export function encodeValue(run: Run, state: State, theme: Theme, amounts: Amounts, value: LinkValue): Encoding {
+  const { model } = run;
+  const steps = hideFiltered(model, state);
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = value.value[end];
+    if (steps[end] === HIDDEN || !(amount > 0)) continue;
+    least = Math.min(least, amount);
+    most = Math.max(most, amount);
+  }
+  const scale = new LoadScale(most ? least : 0, most, state.log ?? false);
+  const [low, high] = state.load ?? [0, Number.POSITIVE_INFINITY];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = value.value[end];
+    if (steps[end] === HIDDEN) continue;
+    if (amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    else if (state.used) steps[end] = HIDDEN;
+  }
+  const ranking = rankValues(value, steps);
+  const unusedRoutes = findUnusedRoutes(run, state, amounts);
+  const { ramp } = theme;
+  return {
+    state,
+    theme,
+    run,
+    amounts,
+    measure: BYTES,
+    isChange: false,
+    value,
+    steps,
+    ramp,
+    scale,
+    ranking,
+    unusedRoutes,
+  };
+}
+
+/** Rank link directions by a property, the largest first. A link with one value is listed once. */
+function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
+  const isColoured = (end: number): boolean => steps[end] !== HIDDEN && steps[end] !== IDLE;
+  const all = Array.from(steps.keys());
+  const ranked = all.filter(
+    (end) => isColoured(end) && !(end & 1 && value[end] === value[end ^ 1] && isColoured(end ^ 1)),
+  );
+  ranked.sort((one, other) => value[other] - value[one] || one - other);
+  const [most, least] = [value[ranked[0]] ?? 0, value[ranked[ranked.length - 1]] ?? 0];
+  return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
+}
+
+/** Encode the change between two runs. Link directions with an unknown load count as unused. */
+export function encodeChanges(
+  run: Run,
+  state: State,
+  theme: Theme,
+  change: Amounts,
+  measure: Measure,
+  isKnown: (end: number) => boolean,
+): Encoding {
+  const { model } = run;
+  const steps = hideFiltered(model, state);
+  const sizes = change.magnitudes();
+  const scale = new ChangeScale(...rangeOfAmounts([sizes], steps), state.log ?? false);
+  const [low, high] = state.change ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let end = 0; end < steps.length; end++) {
+    const amount = change.approximate(end);
+    if (steps[end] === HIDDEN) continue;
+    if (isKnown(end) && amount >= low && amount <= high) steps[end] = 1 + scale.step(amount);
+    else if (state.used) steps[end] = HIDDEN;
+  }
+  const ranking = rankEnds(model, sizes, steps);
+  return {
+    state,
+    theme,
+    run,
+    amounts: change,
+    measure,
+    isChange: true,
+    value: null,
+    steps,
+    ramp: theme.change,
+    scale,
+    ranking,
+    unusedRoutes: [],
+  };
+}
+
+/** Format an amount of an encoding. */
+export function formatAmount({ isChange, value, measure }: Encoding, amount: number): string {
+  if (value) return formatValue(value, amount);
+  return isChange ? measure.formatChange(amount) : measure.format(amount);
+}
+
+/** Return the upper of the two levels that a link joins. */
+export function upperLevel(model: Model, end: number): number {
+  return Math.max(model.nodeLevel[model.endNode[end]], model.nodeLevel[model.endNode[end ^ 1]]);
+}
+
+/** Return steps with the link directions hidden that the filters by rail and level leave out. */
+function hideFiltered(model: Model, { rail, level }: State): Uint8Array {
+  const steps = new Uint8Array(2 * model.links);
+  for (let end = 0; end < steps.length; end++) {
+    const isIncluded =
+      (rail === undefined || model.nodeRail[model.endNode[end]] === rail) &&
+      (level === undefined || upperLevel(model, end) === level);
+    if (!isIncluded) steps[end] = HIDDEN;
+  }
+  return steps;
+}
+
+/** Return the smallest and the largest amount above 0; zeros if there is none. */
+function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (const amounts of all)
+    for (let end = 0; end < steps.length; end++) {
+      const amount = amounts.approximate(end);
+      if (!amount || steps[end] === HIDDEN) continue;
+      least = Math.min(least, amount);
+      most = Math.max(most, amount);
+    }
+  return [most ? least : 0, most];
+}
+
+function rankEnds(model: Model, sizes: Amounts, steps: Uint8Array): Ranking {
+  const between = (end: number): number =>
+    model.nodeKind[model.endNode[end]] === SWITCH && model.nodeKind[model.endNode[end ^ 1]] === SWITCH ? 1 : 0;
+  const before = (one: number, other: number): number => between(other) - between(one) || one - other;
+  return rankLargest(sizes, RANKED, before, (end) => steps[end] !== HIDDEN && steps[end] !== IDLE);
+}
+
+function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): number[] {
+  return (table.pairRoutes(state) ?? []).flat().filter((end) => !amounts.approximate(end));
+}
+
+/** Return whether the selection is of some senders or receivers, so that the direction of bytes matters. */
+export function selectsEndpoints({ ranks, hosts, source, from, end, node }: State): boolean {
+  return [ranks, hosts, source, from, end, node].some((each) => each !== undefined);
+}
+
+export function isNodeShown({ run: { model }, state }: Encoding, node: number): boolean {
+  return state.rail === undefined || model.nodeRail[node] === state.rail;
+}
+
+/** Return the selected nodes, and those of selected hosts. */
+export function selectedNodes({ run: { model }, state }: Encoding): Set<number> {
+  const hosts = new Set([state.from, state.to, ...(state.hosts ?? [])]);
+  const chosen = new Set<number>();
+  for (let node = 0; node < model.nodes; node++)
+    if (state.node === node || (model.nodeHost[node] >= 0 && hosts.has(model.nodeHost[node]))) chosen.add(node);
+  return chosen;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network as nodes and lines, each half of a line coloured by the load that its node transmits.
+
+import { type Model, SWITCH } from "../data/model";
+import { paintArrowhead } from "./arrowheads";
+import { type Drawing, type Extent, FONT, type Hit, LETTER, MARGIN, paintRowNames, shorten } from "./drawing";
+import type { DrawingContext } from "./drawing_context";
+import { type Encoding, HIDDEN, isNodeShown, selectedNodes, selectsEndpoints } from "./encoding";
+import { HalfLinks } from "./half_links";
+import { type LineLayout, layOutNodes } from "./line_layout";
+import { STEPS } from "./palette";
+import type { ViewTransform } from "./view_transform";
+
+/** Line width times the root of the number of lines. */
+const TOTAL_WIDTH = 26;
+const THINNEST = 0.6;
+const MOST_ARROWS = 1500;
+const ARROW = 5;
+/** The side of the squares, in pixels, that hold one arrow of a direction each. */
+const APART = 14;
+
+export class LineDrawing implements Drawing {
+  readonly name = "lines";
+  readonly layout: LineLayout;
+  private readonly halfLinks: HalfLinks;
+  private readonly rows: NameRow[];
+
+  constructor(
+    private readonly model: Model,
+    private readonly nodeColour: (node: number, encoding: Encoding) => string | null,
+  ) {
+    this.layout = layOutNodes(model);
+    this.halfLinks = new HalfLinks(model, this.layout);
+    this.rows = findRows(model, this.layout);
+  }
+
+  get width(): number {
+    return this.layout.width;
+  }
+
+  get height(): number {
+    return this.layout.height;
+  }
+
+  positionOfNode(node: number): [number, number] {
+    return [this.layout.x[node], this.layout.y[node]];
+  }
+
+  extentOfEnd(end: number): Extent {
+    return this.halfLinks.extentOf(end);
+  }
+
+  /** Return the node at a point, else the nearest half of a link; a used one is preferred. */
+  find(encoding: Encoding, x: number, y: number, reach: number): Hit {
+    const { model, layout } = this;
+    let nearest = reach;
+    let found: number | undefined;
+    for (let node = 0; node < model.nodes; node++) {
+      if (Math.abs(layout.y[node] - y) > nearest || Math.abs(layout.x[node] - x) > nearest) continue;
+      const distance = Math.hypot(layout.x[node] - x, layout.y[node] - y);
+      if (distance < nearest && isNodeShown(encoding, node)) [nearest, found] = [distance, node];
+    }
+    return found === undefined ? { end: this.halfLinks.find(encoding, x, y, reach) } : { node: found };
+  }
+
+  paint(context: DrawingContext, encoding: Encoding, view: ViewTransform, width: number, height: number): void {
+    this.paintLinks(context, encoding, view, width, height);
+    this.paintNodes(context, encoding, view, width, height);
+    this.paintNames(context, encoding, view, width, height);
+    paintRowNames(context, encoding, this.layout.rows, view, height);
+  }
+
+  highlight(context: DrawingContext, end: number, view: ViewTransform, colour: string): void {
+    this.halfLinks.highlight(context, end, view, colour);
+  }
+
+  private paintLinks(
+    context: DrawingContext,
+    encoding: Encoding,
+    view: ViewTransform,
+    width: number,
+    height: number,
+  ): void {
+    const batches: number[][] = Array.from({ length: STEPS + 1 }, () => []);
+    for (let end = 0; end < encoding.steps.length; end++) {
+      const step = encoding.steps[end];
+      if (step !== HIDDEN && this.isVisible(end, view, width, height)) batches[step].push(end);
+    }
+    // The more lines, the thinner.
+    const faint = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(2 * this.model.links + 1), 0.4), 1.6);
+    const lit = batches.slice(1).reduce((sum, ends) => sum + ends.length, 0);
+    const thin = Math.min(Math.max(TOTAL_WIDTH / Math.sqrt(lit + 1), THINNEST), 2.4);
+    const weight = (batch: number): number => (batch ? encoding.scale.weight(batch - 1) : -1);
+    const order = Array.from(batches.keys()).sort((one, other) => weight(one) - weight(other));
+    for (const batch of order) {
+      context.strokeStyle = batch ? encoding.ramp[batch - 1] : encoding.theme.idle;
+      context.lineWidth = batch ? widthOf(thin, weight(batch)) : Math.min(thin, faint);
+      this.halfLinks.stroke(context, batches[batch], view);
+    }
+    this.halfLinks.strokeUnusedRoutes(context, encoding, view);
+    if (selectsEndpoints(encoding.state))
+      this.paintArrows(context, encoding, [...batches.slice(1).flat(), ...encoding.unusedRoutes], view);
+    if (encoding.state.end !== undefined) this.highlight(context, encoding.state.end, view, encoding.theme.chosen);
+  }
+
+  private isVisible(end: number, view: ViewTransform, width: number, height: number): boolean {
+    // No arrays are allocated here: this runs for each link direction of each picture.
+    const { x, y, middleX, middleY } = this.layout;
+    const node = this.model.endNode[end];
+    const fromX = view.x + x[node] * view.scale;
+    const toX = view.x + middleX[end >> 1] * view.scale;
+    if ((fromX < 0 && toX < 0) || (fromX > width && toX > width)) return false;
+    const fromY = view.y + y[node] * view.scale;
+    const toY = view.y + middleY[end >> 1] * view.scale;
+    return !((fromY < 0 && toY < 0) || (fromY > height && toY > height));
+  }
+
+  /** Paint the direction of the traffic on links that are long enough. */
+  private paintArrows(
+    context: DrawingContext,
+    encoding: Encoding,
+    ends: number[],
+    { scale, x: left, y: top }: ViewTransform,
+  ): void {
+    if (ends.length > MOST_ARROWS) return;
+    context.fillStyle = encoding.theme.text;
+    context.strokeStyle = encoding.theme.ground;
+    context.lineWidth = 1;
+    const taken = new Set<string>();
+    for (const end of ends) {
+      const [fromX, fromY, toX, toY] = this.extentOfEnd(end);
+      const length = Math.hypot(toX - fromX, toY - fromY);
+      if (length * scale < 3 * ARROW) continue;
+      const [alongX, alongY] = [((toX - fromX) / length) * ARROW, ((toY - fromY) / length) * ARROW];
+      const [x, y] = [left + (fromX + 0.7 * (toX - fromX)) * scale, top + (fromY + 0.7 * (toY - fromY)) * scale];
+      const place = `${Math.round(x / APART)} ${Math.round(y / APART)} ${Math.sign(alongY)}`;
+      if (taken.has(place)) continue;
+      taken.add(place);
+      paintArrowhead(context, [x, y], [alongX, alongY], 0.7);
+    }
+  }
+
+  private paintNodes(
+    context: DrawingContext,
+    encoding: Encoding,
+    view: ViewTransform,
+    width: number,
+    height: number,
+  ): void {
+    const { model, layout } = this;
+    const host = Math.min(Math.max(view.scale * 0.6, 1.2), 10);
+    const chosen = selectedNodes(encoding);
+    for (let node = 0; node < model.nodes; node++) {
+      const [x, y] = [view.x + layout.x[node] * view.scale, view.y + layout.y[node] * view.scale];
+      if (x < -12 || y < -12 || x > width + 12 || y > height + 12 || !isNodeShown(encoding, node)) continue;
+      const colour = this.nodeColour(node, encoding);
+      const size = model.nodeKind[node] === SWITCH ? Math.min(host * 1.5 + 1, 12) : colour ? host + 1.5 : host;
+      context.fillStyle = colour ?? encoding.theme.node;
+      context.fillRect(x - size / 2, y - size / 2, size, colour ? size * 1.6 : size);
+      if (!chosen.has(node)) continue;
+      context.strokeStyle = encoding.theme.chosen;
+      context.lineWidth = 2;
+      context.strokeRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, (colour ? size * 1.6 : size) + 6);
+    }
+  }
+
+  /** Write the names of nodes, in the rows where all of them fit. */
+  private paintNames(
+    context: DrawingContext,
+    encoding: Encoding,
+    view: ViewTransform,
+    width: number,
+    height: number,
+  ): void {
+    context.font = `11px ${FONT}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    const left = this.layout.rows.length ? MARGIN.left : 0;
+    for (const { y, nodes, gap, letters, below } of this.rows) {
+      const top = view.y + y * view.scale + (below ? 21 : -14);
+      if (gap * view.scale < letters * LETTER || top < 8 || top > height - 8) continue;
+      for (const node of nodes) {
+        const x = view.x + this.layout.x[node] * view.scale;
+        const half = (letters * LETTER) / 2;
+        if (x < half + left || x > width - half || !isNodeShown(encoding, node)) continue;
+        const name = shorten(this.model.header.node_names[node]);
+        context.strokeStyle = encoding.theme.ground;
+        context.lineWidth = 3;
+        context.strokeText(name, x, top);
+        context.fillStyle = encoding.theme.text;
+        context.fillText(name, x, top);
+      }
+    }
+  }
+}
+
+/** Return the width of a line by its load. Many lines stay within a pixel: thicker ones are several times slower. */
+function widthOf(thin: number, weight: number): number {
+  const width = thin * (1 + weight);
+  return thin > THINNEST ? width : Math.min(width, 1);
+}
+
+interface NameRow {
+  y: number;
+  nodes: number[];
+  /** The smallest distance of neighbours. */
+  gap: number;
+  /** The length of the longest name. */
+  letters: number;
+  below: boolean;
+}
+
+function findRows(model: Model, { x, y }: LineLayout): NameRow[] {
+  const rows = new Map<number, number[]>();
+  for (let node = 0; node < model.nodes; node++) {
+    const row = rows.get(y[node]);
+    if (row) row.push(node);
+    else rows.set(y[node], [node]);
+  }
+  return [...rows].map(([where, nodes]) => {
+    nodes.sort((one, other) => x[one] - x[other]);
+    // Adapters of one host on two rails share a position.
+    const apart = nodes.filter((node, at) => !at || x[node] - x[nodes[at - 1]] > 1e-6);
+    const gaps = apart.slice(1).map((node, at) => x[node] - x[apart[at]]);
+    const gap = gaps.reduce((least, each) => Math.min(least, each), Number.POSITIVE_INFINITY);
+    const letters = apart.reduce((most, node) => Math.max(most, shorten(model.header.node_names[node]).length), 0) + 2;
+    const below = model.nodeKind[nodes[0]] !== SWITCH;
+    return { y: where, nodes: apart, gap, letters, below };
+  });
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layout of the picture of lines: positions of nodes and of the middles of links, y downwards.
+
+import { type Model, SWITCH } from "../data/model";
+import { railLetter } from "../text/names";
+
+/** Height over width of the picture before it is fitted: without it, rows of thousands of hosts are a thin line. */
+const ASPECT = 0.62;
+const BUNDLE_HEIGHT = 0.34;
+const BUNDLE_STEP = 0.004;
+
+export interface LineLayout {
+  x: Float64Array;
+  y: Float64Array;
+  /** Middle of each link; parallel links fan out. */
+  middleX: Float64Array;
+  middleY: Float64Array;
+  width: number;
+  height: number;
+  rows: { y: number; name: string }[];
+}
+
+export function layOutNodes(model: Model): LineLayout {
+  const range = (values: ArrayLike<number>): [number, number] => {
+    let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (let index = 0; index < values.length; index++) {
+      least = Math.min(least, values[index]);
+      most = Math.max(most, values[index]);
+    }
+    return least <= most ? [least, most] : [0, 0];
+  };
+  const [left, right] = range(model.nodeX);
+  const [bottom, top] = range(model.nodeY);
+  const width = Math.max(right - left, 1);
+  const levels = model.header.rails.every((rail) => rail.has_levels);
+  const step = levels ? (width * ASPECT) / Math.max(top - bottom, 1) : planeStep(width, top - bottom);
+  const x = Float64Array.from(model.nodeX, (value) => value - left);
+  const y = Float64Array.from(model.nodeY, (value) => (top - value) * step);
+  const middleX = new Float64Array(model.links);
+  const middleY = new Float64Array(model.links);
+  const across = spreadBundles(model);
+  const crowd = Math.max(1, ...countLevels(model));
+  for (let link = 0; link < model.links; link++) {
+    const [a, b] = [model.endNode[2 * link], model.endNode[2 * link + 1]];
+    const [place, gaps] = across(link);
+    const sideways = Math.min(BUNDLE_STEP * width * gaps, (0.4 * width) / crowd);
+    const within = model.nodeY[a] === model.nodeY[b];
+    middleX[link] = (x[a] + x[b]) / 2 + (within ? 0 : place * sideways);
+    middleY[link] = (y[a] + y[b]) / 2 + (within ? place * BUNDLE_HEIGHT * step : 0);
+  }
+  const [highest, lowest] = range(middleY);
+  // The middles of links within the first row are above it.
+  const shift = Math.max(0, -Math.min(highest, 0));
+  for (const each of [y, middleY]) for (let at = 0; at < each.length; at++) each[at] += shift;
+  const height = Math.max((top - bottom) * step, lowest, 1) + shift;
+  return { x, y, middleX, middleY, width, height, rows: nameRows(model, y) };
+}
+
+function planeStep(width: number, height: number): number {
+  return Math.min(Math.max((width * ASPECT) / Math.max(height, 1), 0.2), width);
+}
+
+function countLevels(model: Model): number[] {
+  const count: number[] = [];
+  for (let node = 0; node < model.nodes; node++)
+    if (model.nodeKind[node] === SWITCH) count[model.nodeLevel[node]] = (count[model.nodeLevel[node]] ?? 0) + 1;
+  return count.filter((each) => each > 0);
+}
+
+/** Return for each link its position among parallel links, from -1 to 1, and the number of gaps between them. */
+function spreadBundles(model: Model): (link: number) => [number, number] {
+  const bundles = new Map<number, number[]>();
+  const place = new Uint32Array(model.links);
+  const key = (link: number): number => {
+    const [a, b] = [model.endNode[2 * link], model.endNode[2 * link + 1]];
+    return Math.min(a, b) * model.nodes + Math.max(a, b);
+  };
+  for (let link = 0; link < model.links; link++) {
+    const bundle = bundles.get(key(link));
+    if (bundle) place[link] = bundle.push(link) - 1;
+    else bundles.set(key(link), [link]);
+  }
+  return (link) => {
+    const gaps = (bundles.get(key(link))?.length ?? 1) - 1;
+    return gaps ? [(2 * place[link]) / gaps - 1, gaps] : [0, 1];
+  };
+}
+
+/** Name the rows by level, with a letter for the rail if there are several. Rails at the same height share a row. */
+function nameRows(model: Model, y: Float64Array): { y: number; name: string }[] {
+  const { rails } = model.header;
+  const names = new Map<number, Set<string>>();
+  for (let node = 0; node < model.nodes; node++) {
+    const [rail, level] = [model.nodeRail[node], model.nodeLevel[node]];
+    if (!rails[rail].has_levels) continue;
+    const row = names.get(y[node]) ?? new Set();
+    names.set(y[node], row.add(level ? `${level}${railLetter(model, rail)}` : "0"));
+  }
+  const all = [...names].map(([where, row]) => ({ y: where, name: [...row].join(" ") }));
+  return all.sort((one, other) => one.y - other.y);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which two runs of a file are shown, and the measure that they are compared by.
+
+import { BYTES, type Measure, SHARES } from "./data/measure";
+import type { Model } from "./data/model";
+import type { State } from "./state";
+
+/** Return the index of the run that lists show. */
+export function runIndex(state: State): number {
+  return state.run ?? 0;
+}
+
+/** Return the index of the run that it is compared with: the second, or the first if the second is shown itself. */
+export function otherRunIndex(state: State): number {
+  const run = runIndex(state);
+  if (state.against !== undefined && state.against !== run) return state.against;
+  return run ? 0 : 1;
+}
+
+/** Return the measure of a comparison: as selected, else shares if the runs have different numbers of ranks. */
+export function measureFor({ by }: State, one: Model, other: Model): Measure {
+  const [ranks, others] = [countRanks(one), countRanks(other)];
+  const differ = ranks > 0 && others > 0 && ranks !== others;
+  return (by ?? (differ ? "share" : "bytes")) === "share" ? SHARES : BYTES;
+}
+
+function countRanks({ rankJob }: Model): number {
+  let count = 0;
+  for (const job of rankJob) if (job >= 0) count++;
+  return count;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of nodes, ranks, links and categories, and the senders on a link, in words.
+
+import type { LoadTable, Share, Shares } from "../data/load_table";
+import type { Model } from "../data/model";
+import { formatSeconds, formatShare, printable } from "../format";
+import type { Selection } from "../state";
+
+export class Names {
+  constructor(
+    private readonly model: Model,
+    private readonly table: LoadTable,
+  ) {}
+
+  node(node: number): string {
+    return node < 0 ? "unknown" : printable(this.model.header.node_names[node]);
+  }
+
+  host(host: number): string {
+    return host < 0 ? "unknown" : printable(this.model.header.host_names[host]);
+  }
+
+  guid(node: number): string {
+    return `0x${this.model.nodeGuid[node].toString(16).padStart(16, "0")}`;
+  }
+
+  rank(rank: number): string {
+    return printable(this.model.header.rank_names[rank] ?? String(rank));
+  }
+
+  /** Return the first node of a rank; -1 for none. */
+  nodeOfRank(rank: number): number {
+    const rails = this.model.header.rails.length;
+    return this.model.rankNode.subarray(rank * rails, (rank + 1) * rails).find((each) => each >= 0) ?? -1;
+  }
+
+  /** Name a link direction, the transmitting port first. */
+  end(end: number): string {
+    const { endNode, endPort } = this.model;
+    const other = end ^ 1;
+    // An inferred link has no ports.
+    const at = (one: number): string => `${this.node(endNode[one])}${endPort[one] ? ` port ${endPort[one]}` : ""}`;
+    return `${at(end)} to ${at(other)}`;
+  }
+
+  rail(rail: number): string {
+    const name = printable(this.model.header.rails[rail].name);
+    // The last folder and file: dumps of different fabrics have the same file names.
+    return `${railLetter(this.model, rail)} (${name.split("/").slice(-2).join("/")})`;
+  }
+
+  region(region: number): string {
+    return nameOrAll(this.model.header.regions[region], "regions");
+  }
+
+  operation(operation: number): string {
+    return nameOrAll(this.model.header.operations[operation], "operations");
+  }
+
+  job(job: number): string {
+    return nameOrAll(this.model.header.jobs[job], "jobs");
+  }
+
+  /** Name a pair of endpoints: see `FlowKeys.endpointPairs`. */
+  endpointPair(pair: number): string {
+    const pairs = this.table.by.endpointPairs;
+    return pairs ? `${this.endpoint(pairs.source[pair])} to ${this.endpoint(pairs.destination[pair])}` : "";
+  }
+
+  private endpoint(endpoint: number): string {
+    const ranks = this.model.header.rank_names.length;
+    return endpoint < ranks
+      ? `rank ${this.rank(endpoint)}`
+      : this.node(this.model.flows?.addressNode[endpoint - ranks] ?? -1);
+  }
+
+  /** Return the attributes of a rank or node, one line each. */
+  attributesOf(of: "rank" | "node", index: number): string[] {
+    const { attributes } = this.model;
+    return attributes
+      .filter((attribute) => attribute.of === of && !Number.isNaN(attribute.value[index]))
+      .map(
+        ({ name, classes, value }) =>
+          `${printable(name)}: ${classes.length ? printable(classes[value[index]]) : value[index]}`,
+      );
+  }
+
+  /** Describe the time that a link direction needs for an amount at line rate. */
+  lineRateTime(end: number, amount: number): string {
+    const gbps = this.model.linkGbps[end >> 1];
+    return Number.isNaN(gbps) ? "speed unknown" : `${formatSeconds((amount * 8) / (gbps * 1e9))} at line rate`;
+  }
+
+  /** Describe the largest senders on a link direction: a pair, region, operation and job, each with its share. */
+  describeSenders(selection: Selection, end: number): string {
+    const { table } = this;
+    if (!table.hasFlows) return "senders not recorded in this file";
+    const on = { ...selection, end };
+    const describe = ({ first, total }: Shares, name: (share: Share) => string): string[] =>
+      first.map((share) => `${name(share)} ${formatShare(share.bytes, total)}`);
+    const parts = describe(table.shares(on, table.by.endpointPair(), 1), ({ key }) => this.endpointPair(key));
+    if (hasSeveral(this.model.header.regions))
+      parts.push(...describe(table.shares(on, table.by.region(), 1), ({ key }) => `region ${this.region(key)}`));
+    if (hasSeveral(this.model.header.operations))
+      parts.push(...describe(table.shares(on, table.by.operation(), 1), ({ key }) => this.operation(key)));
+    if (hasSeveral(this.model.header.jobs))
+      parts.push(...describe(table.shares(on, table.by.job(), 1), ({ key }) => `job ${this.job(key)}`));
+    return parts.join("; ");
+  }
+}
+
+function nameOrAll(name: string, what: string): string {
+  return name === "*" ? `all ${what}` : printable(name);
+}
+
+/** Return whether names distinguish anything: `*` alone stands for all. */
+export function hasSeveral(names: string[]): boolean {
+  return names.some((name) => name !== "*");
+}
+
+/** Return the letter of a rail; empty if there is only one rail. */
+export function railLetter(model: Model, rail: number): string {
+  return model.header.rails.length > 1 ? String.fromCharCode(97 + (rail % 26)) : "";
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The legend of the colours; a drag on it selects a range of loads.
+
+import { printable } from "../format";
+import type { Page } from "../page";
+import { type Encoding, formatAmount } from "../pictures/encoding";
+import { byId } from "./dom";
+import { RangeSlider } from "./range_slider";
+
+export class ColourBar {
+  private encoding: Encoding | null = null;
+  private readonly bar: RangeSlider;
+  private readonly draw: () => void;
+
+  constructor(page: Page) {
+    this.bar = new RangeSlider({
+      label: "Load of link directions",
+      describe: (part) => (this.encoding ? formatAmount(this.encoding, this.encoding.scale.amount(part)) : ""),
+      change: (range) => {
+        const { encoding } = this;
+        if (encoding)
+          page.choose({ [encoding.isChange ? "change" : "load"]: range ? boundsOf(encoding, range) : undefined });
+      },
+    });
+    byId("colours").append(this.bar.element);
+    this.draw = this.bar.onPaint((context, width, height) => {
+      this.encoding?.ramp.forEach((colour, step, { length }) => {
+        context.fillStyle = colour;
+        context.fillRect((step * width) / length, 0, width / length + 1, height);
+      });
+    });
+  }
+
+  show(encoding: Encoding): void {
+    this.encoding = encoding;
+    const { scale, state, isChange } = encoding;
+    const [least, most] = scale.ends;
+    byId("least").textContent = formatAmount(encoding, least);
+    byId("most").textContent = formatAmount(encoding, most);
+    byId("meaning").textContent = `${meaningOf(encoding)}; drag to select a range`;
+    const [low, high] = (isChange ? state.change : state.load) ?? [];
+    const chosen = scale.most > 0 && low !== undefined && high !== undefined;
+    this.bar.set(chosen ? [isChange || low > 0 ? scale.part(low) : 0, scale.part(high)] : null);
+    this.draw();
+  }
+}
+
+function meaningOf({ isChange, value, measure }: Encoding): string {
+  if (value) return `${printable(value.name)} of the link`;
+  if (isChange) return "less | more sent by the node at this end";
+  return `${measure.isShare ? "share of the run's bytes" : "bytes"} sent by the node at this end`;
+}
+
+/** Return the amounts of a range. At the edge of a scale of loads it includes everything beyond. */
+function boundsOf({ scale, isChange, value }: Encoding, [low, high]: [number, number]): number[] {
+  if (value) return [low <= 0 ? 0 : scale.amount(low), high >= 1 ? scale.most * (1 + 1e-8) : scale.amount(high)];
+  return [!isChange && low <= 0 ? 0 : Math.floor(scale.amount(low)), Math.ceil(scale.amount(high))];
+}

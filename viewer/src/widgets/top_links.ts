@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The most loaded links: their share, time at line rate, and largest senders.
+
+import { formatLinkValue } from "../data/link_values";
+import { formatBytes, formatShare, printable } from "../format";
+import type { Page } from "../page";
+import type { Encoding } from "../pictures/encoding";
+import { describeLargestChanges, describeOtherLoad, describeOwnLoad } from "../text/comparison_text";
+import { button, byId, element, replaceChildren } from "./dom";
+
+const LISTED = 3;
+
+export class TopLinks {
+  constructor(private readonly page: Page) {}
+
+  show(encoding: Encoding): void {
+    const { ranking, isChange, run } = encoding;
+    const { compared, names } = this.page;
+    const changes = compared && isChange ? `Largest changes from ${run.name} to ${compared.run.name}` : "";
+    byId("top-links-title").textContent = this.isLoaded
+      ? changes || (run.name ? `Most loaded links: ${run.name}` : "Most loaded links")
+      : `Links by ${printable(encoding.value?.name ?? "value")}`;
+    const items = ranking.first.slice(0, LISTED).map((end) => {
+      const choose = button(names.end(end), () => this.page.choose({ end }));
+      choose.dataset.end = String(end);
+      return element("li", "", choose, ...this.describe(encoding, end).map((line) => element("p", line)));
+    });
+    const none = isChange ? "no load changed" : "no traffic on any link";
+    if (!items.length) items.push(element("li", none));
+    replaceChildren(byId("top-links"), ...items);
+  }
+
+  private get isLoaded(): boolean {
+    return this.page.model.header.about === undefined;
+  }
+
+  private describe({ amounts, isChange, state }: Encoding, end: number): string[] {
+    const { model, names, compared } = this.page;
+    if (!this.isLoaded)
+      return [model.linkValues.map((each) => `${printable(each.name)} ${formatLinkValue(each, end >> 1)}`).join("; ")];
+    if (compared && isChange) {
+      const who = describeLargestChanges(this.page, compared, state, end);
+      return [
+        describeOwnLoad(this.page, compared, end),
+        describeOtherLoad(this.page, compared, end),
+        ...(who ? [who] : []),
+      ];
+    }
+    const amount = amounts.exact(end);
+    const share = formatShare(amount, BigInt(model.header.bytes_routed));
+    const load = `${formatBytes(Number(amount))}, ${share} of bytes on links; ${names.lineRateTime(end, Number(amount))}`;
+    return [
+      load,
+      names.describeSenders(state, end),
+      ...(compared ? [describeOtherLoad(this.page, compared, end)] : []),
+    ];
+  }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state in the address: what is written is read again, and what is out of range is ignored.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readState, writeState } from "../src/address";
+import { differs, FILTER, SELECTION, type State } from "../src/state";
+import { makeModel } from "./small_fabric";
+
+const MODEL = makeModel({ linkValues: [{ name: "delay", unit: "s", value: new Float64Array(12) }] });
+
+const FULL: State = {
+  ranks: [0, 3],
+  hosts: [1],
+  source: 0,
+  destination: 3,
+  from: 2,
+  to: 1,
+  region: 1,
+  operation: 0,
+  job: 0,
+  end: 11,
+  node: 6,
+  time: [0.25, 0.75],
+  rail: 0,
+  level: 2,
+  load: [0, 5e12],
+  change: [-3, 4],
+  run: 1,
+  against: 2,
+  compare: "difference",
+  by: "share",
+  log: true,
+  theme: "dark",
+  picture: "cells",
+  used: true,
+  panel: "links",
+  value: 0,
+  turn: [0.5, -0.5, 0.5, 0.5],
+  at: [12.5, 40, 3],
+};
+
+test("every part is read as it was written", () => {
+  assert.deepEqual(readState(writeState(FULL), MODEL, 3), FULL);
+});
+
+test("a state is written as documented", () => {
+  assert.equal(
+    writeState({ region: 1, ranks: [5, 6], log: true, used: false, end: undefined }),
+    "#region=1&ranks=5,6&log=1",
+  );
+  assert.equal(writeState({ at: [1 / 3, 2, 3] }), "#at=0.333333333,2,3");
+});
+
+test("indices out of range and malformed values are ignored", () => {
+  const fragments = [
+    "#region=2&operation=2&job=1&end=12&node=7&rail=1&run=3&source=4&from=4&value=1",
+    "#region=-1&end=1e1&ranks=0,4&hosts=,&time=1&load=a,b&change=1,2,3&at=1,2&turn=1,2,3",
+    "#theme=blue&compare=all&by=weight&log=true&picture=<b>&panel=A&used=0&colour=0",
+    "#constructor=1&__proto__=2",
+  ];
+  for (const fragment of fragments) assert.deepEqual(readState(fragment, MODEL, 3), {}, fragment);
+});
+
+test("the empty and the foreign fragment are the default state", () => {
+  assert.deepEqual(readState("", MODEL, 1), {});
+  assert.deepEqual(readState("#section-2", MODEL, 1), {});
+});
+
+test("states differ in the parts asked for", () => {
+  assert.equal(differs({ ranks: [1, 2] }, { ranks: [1, 2], log: true }, SELECTION), false);
+  assert.equal(differs({ ranks: [1, 2] }, { ranks: [1, 3] }, SELECTION), true);
+  assert.equal(differs({ load: [1, 2] }, {}, FILTER), true);
+});

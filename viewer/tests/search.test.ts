@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search on the small fabric.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { search } from "../src/search";
+import { makeRun } from "./small_fabric";
+
+const RUN = makeRun();
+
+test("a number finds the rank, then the LID, then names", () => {
+  assert.deepEqual(search(RUN, "2"), [
+    { text: "rank 2 on host2 HCA", part: { ranks: [2] } },
+    { text: "LID 2: host1 HCA", part: { node: 1 } },
+    { text: "host host2", part: { hosts: [2] } },
+  ]);
+});
+
+test("a keyword restricts the search to its kind", () => {
+  assert.deepEqual(
+    search(RUN, "rank 2").map(({ part }) => part),
+    [{ ranks: [2] }],
+  );
+  assert.deepEqual(
+    search(RUN, "LID 0x11").map(({ text }) => text),
+    ["LID 17: spine"],
+  );
+  assert.deepEqual(search(RUN, "lid 20"), []);
+  assert.deepEqual(search(RUN, "host leaf"), []);
+  assert.deepEqual(
+    search(RUN, "guid 00b1").map(({ part }) => part),
+    [{ node: 5 }],
+  );
+});
+
+test("names match in any case, those that begin with the query first", () => {
+  assert.deepEqual(
+    search(RUN, "LEAF").map(({ text }) => text),
+    ["switch leaf0", "switch leaf1"],
+  );
+  const run = makeRun({}, { host_names: ["x1", "ax", "xx", "b"] });
+  assert.deepEqual(
+    search(run, "host x").map(({ text }) => text),
+    ["host x1", "host xx", "host ax"],
+  );
+});
+
+test("several jobs have a rank of each number", () => {
+  const run = makeRun({}, { rank_names: ["0:0", "0:1", "1:0", "1:1"] });
+  assert.deepEqual(
+    search(run, "rank 1").map(({ part }) => part),
+    [{ ranks: [1] }, { ranks: [3] }],
+  );
+});
+
+test("there are at most twelve results", () => {
+  const run = makeRun({ nodeHost: new Int32Array(7) }, { host_names: Array.from({ length: 40 }, (_, at) => `n${at}`) });
+  assert.equal(search(run, "n").length, 12);
+});
