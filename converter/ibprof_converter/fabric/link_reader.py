@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 
-from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.assemble import assemble
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, parse_db_csv
 from ibprof_converter.fabric.dump_files import find_sibling, read_dump
+from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_lid_ranges
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
@@ -18,22 +16,12 @@ from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 
-
-@dataclass(frozen=True, slots=True)
-class LinkFormat:
-    """A format that lists links: its name, its recogniser, its parser."""
-
-    name: str
-    recognise: Callable[[bytes], bool]
-    parse: Callable[[str | PathLike[str], bytes], Listing]
-
-
-LINK_FORMATS = (
-    LinkFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
-    LinkFormat("OpenSM's .lst", looks_like_opensm_lst, parse_lst),
-    LinkFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
-    LinkFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
-    LinkFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
+LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
+    DumpFormat("ibdiagnet 2's .db_csv", looks_like_db_csv, parse_db_csv),
+    DumpFormat("OpenSM's .lst", looks_like_opensm_lst, parse_lst),
+    DumpFormat("ibnetdiscover", looks_like_ibnetdiscover, parse_ibnetdiscover),
+    DumpFormat("ibdiagnet's .lst", looks_like_lst, parse_lst),
+    DumpFormat("ibnetdiscover -p", looks_like_port_list, parse_port_list),
 )
 """The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
@@ -54,8 +42,7 @@ def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | No
     data = read_dump(path)
     link_format = find_link_format(data)
     if link_format is None:
-        known = ", ".join(each.name for each in LINK_FORMATS)
-        raise InputError(path, 1, f"links in one of the forms {known}", quote_found(data.split(b"\n", 1)[0]))
+        raise unknown_format(path, data, "links", LINK_FORMATS)
     fabric = assemble(link_format.parse(path, data))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
     if fabric.lmc_known or ranges_path is None:
@@ -63,6 +50,6 @@ def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | No
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
 
 
-def find_link_format(data: bytes) -> LinkFormat | None:
+def find_link_format(data: bytes) -> DumpFormat[Listing] | None:
     """Return the link format of a file, from its beginning; None if it lists no links."""
-    return next((each for each in LINK_FORMATS if each.recognise(data)), None)
+    return find_format(LINK_FORMATS, data)

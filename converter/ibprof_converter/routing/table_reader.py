@@ -4,32 +4,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_compression
+from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
 from ibprof_converter.routing.table_cache import CacheEntry
 from ibprof_converter.routing.tables import ForwardingTables
 
-
-@dataclass(frozen=True, slots=True)
-class TableFormat:
-    """A format of forwarding tables: its name, its recogniser, its parser."""
-
-    name: str
-    recognise: Callable[[bytes], bool]
-    parse: Callable[[str | PathLike[str], bytes], ForwardingTables]
-
-
-TABLE_FORMATS = (
-    TableFormat("ibdiagnet's or OpenSM's .fdbs", looks_like_fdbs, parse_fdbs),
-    TableFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
+TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
+    DumpFormat("ibdiagnet's or OpenSM's .fdbs", looks_like_fdbs, parse_fdbs),
+    DumpFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
 )
 
 # How the tools end the line of an entry.
@@ -57,10 +46,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     data = read_dump(path)
     table_format = find_table_format(data)
     if table_format is None:
-        known = ", ".join(each.name for each in TABLE_FORMATS)
-        raise InputError(
-            path, 1, f"forwarding tables in one of the forms {known}", quote_found(data.split(b"\n", 1)[0])
-        )
+        raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
     tables = table_format.parse(path, data)
     _check_end(path, data)
     return tables
@@ -75,11 +61,11 @@ def _check_end(path: str | PathLike[str], data: bytes) -> None:
         raise InputError(path, line, "a whole line at the end of the dump", quote_found(last))
 
 
-def find_table_format(data: bytes) -> TableFormat | None:
+def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
     """Return the table format of a file, from its beginning; None if it has no tables."""
     if looks_like_adaptive(data):
         return None
-    return next((each for each in TABLE_FORMATS if each.recognise(data)), None)
+    return find_format(TABLE_FORMATS, data)
 
 
 def find_fdbs(lst_path: str | PathLike[str]) -> Path | None:
