@@ -33,7 +33,7 @@ def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> 
     ends = _find_ends(bounds, loads, fabrics)
     yield f"Adaptive routing ({bounds.reason})"
     yield f"  {LABEL}"
-    yield "  greatest load of a link end between switches:"
+    yield "  largest load of a link direction between switches:"
     for name, words in (("static", "by the tables"), ("shared", "shared"), ("most", "at most")):
         yield f"    {words:<14}{format_bytes(max((int(end[name]) for end in ends), default=0))}"
     for end in sorted(ends, key=lambda end: -end["most"])[:_TOP]:

@@ -37,15 +37,15 @@ def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Itera
     """Say in lines what agrees and what does not."""
     counted = agreement.bytes_counted
     explained = f" ({100 * agreement.bytes_explained / counted:.1f} %)" if counted else ""
-    yield f"Counters beside prediction ({agreement.origin})"
-    yield f"  link ends with a counter: {agreement.ends_counted}; used, but without: {agreement.ends_uncounted}"
+    yield f"Counters compared with prediction ({agreement.origin})"
+    yield f"  link directions with a counter: {agreement.ends_counted}; used, but without: {agreement.ends_uncounted}"
     yield f"  counted {format_bytes(counted)}, predicted there {format_bytes(agreement.bytes_predicted)}"
     yield (
         f"  explained {format_bytes(agreement.bytes_explained)}{explained}, from elsewhere "
         f"{format_bytes(agreement.bytes_elsewhere)}, predicted and not counted {format_bytes(agreement.bytes_missing)}"
     )
     if agreement.correlation is not None:
-        yield f"  correlation over the link ends {agreement.correlation:.3f}"
+        yield f"  correlation over the link directions {agreement.correlation:.3f}"
     for title, differences in (("most from elsewhere", agreement.surplus), ("most missing", agreement.deficit)):
         if differences:
             yield f"  {title}:"

@@ -21,7 +21,7 @@ _TITLES = {
     REGION: "By region",
     SIZE: "By size of messages",
     PAIR: "By pair of ranks",
-    LINK: "By link end: what its node sends",
+    LINK: "By link direction: what its node sends",
 }
 _SECONDS = ("elapsed", "max_link_seconds")
 _COUNTS = ("messages", "links_used")
@@ -32,11 +32,11 @@ _WORDS = {
     "bytes_on_host": "bytes within hosts",
     "bytes_routed": "bytes over links",
     "bytes_unrouted": "bytes not routed",
-    "max_link": "hottest link end",
-    "max_switch_link": "hottest between switches",
-    "mean_link": "mean of link ends in use",
+    "max_link": "most loaded link direction",
+    "max_switch_link": "most loaded between switches",
+    "mean_link": "mean of link directions in use",
     "links_used": "links used",
-    "max_link_seconds": "longest time of a link end",
+    "max_link_seconds": "longest time of a link direction",
 }
 
 

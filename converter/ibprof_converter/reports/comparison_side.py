@@ -78,7 +78,7 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
     if spots:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
-        notes.append(f"the report names its {len(parts[LINK])} hottest link ends alone")
+        notes.append(f"the report names only its {len(parts[LINK])} most loaded link directions")
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
     return ComparedRun(name, ranks, totals, parts, messages, tuple(notes))
 

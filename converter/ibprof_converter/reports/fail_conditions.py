@@ -17,7 +17,7 @@ thresholds (--fail-on, several; status 1 when one holds):
   METRIC>2GB             B is over 2 GB, whatever A is
   METRIC is elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link,
   mean_link, links_used, max_link_seconds; or, of one operation or region, bytes[BCAST], messages[region:solve];
-  share[BCAST]>40%, share[BCAST]>+5% (points of all bytes); link[NAME], with a link end's name as ibprof diff gives it
+  share[BCAST]>40%, share[BCAST]>+5% (points of all bytes); link[NAME], NAME as ibprof diff prints it
   >=, <, <= in the same way. Units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, ns, us, ms, s."""
 
 METRICS = (

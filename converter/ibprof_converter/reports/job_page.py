@@ -80,8 +80,8 @@ def _explain(diagnosis: Diagnosis) -> str:
         hosts = show_number("diagnosis.max_host_link_s", diagnosis.max_host_link_s, ValueKind.SECONDS)
         between = show_number("diagnosis.max_switch_link_s", diagnosis.max_switch_link_s, ValueKind.SECONDS)
         return (
-            f'<p class="cause"><strong>Nothing is at fault:</strong> hosts\' own links need {hosts}, links between '
-            f"switches {between}; no other placement or tables would gain much.</p>"
+            f'<p class="cause"><strong>No network problem found:</strong> hosts\' own links need {hosts}, '
+            f"links between switches {between}; no other placement or tables would gain much.</p>"
         )
     parts = []
     for number, cause in enumerate(diagnosis.causes):
@@ -91,7 +91,7 @@ def _explain(diagnosis: Diagnosis) -> str:
         parts.append(
             f'<p class="cause"><strong>Cause: {escape(cause.cause)}</strong> at {escape(", ".join(cause.at[:2]))}: '
             f"{escape('; '.join(cause.evidence))}.</p>"
-            f'<p class="cause"><strong>What would help:</strong> {escape(cause.advice)}. On the model the busiest '
+            f'<p class="cause"><strong>What would help:</strong> {escape(cause.advice)}. Predicted: the busiest '
             f"link then needs {after} in place of {before}.</p>"
         )
     return "".join(parts)

@@ -89,7 +89,7 @@ def _describe_coverage(coverage: Coverage) -> Section:
         sentences += [(label, sentence) for sentence in told]
     if coverage.world_size is not None and not coverage.not_seen:
         sentences.append(("not seen", "nothing that ibprof knows of"))
-    return Section("seen", "What was seen, and what was not", sentences=tuple(sentences))
+    return Section("seen", "Coverage", sentences=tuple(sentences))
 
 
 def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
@@ -262,7 +262,7 @@ def describe_provenance(provenance: Provenance) -> Section:
     )
     return Section(
         "again",
-        "How to make this again",
+        "Reproduce",
         sentences=(("made by", ", ".join(" ".join(pair) for pair in provenance.versions)),),
         tables=(tabulate("reproduce.inputs", columns, provenance.inputs),),
         commands=((provenance.command, ()),),

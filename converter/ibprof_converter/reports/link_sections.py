@@ -31,10 +31,10 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
     if heat.links_used:
         ratio = "hotspots.0.ratio_to_mean" if links.hotspots else ""
         facts += [
-            Fact("max_link", "sent by the hottest link end", heat.max_link, ValueKind.BYTES),
-            Fact("max_switch_link", "by the hottest between switches", heat.max_switch_link, ValueKind.BYTES),
-            Fact("mean_link", "mean of the link ends in use", heat.mean_link, ValueKind.BYTES),
-            Fact(ratio, "hottest over mean", heat.max_link / heat.mean_link, ValueKind.RATIO),
+            Fact("max_link", "most loaded link direction", heat.max_link, ValueKind.BYTES),
+            Fact("max_switch_link", "most loaded between switches", heat.max_switch_link, ValueKind.BYTES),
+            Fact("mean_link", "mean of link directions in use", heat.mean_link, ValueKind.BYTES),
+            Fact(ratio, "max/mean", heat.max_link / heat.mean_link, ValueKind.RATIO),
         ]
     table = tabulate(
         "bytes_by_fate",
@@ -53,10 +53,14 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
     """Name the link directions that carry most, and who loads them."""
     rails = 1 + max((spot.rail for spot in links.hotspots), default=0)
     sections = [
-        Section("hot", "Hot link ends, and who loads them", tables=(_table_of_ends("hotspots", links.hotspots, rails),))
+        Section(
+            "hot",
+            "Hot link directions, and who loads them",
+            tables=(_table_of_ends("hotspots", links.hotspots, rails),),
+        )
     ]
     if links.switch_hotspots and any(spot.kind == HOST_LINK for spot in links.hotspots):
-        title = "Hot link ends between switches: the ones that another placement can relieve"
+        title = "Hot link directions between switches: those that another rank placement can relieve"
         table = _table_of_ends("switch_hotspots", links.switch_hotspots, rails)
         sections.append(Section("hot-switches", title, tables=(table,)))
     return tuple(sections)
@@ -146,13 +150,13 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
             "diagnosis.max_switch_link_s", "links between switches need", diagnosis.max_switch_link_s, ValueKind.SECONDS
         ),
     )
-    sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "nothing is at fault")]
+    sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "no network problem found")]
     for number, cause in enumerate(diagnosis.causes, 1):
         sentences.append((f"{number}. {cause.cause}", ", ".join(cause.at[:3])))
         sentences += [("because", sentence) for sentence in cause.evidence]
         sentences.append(("advice", cause.advice))
         after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
-        sentences.append(("on the model", f"the busiest link then needs {after} in place of {before}"))
+        sentences.append(("predicted", f"the busiest link then needs {after} in place of {before}"))
     title = "Why: bounds, causes and what would help"
     return Section("why", title, facts=facts, sentences=tuple(sentences))
 
@@ -172,11 +176,11 @@ def describe_rails(report: JobReport) -> Section:
         (
             Column("rail", "rail", ValueKind.COUNT),
             Column("name", "fabric"),
-            Column("bytes_sent", "sent onto it by hosts", ValueKind.BYTES),
+            Column("bytes_sent", "injected by hosts", ValueKind.BYTES),
             Column("share", "share", ValueKind.SHARE),
             Column("links_used", "links used", ValueKind.COUNT),
             Column("links", "of", ValueKind.COUNT),
-            Column("max_link", "hottest link end", ValueKind.BYTES),
+            Column("max_link", "most loaded direction", ValueKind.BYTES),
         ),
         report.rails,
     )
@@ -190,7 +194,7 @@ def describe_rails(report: JobReport) -> Section:
             Column("links", "of", ValueKind.COUNT),
             Column("bytes_up", "bytes up", ValueKind.BYTES),
             Column("bytes_down", "bytes down", ValueKind.BYTES),
-            Column("max_link", "hottest link end", ValueKind.BYTES),
+            Column("max_link", "most loaded direction", ValueKind.BYTES),
             Column("max_link_seconds", "longest time", ValueKind.SECONDS),
         ),
         report.levels,

@@ -188,7 +188,7 @@ def _blame_design(situation: Situation, cut: SwitchCut) -> LoadCause:
         after,
         [name],
         [
-            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s in all, where hosts have "
+            f"{format_bytes(cut.bytes)} cross the links around {name}, {cut.gbps:g} Gb/s total, where hosts have "
             f"{cut.inside_gbps:g} Gb/s ({factor:.2f} to 1): {format_seconds(cut.seconds)} at best, on any routes"
         ],
         f"spread the job over more leaves or keep partners on one, or add links: {factor:.2f} times as many",
