@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PlacementComparison,
         RoutedFabric,
         RunComparison,
+        StudyResults,
         check,
         diff,
         load_links,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         read_fabric,
         read_traffic,
         report,
+        simulate,
         view,
     )
 
@@ -35,6 +37,7 @@ __all__ = [
     "PlacementComparison",
     "RoutedFabric",
     "RunComparison",
+    "StudyResults",
     "check",
     "diff",
     "load_links",
@@ -42,6 +45,7 @@ __all__ = [
     "read_fabric",
     "read_traffic",
     "report",
+    "simulate",
     "view",
 ]
 

@@ -27,6 +27,9 @@ from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.simulation.study.study_file import read_study
+from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults, run_study
+from ibprof_converter.simulation.study.sweep import open_pool
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
@@ -39,6 +42,7 @@ __all__ = [
     "PlacementComparison",
     "RoutedFabric",
     "RunComparison",
+    "StudyResults",
     "check",
     "diff",
     "load_links",
@@ -46,6 +50,7 @@ __all__ = [
     "read_fabric",
     "read_traffic",
     "report",
+    "simulate",
     "view",
 ]
 
@@ -283,3 +288,25 @@ def check(*names: StrPath, tables: Sequence[StrPath] = ()) -> FabricHealth:
         InconsistentError: two rails are one.
     """
     return check_fabric_files(find_rails(names, tables))
+
+
+def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResults:
+    """Simulate the jobs of a study packet by packet: how much they slow each other down.
+
+    Args:
+        study: a file as `ibprof-sim run` takes it.
+        folder: for the results; a study that was begun in it is continued.
+        workers: processes.
+
+    Returns:
+        Slow-downs (`conclusions`), a row for each simulation (`rows`, latencies in microseconds) and notes.
+
+    Raises:
+        InputError: the study is not what it should be.
+        InconsistentError: a simulation is impossible.
+    """
+    plan = read_study(Path(study))
+    with open_pool(workers) as pool:
+        if pool is None:
+            raise UsageError("simulate() does not run on the ranks of an MPI job; mpirun ibprof-sim run does")
+        return run_study(plan, StudyOutput(Path(folder)), pool, lambda _done, _work: None)

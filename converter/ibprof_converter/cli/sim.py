@@ -36,10 +36,8 @@ from ibprof_converter.reports.threshold_report import describe_threshold, format
 from ibprof_converter.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions, ask_threshold, find_threshold
 from ibprof_converter.simulation.study.cell import Cell, Outcome
-from ibprof_converter.simulation.study.loaded_fabric import list_fabric_notes
 from ibprof_converter.simulation.study.presets import PRESETS, describe_presets, plan_preset
 from ibprof_converter.simulation.study.result_tables import MEANS, RESULTS
-from ibprof_converter.simulation.study.run_notes import list_run_notes
 from ibprof_converter.simulation.study.study_file import StudyPlan, read_study
 from ibprof_converter.simulation.study.study_help import EXAMPLE, WORDS
 from ibprof_converter.simulation.study.study_results import (
@@ -47,6 +45,7 @@ from ibprof_converter.simulation.study.study_results import (
     StudyOutput,
     choose_shown,
     estimate_study,
+    list_notes,
     run_study,
 )
 from ibprof_converter.simulation.study.sweep import keep_results, open_pool, run_cells
@@ -107,7 +106,7 @@ def _print_estimate(make_plan: Callable[[], StudyPlan], workers: int, pool: Exec
 
 def _run(make_plan: Callable[[], StudyPlan], options: StudyOutput, pool: Executor) -> None:
     plan = make_plan()
-    _say([*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.fabric)])
+    _say(list_notes(plan))
     with show_progress("simulating") as tell:
         found = run_study(plan, options, pool, tell)
     written: list[str] = []

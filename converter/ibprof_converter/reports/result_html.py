@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from ibprof.text.notebook_html import escape, render_html, render_table
@@ -23,6 +24,7 @@ from ibprof_converter.reports.comparison_sections import say_threshold
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import say_verdict
 from ibprof_converter.reports.run_comparison import RunComparison
+from ibprof_converter.simulation.study.study_results import StudyResults
 
 _SHOWN = 10
 _CHANGES = 5
@@ -132,6 +134,19 @@ def render_health(health: FabricHealth) -> str:
         *_sentences("verdict", ["routes can be trusted" if health.trusted else "routes cannot be trusted"]),
         render_table(head, rows),
         *_sentences("note", (remark for rail in health.rails for remark in rail.remarks)),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_study(results: StudyResults) -> str:
+    """Return a study's results as HTML: slow-downs, and what limits them."""
+    rows = ((name, json.dumps(value)) for name, value in results.conclusions.items())
+    unsettled = (f"{count} simulations without a settled mean: {why}" for why, count in results.count_unsettled())
+    return _wrap([
+        _head(f"{len(results.rows)} simulations"),
+        render_table(("", "value"), rows),
+        *_sentences("not settled", unsettled),
+        *_sentences("note", results.notes),
     ])  # fmt: skip
 
 

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 from ibprof_converter.simulation.study.cell import Cell
 from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import estimate_hops
-from ibprof_converter.simulation.study.loaded_fabric import count_lanes
+from ibprof_converter.simulation.study.loaded_fabric import count_lanes, list_fabric_notes
 from ibprof_converter.simulation.study.result_tables import (
     MEANS,
     RESULTS,
@@ -27,6 +29,7 @@ from ibprof_converter.simulation.study.result_tables import (
     need_parquet,
     write_table,
 )
+from ibprof_converter.simulation.study.run_notes import list_run_notes
 from ibprof_converter.simulation.study.study_file import StudyPlan
 from ibprof_converter.simulation.study.sweep import find_stored, run_cells
 
@@ -51,17 +54,22 @@ class StudyOutput:
     parquet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StudyResults:
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyResults(NotebookView):
     """The results of a study.
 
     Attributes:
         conclusions: the slow-downs.
         rows: a row for each simulation.
+        notes: facts on profiles and fabric that limit the results, a sentence each.
     """
 
     conclusions: Mapping[str, Any]
     rows: Sequence[Row]
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return printable(f"<StudyResults of {len(self.rows)} simulations: {json.dumps(self.conclusions)}>")
 
     def count_unsettled(self) -> list[tuple[str, int]]:
         """Return the reasons why means did not settle, each with its number of simulations, most frequent first."""
@@ -100,9 +108,15 @@ def run_study(plan: StudyPlan, options: StudyOutput, pool: Executor, tell: Calla
     rows = list_results(cells, outcomes)
     means = average_seeds(rows)
     _write_tables(options, {RESULTS: rows, MEANS: means, WHOLE: list_whole_times(cells, outcomes)})
-    found = StudyResults(_conclude_by(means, plan.by) if plan.by else _conclude(means), rows)
+    conclusions = _conclude_by(means, plan.by) if plan.by else _conclude(means)
+    found = StudyResults(conclusions, rows, list_notes(plan))
     (folder / SUMMARY).write_text(json.dumps(_summarise(plan, found), indent=2) + "\n", encoding="ascii")
     return found
+
+
+def list_notes(plan: StudyPlan) -> tuple[str, ...]:
+    """Return the notes on a study, on its profiles and on its fabric, a sentence each."""
+    return (*plan.notes, *list_run_notes(plan.cells[0].workloads), *list_fabric_notes(plan.setting.fabric))
 
 
 def choose_shown(plan: StudyPlan) -> Cell:
