@@ -12,16 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.node_names import host_name
+from ibprof_converter.fabric.node_names import host_name, is_aggregation_node
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` where others write `host17 HCA-1`."""
-
-_AGGREGATION = "aggregation node"
-"""Description of adapters inside switches that reduce data in the network; no program runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +148,7 @@ def _match_names(known: list[str], names: set[str]) -> dict[str, str]:
 
 def runs_programs(fabric: Fabric, node: int) -> bool:
     """Return whether a node is an adapter of a machine: no switch, no router, no aggregation node."""
-    return fabric.node_kind[node] == NodeKind.CA and _AGGREGATION not in fabric.node_name[node].casefold()
+    return bool(fabric.node_kind[node] == NodeKind.CA) and not is_aggregation_node(fabric.node_name[node])
 
 
 def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
