@@ -103,7 +103,7 @@ def test_a_room_keeps_to_the_words(room: str) -> None:
 
 
 def test_source_is_read_in_a_folder_named_data() -> None:
-    assert ROOT / "viewer/src/data/loads.ts" in ROOMS["viewer"]
+    assert ROOT / "viewer/src/data/arrays.ts" in ROOMS["viewer"]
 
 
 def test_pending_names_rooms() -> None:

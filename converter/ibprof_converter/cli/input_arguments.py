@@ -96,8 +96,8 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         "--rank-data",
         metavar="FILE",
         type=Path,
-        help="CSV with the column rank, then any others: numbers or words to colour ranks by. x, y and z are the "
-        "place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
+        help="CSV with the column rank, then any others: numbers or words to colour ranks by. Columns x, y and z "
+        "are the place on the problem's own grid (else: the grid that the program made by MPI_Cart_create)",
     )
     parser.add_argument(
         "--node-data",

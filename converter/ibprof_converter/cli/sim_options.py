@@ -82,8 +82,8 @@ def add_job_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the hosts of the jobs of `advise`."""
     parser.add_argument(
         "--mpi-hosts", metavar="HOSTS", type=parse_hosts,
-        help="hosts of the MPI job, as node[01-04,7],login1, in place of a share; for a profile as many as its run "
-        f"had, in the order of their first ranks, or {DRAWN} (default: those of the recording, if the fabric has them)",
+        help="hosts of the MPI job, as node[01-04,7],login1, in place of a share. A profile takes as many as "
+        f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
         "--io-hosts", metavar="HOSTS", type=parse_hosts, help="hosts of the I/O job in place of a share"

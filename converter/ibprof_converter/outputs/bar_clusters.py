@@ -67,7 +67,7 @@ MARKS: Mapping[str, str] = {
     ABSENT: "x: not simulated",
     UNSTEADY: "~: no steady state",
 }
-"""What each mark means."""
+"""Meaning of each mark."""
 
 
 def mark_missing(axes: Axes, x: float, row: Row | None, colour: str = "#666666") -> None:

@@ -73,7 +73,7 @@ def _draw_over_time(axes: Axes, watch: Watch) -> None:
         middle = (over.begin_ns + over.width_ns / 2)[seen] / 1e6
         axes.plot(middle, over.mean_ns[seen] / 1000, label=_label(job.name), color=f"C{number}", linewidth=1)
         drawn.append(over.mean_ns[seen] / 1000)
-    axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, us")
+    axes.set(yscale="log", xlabel="time, ms", ylabel="mean latency of the messages that arrived, µs")
     if len(means := np.concatenate(drawn)):
         axes.set_ylim(means.min() / 1.2, means.max() * 1.2)  # what hardly differs is no axis of its own
     _finish(axes)
@@ -84,7 +84,7 @@ def _draw_queues(axes: Axes, watch: Watch) -> None:
     for end in find_fullest(queues, _QUEUES):
         kibibytes = queues.bytes[:, end] / 1024
         axes.plot(queues.time_ns / 1e6, kibibytes, label=_label(name_end(watch.simulation, end)), linewidth=0.8)
-    axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest link ends")
+    axes.set(xlabel="time, ms", ylabel="KiB that lie or wait at the fullest transmit ports")
     axes.set_ylim(bottom=0)
     _finish(axes)
 

@@ -15,10 +15,12 @@ thresholds (--fail-on, several; status 1 when one holds):
   METRIC>+10%            B is more than A by over 10 %; METRIC<-10%: less by over 10 %
   METRIC>+2GB            B is more than A by over 2 GB
   METRIC>2GB             B is over 2 GB, whatever A is
-  METRIC is elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link,
-  mean_link, links_used, max_link_seconds; or, of one operation or region, bytes[BCAST], messages[region:solve];
-  share[BCAST]>40%, share[BCAST]>+5% (points of all bytes); link[NAME], NAME as ibprof diff prints it
-  >=, <, <= in the same way. Units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, ns, us, ms, s."""
+  metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
+           links_used, max_link_seconds
+  of one operation or region: bytes[BCAST], messages[region:solve], share[BCAST]>40%, share[BCAST]>+5% (points)
+  of a link: link[NAME], with NAME as ibprof diff prints it
+  comparisons: >, >=, <, <=
+  units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; `ns`, `us`, `ms`, `s`"""
 
 METRICS = (
     *("elapsed", "bytes", "messages", "bytes_on_host", "bytes_routed", "bytes_unrouted"),

@@ -108,8 +108,8 @@ class JobReport(NotebookView):
         hosts: the same by host; None where there is one alone.
         lids: the same by address, where that is all that is known.
         balance: of ranks, hosts, rails.
-        beside: counters and bounds next to the loads, as JSON, by their keys there.
-        beside_lines: the same in lines.
+        additions: counters and bounds next to the loads, as JSON, by their keys there.
+        addition_lines: the same in lines.
     """
 
     answer: TrafficAnswer
@@ -125,8 +125,8 @@ class JobReport(NotebookView):
     hosts: PairMatrix | None = None
     lids: PairMatrix | None = None
     balance: tuple[SenderBalance, ...] = ()
-    beside: Mapping[str, object] = field(default_factory=dict)
-    beside_lines: tuple[str, ...] = ()
+    additions: Mapping[str, object] = field(default_factory=dict)
+    addition_lines: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         where = self.loads.title if self.loads else f"{self.answer.coverage.origin}, no fabric"
@@ -151,7 +151,7 @@ class JobReport(NotebookView):
         document["balance"] = [asdict(each) for each in self.balance]
         provenance = asdict(self.provenance)
         document["reproduce"] = provenance | {"versions": dict(self.provenance.versions)}
-        return document | dict(self.beside)
+        return document | dict(self.additions)
 
     @property
     def fates(self) -> tuple[BytesFate, ...]:
@@ -181,8 +181,8 @@ def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) 
         levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
         balance=tuple(_weigh(answer, demand, rails, loads)),
-        beside=_beside_as_json(loads),
-        beside_lines=tuple(_describe_beside(loads)),
+        additions=_additions_as_json(loads),
+        addition_lines=tuple(_describe_additions(loads)),
     )
     return _with_ranks(report, demand) if demand else report
 
@@ -219,7 +219,7 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
     )
 
 
-def _beside_as_json(loads: FabricLoads) -> dict[str, object]:
+def _additions_as_json(loads: FabricLoads) -> dict[str, object]:
     """Return what stands next to the loads, counters and bounds of adaptive routing, by its key in the JSON."""
     document: dict[str, object] = {}
     if loads.agreement:
@@ -229,7 +229,7 @@ def _beside_as_json(loads: FabricLoads) -> dict[str, object]:
     return document
 
 
-def _describe_beside(loads: FabricLoads) -> Iterator[str]:
+def _describe_additions(loads: FabricLoads) -> Iterator[str]:
     if loads.agreement:
         yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
     if loads.bounds:

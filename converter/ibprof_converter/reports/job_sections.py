@@ -48,8 +48,8 @@ def describe_report(report: JobReport) -> list[Section]:
     matrices = (report.ranks, report.hosts, report.lids)
     sections += [_describe_pairs(matrix) for matrix in matrices if matrix and matrix.pairs]
     sections += [_describe_balance(report), _describe_timeline(report)]
-    if report.beside_lines:
-        head, *rest = report.beside_lines
+    if report.addition_lines:
+        head, *rest = report.addition_lines
         sections.append(Section("beside", head, sentences=tuple(("", line.strip()) for line in rest if line.strip())))
     if answer.requests:
         has_places = answer.coverage.world_size is not None or report.lids is not None

@@ -24,7 +24,9 @@ _C_TOKEN = re.compile(
 )
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|%[\w.*]+")
 _NEW_SENTENCE = re.compile(r"(?<=[.!?])[)\"']*\s+(?=[A-Z0-9`\"'(<*])")
-_NEW_ITEM = re.compile(r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s+\S.{0,60}?\s{3,}\S|\s*$")
+_NEW_ITEM = re.compile(
+    r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s+\S.{0,60}?\s{3,}\S|\s+(ibprof|mpirun)\S* |\s*$"
+)
 _WORD = re.compile(r"`[^`]*`|[^\s]*\w[^\s]*")
 
 
@@ -55,7 +57,7 @@ def read_passages(path: Path) -> Iterator[Passage]:
 
 
 def sentences(passage: Passage) -> Iterator[str]:
-    """Split a passage into sentences; list items, rows of a table and entries such as `name: meaning` begin one."""
+    """Split a passage into sentences; list items, table rows, commands and entries as `name: meaning` begin one."""
     for item in _items(passage.text):
         for sentence in _NEW_SENTENCE.split(item):
             if stripped := sentence.strip():
