@@ -31,11 +31,20 @@ ONE_WORKER = ("mpi/", "packaging/", "viewer/")
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
     """Put tests into groups, each of which one worker runs, and order them: `IN_TURN` first, `ALONE` last."""
     for item in items:
         if group := find_group(name_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+    yield  # in between pytest-xdist puts the groups into the names of the tests
+    if getattr(config.option, "loadgroup", False) and any(
+        find_group(name_of(item)) and "@" not in item.nodeid for item in items
+    ):
+        pytest.exit(
+            "this pytest hides the groups of tests from pytest-xdist: tests that disturb each other would run together",
+            4,
+        )
     items.sort(key=lambda item: start_order(name_of(item)))
 
 
