@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What chapter 5 of the thesis says, and what the results say to it."""
+"""The claims of chapter 5 of the thesis, each compared with the results."""
 
 from __future__ import annotations
 
@@ -54,22 +54,22 @@ def threshold(size: float, above: float | None, below: float | None) -> Verdict:
 
 
 def locate(rows: list[Row], above: float | None, below: float | None) -> Verdict:
-    """Give the intervals that the threshold is between, as `ibprof-sim threshold` finds it."""
+    """Return the intervals that the threshold lies between, by the rule of `ibprof-sim threshold`."""
     times = {row["io_interval_us"]: float(row["mean_us"]) for row in rows}
     longest, shortest, seeds = max(times), min(times), tell_seeds(*rows)
     if times[shortest] < CONGESTED * times[longest]:
-        said = f"none: {times[longest]:.2f} us at {longest:g} us, {times[shortest]:.2f} us at {shortest:g} us{seeds}"
+        said = f"none: {times[longest]:.2f} µs at {longest:g} µs, {times[shortest]:.2f} µs at {shortest:g} µs{seeds}"
         return said, above is None
     cycle = shortest + times[shortest]
     congested = max(interval for interval, time in times.items() if cycle >= NEAR * (interval + time))
     free = min(interval for interval in times if interval > congested)
-    said = f"between {free:g} and {congested:g} us ({times[free]:.0f} and {times[congested]:.0f} us a request)"
+    said = f"between {free:g} and {congested:g} µs ({times[free]:.0f} and {times[congested]:.0f} µs a request)"
     return said + seeds, (free, congested) == (above, below)
 
 
 def alone() -> Verdict:
     row = find_alone("io", (4 * KB, 1.0))
-    return (f"{show(row, 'mean_us')} us", is_close(row["mean_us"], 3.07)) if row else OPEN
+    return (f"{show(row, 'mean_us')} µs", is_close(row["mean_us"], 3.07)) if row else OPEN
 
 
 def small_io() -> Verdict:
@@ -85,14 +85,14 @@ def nothing_small() -> Verdict:
 
 
 def largest(measured: str, printed: float) -> Verdict:
-    """Of all pairs; the print has it in chart C: 4 KB beside 4 MB."""
+    """Of all pairs; the print has it in chart C: 4 KB next to 4 MB."""
     rows = survey(measured)
     if len(rows) < 200:
         return OPEN
     row = max(rows, key=lambda row: row["slowdown"])
     other = {"io": "mpi", "mpi": "io"}[measured]
     sizes = row[f"{measured}_bytes"], row[f"{other}_bytes"]
-    said = f"{show(row)} with {sizes[0] / KB:g} KB beside {sizes[1] / KB:g} KB, of {len(rows)} of 324 pairs"
+    said = f"{show(row)} with {sizes[0] / KB:g} KB next to {sizes[1] / KB:g} KB, of {len(rows)} of 324 pairs"
     return said, adds_as(row["slowdown"], printed) and sizes == (4 * KB, 4 * MB)
 
 
@@ -150,14 +150,14 @@ def at_2_ms() -> Verdict:
 
 
 def stays_above() -> Verdict:
-    """The least time alone past the threshold, and the most beside MPI before it."""
+    """Compare the shortest time alone past the threshold with the longest next to MPI before it."""
     past = all_there(*(find_alone("io", (4 * MB, interval)) for interval in INTERVALS[4 << 20][3:]))
     before = [find_pair("io", (4 * MB, own), (4 * MB, other)) for own in FREE[4 * MB] for other in INTERVALS[4 << 20]]
     there = [row for row in before if row]
     if past is None or not there:
         return OPEN
     low, high = min(row["mean_us"] for row in past), max(row["mean_us"] for row in there)
-    return f"{low:.0f} us, {high:.0f} us in {len(there)} of 18 pairs{tell_seeds(*there)}", low > high
+    return f"{low:.0f} µs, {high:.0f} µs in {len(there)} of 18 pairs{tell_seeds(*there)}", low > high
 
 
 # -- section 5.4.2
@@ -169,7 +169,7 @@ def small_mpi() -> Verdict:
 
 
 def elevated() -> Verdict:
-    """Charts B to I, the first letters for the smallest MPI: whether any pair of a chart is slowed."""
+    """Charts B to I, the first letters for the smallest MPI: is a pair of each chart slowed?"""
     sizes = (4 * KB, 512 * KB, 4 * MB)
     most = {
         letter: max((row for row in survey("mpi") if (row["mpi_bytes"], row["io_bytes"]) == chart), key=_slowdown)
@@ -193,7 +193,7 @@ def congests_itself() -> Verdict:
     there = [rows for rows in ends if rows]
     if len(there) < len(ends):
         return OPEN
-    said = ", ".join(" to ".join(f"{row['mean_us']:.0f}" for row in rows) for rows in there) + " us"
+    said = ", ".join(" to ".join(f"{row['mean_us']:.0f}" for row in rows) for rows in there) + " µs"
     return said, all(is_some(rows[1]["mean_us"] / rows[0]["mean_us"]) for rows in there)
 
 
@@ -201,7 +201,7 @@ def falling() -> Verdict:
     rows = all_there(*(find_pair("mpi", (4 * KB, own), (4 * MB, 100.0)) for own in INTERVALS[4 << 10]))
     if rows is None:
         return OPEN
-    return f"{show(rows[0])} at 500 us, {show(rows[-1])} at 1 us", grows(rows[::-1])
+    return f"{show(rows[0])} at 500 µs, {show(rows[-1])} at 1 µs", grows(rows[::-1])
 
 
 def percentile() -> Verdict:
@@ -209,7 +209,7 @@ def percentile() -> Verdict:
     if rows is None:
         return OPEN
     first, second = (row["p75_us"] for row in rows)
-    return f"{first:.0f} and {second:.0f} us{tell_seeds(*rows)}", is_close(first, 351) and is_close(second, 630)
+    return f"{first:.0f} and {second:.0f} µs{tell_seeds(*rows)}", is_close(first, 351) and is_close(second, 630)
 
 
 def still_slowed() -> Verdict:
@@ -282,7 +282,7 @@ def routing_threshold() -> Verdict:
 
 
 def routing_congested(job: str) -> Verdict:
-    """Beside I/O past its threshold: the job's time with adaptive routing over that with tables; of I/O alone too."""
+    """Compare times past the I/O threshold, adaptive routing over forwarding tables; of I/O alone too."""
     below = INTERVALS[512 << 10][3:]
     ratios, used = [], []
     for row in (row for run in ("baseline", "interference") for row in list_rows("routing", job, run)):
@@ -320,7 +320,7 @@ def large_like_congested() -> Verdict:
     if rows is None:
         return OPEN
     large, congested = (row["mean_us"] for row in rows)
-    return f"{large:.0f} and {congested:.0f} us{tell_seeds(*rows)}", is_close(large, congested)
+    return f"{large:.0f} and {congested:.0f} µs{tell_seeds(*rows)}", is_close(large, congested)
 
 
 def shares_at(interval: float) -> list[Row] | None:
@@ -349,7 +349,7 @@ def small_most() -> Verdict:
 
 
 def most_of_all() -> Verdict:
-    """Whether it is the largest slow-down of figure 5.10."""
+    """Compare where the largest slow-down of figure 5.10 is."""
     found = [scaled("interference", share, each) for share in (0.25, 0.5, 0.75) for each in SCALED]
     there = [row for row in found if row]
     if len(there) < 2:
@@ -414,39 +414,39 @@ def shares_alike() -> Verdict:
 
 CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
     ("5.3", "I/O-congestion threshold, 4 MB", "between 5 and 1 ms", lambda: threshold(4 * MB, 5000.0, 1000.0)),
-    ("5.3", "the same, 512 KB", "between 500 and 100 us", lambda: threshold(512 * KB, 500.0, 100.0)),
+    ("5.3", "the same, 512 KB", "between 500 and 100 µs", lambda: threshold(512 * KB, 500.0, 100.0)),
     ("5.3", "the same, 4 KB", "none", lambda: threshold(4 * KB, None, None)),
-    ("5.3 A, 5.5 A", "4 KB beside 4 KB, either way", "no variation", nothing_small),
-    ("5.3 C", "4 KB I/O alone, 1 us", "3.07 us", alone),
-    ("5.3 C", "the same beside 4 MB MPI at 100 us", "1.9 times (5.9 us)", small_io),
+    ("5.3 A, 5.5 A", "4 KB next to 4 KB, either way", "no variation", nothing_small),
+    ("5.3 C", "4 KB I/O alone, 1 µs", "3.07 µs", alone),
+    ("5.3 C", "the same next to 4 MB MPI at 100 µs", "1.9 times (5.9 µs)", small_io),
     ("5.3", "largest slow-down of I/O", "1.9 times, in chart C", lambda: largest("io", 1.9)),
     ("5.3 B, C, E, F, I", "slow-down before the threshold, as the MPI interval falls", "grows", grows_before),
-    ("5.3 I", "4 MB I/O past its threshold beside 4 MB MPI", "no impact", past_threshold),
-    ("5.4", "4 MB I/O at 2 ms beside 4 MB MPI", "little or no increase", at_2_ms),
-    ("5.4", "4 MB I/O past its threshold alone, and before it beside MPI", "the former is higher", stays_above),
-    ("5.5 C", "4 KB MPI at 500 us beside 4 MB I/O at 100 us", "7.6 times", small_mpi),
+    ("5.3 I", "4 MB I/O past its threshold next to 4 MB MPI", "no impact", past_threshold),
+    ("5.4", "4 MB I/O at 2 ms next to 4 MB MPI", "little or no increase", at_2_ms),
+    ("5.4", "4 MB I/O past its threshold alone, and before it next to MPI", "the former is higher", stays_above),
+    ("5.5 C", "4 KB MPI at 500 µs next to 4 MB I/O at 100 µs", "7.6 times", small_mpi),
     ("5.5", "largest slow-down of MPI", "7.6 times, in chart C", lambda: largest("mpi", 7.6)),
-    ("5.5 B to I", "MPI beside I/O", "some elevation in each chart", elevated),
+    ("5.5 B to I", "MPI next to I/O", "some elevation in each chart", elevated),
     ("5.5 D to I", "512 KB and 4 MB MPI alone, longest interval to shortest", "visibly longer", congests_itself),
-    ("5.5 C", "4 KB MPI beside 4 MB I/O at 100 us, as the MPI interval falls", "falls", falling),
-    ("5.5 I", "75th percentile of 4 MB MPI alone at 5 and 1 ms", "351 and 630 us", percentile),
-    ("5.5 I", "4 MB MPI at 500 and 100 us beside 4 MB I/O at 100 us", "still slowed", still_slowed),
-    ("5.3 C, 5.5 C", "mean over median beside the other job", "far above", heavy_tails),
-    ("5.3, 5.5", "I/O alone over MPI alone, 512 KB at 500 us and 4 MB at 5 ms", "higher", io_over_mpi),
+    ("5.5 C", "4 KB MPI next to 4 MB I/O at 100 µs, as the MPI interval falls", "falls", falling),
+    ("5.5 I", "75th percentile of 4 MB MPI alone at 5 and 1 ms", "351 and 630 µs", percentile),
+    ("5.5 I", "4 MB MPI at 500 and 100 µs next to 4 MB I/O at 100 µs", "still slowed", still_slowed),
+    ("5.3 C, 5.5 C", "mean over median next to the other job", "far above", heavy_tails),
+    ("5.3, 5.5", "I/O alone over MPI alone, 512 KB at 500 µs and 4 MB at 5 ms", "higher", io_over_mpi),
     ("5.8", "512 KB I/O alone, adaptive over static", "higher", lambda: routing_base("io")),
     ("5.9", "512 KB MPI alone, adaptive over static", "higher", lambda: routing_base("mpi")),
     ("5.8", "slow-down of I/O before the threshold, adaptive", "none", lambda: routing_free("io")),
     ("5.9", "slow-down of MPI before the threshold, adaptive", "none", lambda: routing_free("mpi")),
     ("5.8", "512 KB I/O alone, adaptive: the threshold", "remains", routing_threshold),
-    ("5.8", "512 KB I/O past its threshold, alone and beside MPI, adaptive over static", "similar",
+    ("5.8", "512 KB I/O past its threshold, alone and next to MPI, adaptive over static", "similar",
      lambda: routing_congested("io")),
-    ("5.9", "512 KB MPI beside it, adaptive over static", "similar", lambda: routing_congested("mpi")),
+    ("5.9", "512 KB MPI next to it, adaptive over static", "similar", lambda: routing_congested("mpi")),
     ("5.10", "4 MB I/O at 2 ms alone, shares 25 : 50 : 75 %", "1 : 1.8 : 3", shares_io),
-    ("5.10", "75 % at 2 ms and 50 % at 100 us, alone", "the same", large_like_congested),
+    ("5.10", "75 % at 2 ms and 50 % at 100 µs, alone", "the same", large_like_congested),
     ("5.10", "slow-down by share, 25 : 50 : 75 %", "75 % suffers least", large_least),
-    ("5.10", "25 % at 128 ms beside 4 MB MPI", "1.18 times", small_most),
+    ("5.10", "25 % at 128 ms next to 4 MB MPI", "1.18 times", small_most),
     ("5.10", "largest slow-down", "25 % at 128 ms", most_of_all),
-    ("5.11", "MPI with 75 % of the hosts beside a checkpoint", "1.6 to 3.2 times", shares_mpi),
+    ("5.11", "MPI with 75 % of the hosts next to a checkpoint", "1.6 to 3.2 times", shares_mpi),
     ("5.11", "MPI with 25, 50 and 75 % of the hosts, each size", "25 % suffers least", small_job_least),
     ("5.11", "4 KB and 1 MB MPI, shares of 25, 50, 75 %", "small sizes suffer most", shares_size),
     ("5.11", "MPI alone, by share", "hardly differs, 1 MB slightly", shares_alike),

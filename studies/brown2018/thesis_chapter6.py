@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What chapter 6 of the thesis says, and what the results say to it."""
+"""The claims of chapter 6 of the thesis, each compared with the results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def io_placement(placement: str, passes: Callable[[float], bool]) -> Verdict:
 
 
 def io_deviation() -> Verdict:
-    """Standard deviation of a request's time as a part of its mean, alone and beside MPI."""
+    """Standard deviation of a request's time as a part of its mean, alone and next to MPI."""
     rows = all_there(*(find("placement", "io", run) for run in ("baseline", "interference")))
     if rows is None:
         return OPEN
@@ -66,7 +66,7 @@ def by_servers(measured: str) -> dict[str, Row] | None:
 
 
 def spread_best(measured: str) -> Verdict:
-    """By times beside the other job."""
+    """By times next to the other job."""
     rows = by_servers(measured)
     if rows is None:
         return OPEN
@@ -84,7 +84,7 @@ def random_like_isolated(measured: str) -> Verdict:
 
 
 def down_switches() -> Verdict:
-    """By the tables: the level-2 switches that send down to the leaves what is for spread servers."""
+    """Count, by the forwarding tables, the level-2 switches that send down to the leaves of spread servers."""
     network = index_network(read_subnet(THESIS_FABRIC), Hardware())
     servers = seat(network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)).servers
     leaves = set(network.host_leaf.tolist())
@@ -100,7 +100,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Whether packets for a server pass a switch on their way from any leaf."""
+    """Return whether packets for a server pass a switch on their route from any leaf."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -134,12 +134,12 @@ def throttled(window: float, least: float) -> Verdict:
     before = find_unthrottled("mpi", after) if after else None
     if not before or not after:
         return OPEN
-    said = f"{show(before, 'mean_us')} to {show(after, 'mean_us')} us"
+    said = f"{show(before, 'mean_us')} to {show(after, 'mean_us')} µs"
     return said, before["mean_us"] / after["mean_us"] >= least
 
 
 def throttle_cost(window: float) -> tuple[str, float] | None:
-    """The time of the last client, which is the print's, and the mean over clients; and what the first grows by."""
+    """Return the last client's time (the print's) and the clients' mean as text, and the growth of the first."""
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None
     if not before or not after:
@@ -158,7 +158,7 @@ def better_still() -> Verdict:
     rows = all_there(*(find_throttled("mpi", window) for window in (2000.0, 3000.0, 4000.0, 5000.0)))
     if rows is None:
         return OPEN
-    return ", ".join(f"{show(row, 'mean_us')}" for row in rows[1:]) + " us", grows(rows[::-1], "mean_us")
+    return ", ".join(f"{show(row, 'mean_us')}" for row in rows[1:]) + " µs", grows(rows[::-1], "mean_us")
 
 
 def grows_gradually() -> Verdict:
@@ -172,7 +172,7 @@ def grows_gradually() -> Verdict:
 
 
 def time_between() -> Verdict:
-    """What a window of 2.5 ms leaves from a request's end to the next one's start."""
+    """Return the time that a window of 2.5 ms leaves from a request's end to the next one's start."""
     row = find_throttled("io", 2500.0)
     if row is None:
         return OPEN
@@ -192,15 +192,15 @@ def shorter_than_window() -> Verdict:
 
 
 CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
-    ("6.2", "4 KB MPI beside a checkpoint, random-node", '7.6 times ("800 %")', checkpoint),
+    ("6.2", "4 KB MPI next to a checkpoint, random-node", '7.6 times ("800 %")', checkpoint),
     ("6.2", "the same, random-switch", "negligible", switch_placement),
-    ("6.2", "4 MB I/O at 128 ms beside 4 MB MPI, random-node", "1.12 (+11.8 %)",
+    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-node", "1.12 (+11.8 %)",
      lambda: io_placement("random-node", lambda ours: adds_as(ours, 1.118))),
-    ("6.2", "its standard deviation, alone and beside", "8 % to 19 %", io_deviation),
-    ("6.2", "4 MB I/O at 128 ms beside 4 MB MPI, random-switch", "minimal",
+    ("6.2", "its standard deviation, alone and next to MPI", "8 % to 19 %", io_deviation),
+    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-switch", "minimal",
      lambda: io_placement("random-switch", is_none)),
     ("6.5", "MPI by where the servers are", "spread is best", lambda: spread_best("mpi")),
-    ("6.5", "I/O by where the servers are, us", "spread is best", lambda: spread_best("io")),
+    ("6.5", "I/O by where the servers are, µs", "spread is best", lambda: spread_best("io")),
     ("6.5", "MPI, isolated and random servers", "similar", lambda: random_like_isolated("mpi")),
     ("6.5", "I/O, isolated and random servers", "similar", lambda: random_like_isolated("io")),
     ("6.5", "level-2 switches that send down to spread servers", "4 of 72", down_switches),

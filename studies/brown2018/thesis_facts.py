@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the prose of README.md takes from the results, and what they lack."""
+"""The figures that the prose of README.md takes from the results, and the list of missing results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = ("baseline", "interference")
 
 
 def name_interval(microseconds: float) -> str:
-    return f"{microseconds / 1e3:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
+    return f"{microseconds / 1e3:g} ms" if microseconds >= 1000 else f"{microseconds:g} µs"
 
 
 # -- the survey's simulations
@@ -59,13 +59,13 @@ def measured() -> str:
 
 
 def least_io() -> str:
-    """Slow-downs of I/O of 512 KB at 500 us beside the three longest intervals of 4 MB MPI."""
+    """Slow-downs of I/O of 512 KB at 500 µs next to the three longest intervals of 4 MB MPI."""
     rows = [find_pair("io", (512 * KB, 500.0), (4 * MB, interval)) for interval in INTERVALS[4 << 20][:3]]
     return ", ".join(show(row) for row in rows if row)
 
 
 def parameter_range(column: str) -> str:
-    """Slow-downs of 4 KB MPI beside a checkpoint with tables, one parameter varied."""
+    """Slow-downs of 4 KB MPI next to a checkpoint with static routing, one parameter varied."""
     usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
     del usual[column]
     rows = [row for row in list_parameters("mpi") if row["slowdown"]]
@@ -73,7 +73,7 @@ def parameter_range(column: str) -> str:
 
 
 def list_parameters(measured: str) -> list[Row]:
-    """Give the rows with tables that slow-downs are taken from: MPI beside a checkpoint, 4 KB I/O beside 4 MB MPI."""
+    """Return the rows of slow-downs with static routing: MPI next to a checkpoint, or 4 KB I/O next to 4 MB MPI."""
     rows = [row for row in STUDIES["parameters"] if (row["run"], row["routing"]) == ("interference", "static")]
     rows = [row for row in rows if row["measured"] == measured and row["job_placement"] == "random-node"]
     return [row for row in rows if measured == "mpi" or row["io_bytes"] == 4 * KB]
@@ -89,7 +89,7 @@ def adaptive_parameters() -> str:
     rows = [row for row in STUDIES["parameters"] if row["routing"] == "adaptive" and row["measured"] == "io"]
     alone = {row["io_interval_us"]: row for row in rows if row["run"] == "baseline"}
     return ", ".join(
-        f"{show(alone[interval], 'mean_us', 0, ' us')} at {name_interval(interval)}" for interval in (5000.0, 1000.0)
+        f"{show(alone[interval], 'mean_us', 0, ' µs')} at {name_interval(interval)}" for interval in (5000.0, 1000.0)
     )
 
 
@@ -138,7 +138,7 @@ def random_4_mb() -> str:
 
 
 def list_lacks() -> str:
-    """Give what has not been simulated, and what of fewer seeds, study by study; adaptive routing has its own table."""
+    """Return the missing results and those of fewer seeds, study by study; adaptive routing has its own table."""
     lines = []
     for name, label in _LABELS.items():
         rows = STUDIES[name]
@@ -154,7 +154,7 @@ def list_lacks() -> str:
 
 
 def _list(labels: list[str]) -> str:
-    """Give labels once each; those that begin alike under what they begin with."""
+    """Return each label once; labels with a common head are grouped under it."""
     groups: dict[str, list[str]] = {}
     for label in dict.fromkeys(labels):
         head, _, tail = label.partition(": ")
@@ -175,22 +175,22 @@ def _label_survey(row: Row) -> str:
     said = f"{job[own]} {row[f'{own}_bytes'] / KB:g} KB at {name_interval(row[f'{own}_interval_us'])}"
     if row["run"] == "baseline":
         return f"{said} alone"
-    return f"{said} beside {row[f'{other}_bytes'] / KB:g} KB at {name_interval(row[f'{other}_interval_us'])}"
+    return f"{said} next to {row[f'{other}_bytes'] / KB:g} KB at {name_interval(row[f'{other}_interval_us'])}"
 
 
 def _label_scaling(row: Row) -> str:
-    own, beside = row["measured"], "alone" if row["run"] == "baseline" else "beside"
+    own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other"
     if own == "io":
-        return f"I/O of {100 * row['io_share']:g} % {beside}: {name_interval(row['io_interval_us'])}"
-    return f"MPI of {100 * row['mpi_share']:g} % {beside}: {row['mpi_bytes'] / KB:g} KB"
+        return f"I/O of {100 * row['io_share']:g} % {company}: {name_interval(row['io_interval_us'])}"
+    return f"MPI of {100 * row['mpi_share']:g} % {company}: {row['mpi_bytes'] / KB:g} KB"
 
 
 def _label_throttle(row: Row) -> str:
     if row["measured"] == "mpi":
-        what = "MPI alone" if row["run"] == "baseline" else "MPI beside I/O"
+        what = "MPI alone" if row["run"] == "baseline" else "MPI next to I/O"
     else:
         what = "all of a client's I/O" if row["io_limit"] > 100 else "the start of it"
-        what += " alone" if row["run"] == "baseline" else " beside MPI"
+        what += " alone" if row["run"] == "baseline" else " next to MPI"
     return f"{what}: {'no window' if not row['io_window_us'] else name_interval(row['io_window_us'])}"
 
 
@@ -210,7 +210,7 @@ def _label_parameters(row: Row) -> str:
     else:
         size = "4 KB" if row["io_bytes"] == 4 * KB else "4 MB"
         what = f"{size} I/O at {name_interval(row['io_interval_us'])}"
-    return f"{what}{' alone' if row['run'] == 'baseline' else ' beside the other'}: {changed[0]}"
+    return f"{what}{' alone' if row['run'] == 'baseline' else ' next to the other'}: {changed[0]}"
 
 
 _LABELS: dict[str, Callable[[Row], str]] = {
@@ -223,7 +223,7 @@ _LABELS: dict[str, Callable[[Row], str]] = {
 
 
 def write_steady() -> str:
-    """Give the seeds of adaptive routing that have a steady state, I/O's and MPI's, by the intervals of both."""
+    """Return the number of seeds with a steady state under adaptive routing, by the intervals of I/O and MPI."""
     intervals = INTERVALS[512 << 10]
     lines = [
         f"| I/O at | alone | {' | '.join(f'MPI at {name_interval(each)}' for each in intervals)} |",

@@ -49,7 +49,7 @@ _OF_NOBODY = {
     for job in _JOBS
     for name in ("share", "bytes", "interval_us", "window_us", "limit", "whole_ms")
 }
-"""Studies of one's own may have jobs of other names."""
+"""Studies of other authors may have jobs of other names."""
 _SIZES = (4096.0, 524288.0, 4194304.0)
 _DOTS_PER_INCH = 120
 _USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "random-node"}
@@ -74,7 +74,7 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
     """Draw every figure that there are rows for.
 
     Args:
-        means: rows of tables of means of one machine, as `choose_machine` gives them.
+        means: rows of tables of means of one machine, as `choose_machine` returns them.
         folder: to write into.
         suffix: png, svg or pdf.
 
@@ -96,7 +96,7 @@ def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[P
 
 
 def _explain(figure: Figure, means: Rows) -> None:
-    """Say what the marks are, what panels lack, and which setting is another than the thesis's."""
+    """Explain the marks, the empty panels, and the settings that differ from the thesis's."""
     for axes in figure.axes:
         if not axes.has_data():
             title = axes.get_title()
@@ -114,9 +114,9 @@ def _explain(figure: Figure, means: Rows) -> None:
 
 
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
-    """Give the rows of the machine that most rows are of, its name, and the names of the others.
+    """Return the rows of the machine with most rows, its name, and the names of the others.
 
-    Each row says besides whether it is of fewer seeds than others.
+    Each row is marked if it has fewer seeds than others.
     """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:
@@ -132,7 +132,7 @@ def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
 
 
 def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -> str:
-    """Say which fabric a machine is, and what else of it is not as others are."""
+    """Return a machine's fabric, with the parameters that differ from other machines."""
     fabric, *rest = (
         str(value) if column == "fabric" else f"{column} {value:g}" if value is not None else f"{column} unknown"
         for at, (column, value) in enumerate(zip(_MACHINE, machine, strict=True))
@@ -142,13 +142,13 @@ def _name_machine(machine: tuple[Any, ...], others: Iterable[tuple[Any, ...]]) -
 
 
 def _find_usual(rows: Rows, column: str) -> str:
-    """Give the thesis's setting, or where no row has it the one that most have."""
+    """Return the thesis's setting, or the most frequent one where no row has it."""
     values = Counter(row[column] for row in rows)
     return _USUAL[column] if _USUAL[column] in values or not values else values.most_common(1)[0][0]
 
 
 def pick(rows: Rows, **wanted: Any) -> list[Row]:
-    """Give the rows whose columns are as wanted; without other word, of the usual configuration."""
+    """Return the rows with the wanted columns, by default of the usual configuration."""
     each = {**{column: _find_usual(rows, column) for column in _USUAL if column not in wanted}, **wanted}
     return [row for row in rows if all(row.get(column) == value for column, value in each.items())]
 
@@ -163,7 +163,7 @@ def _intervals(rows: Rows, column: str) -> list[float]:
 
 
 def _colour_intervals(rows: Rows, job: str, size: float, other_size: float) -> dict[float, str]:
-    """Give the intervals of the other job beside which a job was measured, the longest first, and their colours."""
+    """Return the other job's intervals that a job was measured with, the longest first, and their colours."""
     other = _OTHER[job]
     beside = [
         row
@@ -210,7 +210,7 @@ def _legend(axes: Axes, job: str, colours: Mapping[float, str]) -> None:
 
 
 def _is_in_table(row: Row, job: str) -> bool:
-    """Whether a job's pattern is one of table 5.1, or it does not run."""
+    """Return whether a job's pattern is one of table 5.1; true also if the job does not run."""
     size = row.get(f"{job}_bytes")
     return size is None or row[f"{job}_interval_us"] * US in TABLE_5_1.get(int(size), ())
 
@@ -223,7 +223,7 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
         if len({row.get(f"{other}_bytes") for row in rows if row["measured"] == job} & set(_SIZES)) < 2:
             return None
         figure = Figure(figsize=(15, 11), layout="constrained")
-        figure.suptitle(f"Time of an {_JOBS[job]} beside the other job", fontsize=11)
+        figure.suptitle(f"Time of an {_JOBS[job]} next to the other job", fontsize=11)
         for row_number, size in enumerate(_SIZES):
             for column, other_size in enumerate(_SIZES):
                 axes = figure.add_subplot(3, 3, 3 * row_number + column + 1)
@@ -231,7 +231,7 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
                 colours = _colour_intervals(rows, job, size, other_size)
                 clusters = _cluster_by_interval(rows, job, size, other_size, colours)
                 draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
-                axes.set_title(f"{letter}: {format_size(size)} {_JOBS[job]}s beside {format_size(other_size)} "
+                axes.set_title(f"{letter}: {format_size(size)} {_JOBS[job]}s next to {format_size(other_size)} "
                                f"{_JOBS[other]}s", fontsize=8)  # fmt: skip
                 _legend(axes, job, colours)
         return figure
@@ -240,7 +240,7 @@ def _draw_survey(job: str) -> Callable[[Rows], Figure | None]:
 
 
 def _is_in_detail(row: Row, job: str) -> bool:
-    """Whether a job's interval, and the other's if that runs, are of the study of 4 MB against 4 MB."""
+    """Return whether the intervals of the jobs that run are those of the study of 4 MB against 4 MB."""
     own, other = row.get(f"{job}_interval_us"), row.get(f"{_OTHER[job]}_interval_us")
     return own is not None and own * US in DETAIL_OWN and (other is None or other * US in DETAIL_BESIDE)
 
@@ -257,7 +257,7 @@ def _draw_detail(job: str) -> Callable[[Rows], Figure | None]:
         axes = figure.add_subplot()
         draw_clusters(axes, clusters, f"{_JOBS[job]} interval")
         _legend(axes, job, colours)
-        axes.set_title(f"4 MB {_JOBS[job]}s beside 4 MB {_JOBS[_OTHER[job]]}s", fontsize=10)
+        axes.set_title(f"4 MB {_JOBS[job]}s next to 4 MB {_JOBS[_OTHER[job]]}s", fontsize=10)
         return figure
 
     return draw
@@ -330,9 +330,9 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
                 ratios.append(with_other)
             _draw_ratios(right, ratios, label, colour, 0.08 * (list(_SHARES).index(share) - 1))
         what = f"{_JOBS[job]} interval" if job == "io" else f"bytes of an {_JOBS[job]}"
-        beside_what = "4 MB MPI messages every 500 us" if job == "io" else "a checkpoint of 4 MB I/O requests"
+        other_what = "4 MB MPI messages every 500 us" if job == "io" else "a checkpoint of 4 MB I/O requests"
         draw_clusters(left, clusters, what, "log" if job == "mpi" else "linear")
-        left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and beside {beside_what}", fontsize=9)
+        left.set_title(f"A: time of {_JOBS[job]}s, alone (black) and next to {other_what}", fontsize=9)
         right.set_title("B: slow-down by it", fontsize=9)
         right.set_xlabel(what, fontsize=8)
         right.set_ylabel("times as long as alone", fontsize=8)
@@ -346,7 +346,7 @@ def _draw_scaling(job: str) -> Callable[[Rows], Figure | None]:
 
 
 def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
-    """Figures 6.2 and 6.5: a column's values beside each other, the two pairs of jobs of section 6.4."""
+    """Figures 6.2 and 6.5: a column's values side by side, the two pairs of jobs of section 6.4."""
     pairs = {
         "io": {"io_bytes": _SIZES[-1], "io_interval_us": 128000.0},
         "mpi": {"mpi_bytes": _SIZES[0], "mpi_interval_us": 500.0},
@@ -356,8 +356,8 @@ def _draw_places(column: str) -> Callable[[Rows], Figure | None]:
         "mpi": {"io_interval_us": 0.0, "io_window_us": 0.0},
     }
     titles = {
-        "io": "4 MB I/O requests every 128 ms,\nalone (black) and beside 4 MB MPI messages every 500 us",
-        "mpi": "4 KB MPI messages every 500 us,\nalone (black) and beside a checkpoint of 4 MB I/O requests",
+        "io": "4 MB I/O requests every 128 ms,\nalone (black) and next to 4 MB MPI messages every 500 us",
+        "mpi": "4 KB MPI messages every 500 us,\nalone (black) and next to a checkpoint of 4 MB I/O requests",
     }
 
     def draw(means: Rows) -> Figure | None:
@@ -430,7 +430,7 @@ def _draw_throttle(means: Rows) -> Figure | None:
     bars = {"no I/O": [Bar(alone, _ALONE)]}
     bars |= {name: [Bar(mpi.get(window), "#d94a6a")] for name, window in zip(names, windows, strict=True)}
     draw_clusters(right, bars, "throttle window")
-    right.set_title("B: time of 4 KB MPI messages every 500 us beside it", fontsize=9)
+    right.set_title("B: time of 4 KB MPI messages every 500 us next to it", fontsize=9)
     return figure
 
 

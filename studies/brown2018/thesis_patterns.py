@@ -21,7 +21,7 @@ TABLE_5_1: Mapping[int, tuple[float, ...]] = {
 """Bytes -> intervals: 18 patterns, so 36 baselines and 648 pairs.
 
 The table marks 6, 8 and 10 intervals. Figures and text have six of each size (section 5.4.1): three clusters before the
-threshold and three after it, 5 ms, 1 ms and 500 us of 512 KB, 50, 10 and 5 ms of 4 MB.
+threshold and three after it. Before it are 5 ms, 1 ms and 500 µs of 512 KB, 50, 10 and 5 ms of 4 MB.
 """
 
 DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))

@@ -13,8 +13,8 @@ from ibprof_converter.simulation.study.result_tables import read_means
 PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"
 KB, MB = 1024.0, 1048576.0
-CLOSE = 0.2  # a figure of ours passes within a fifth of the print's
-NONE = 0.1  # a slow-down within a tenth either way is none to speak of: two means, each known to 5 %
+CLOSE = 0.2  # a simulated figure passes within a fifth of the print's
+NONE = 0.1  # a slow-down within a tenth either way is negligible: two means, each known to 5 %
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]
@@ -25,14 +25,14 @@ STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv")
 
 
 def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
-    """Give the row of a study that is as wanted, and else of the thesis's usual configuration, if it has figures."""
+    """Return the row of a study with the wanted columns, else the thesis's usual ones, if it has figures."""
     compared = run == "interference" and study != "throttle"  # where whole times matter, not slow-downs
     column = "slowdown" if compared else "mean_us"
     return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
 
 
 def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
-    """Give all rows that are as wanted, those without a mean among them."""
+    """Return all rows with the wanted columns, those without a mean too."""
     usual = {"server_placement": "isolated", "job_placement": "random-node", "routing": "static", "lane_bytes": 65536.0,
              "packet_bytes": 4096.0, "switch_ns": 90.0, f"{measured}_share": 0.5}  # fmt: skip
     each = {"measured": measured, "run": run, **usual, **wanted}
@@ -40,7 +40,7 @@ def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
 
 
 def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
-    """Give the survey's row of a pattern beside another: bytes and us between messages of each."""
+    """Return the survey's row of a pattern next to another: bytes, and µs between messages, of each."""
     beside = {"io": "mpi", "mpi": "io"}[measured]
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
               f"{beside}_bytes": other[0], f"{beside}_interval_us": other[1]}  # fmt: skip
@@ -50,7 +50,7 @@ def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float
 
 
 def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
-    """Give the survey's row of a pattern by itself."""
+    """Return the survey's row of a pattern alone."""
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1]}
     return find("interference", measured, "baseline", **wanted) or find("detail", measured, "baseline", **wanted)
 
@@ -66,7 +66,7 @@ def show(row: Row, column: str = "slowdown", digits: int = 2, unit: str = "") ->
 
 
 def tell_seeds(*rows: Row, of: str = "seeds") -> str:
-    """Say of how many seeds figures are, where it is not the usual number."""
+    """Return the number of seeds of figures as text, empty for the usual number."""
     least, most = (int(pick(row[of] for row in rows)) for pick in (min, max))
     if least == ALL_SEEDS:
         return ""
@@ -79,12 +79,12 @@ def show_range(rows: list[Row], column: str = "slowdown") -> str:
 
 
 def is_close(ours: float, printed: float) -> bool:
-    """Whether a figure passes."""
+    """Return whether a figure is within a fifth of the print's."""
     return abs(ours / printed - 1) <= CLOSE
 
 
 def adds_as(ours: float, printed: float) -> bool:
-    """Whether a slow-down passes: by what it adds, so that 1.18 is not held to be 1.31."""
+    """Return whether a slow-down passes: by what it adds, so that 1.18 does not equal 1.31."""
     return is_close(ours - 1, printed - 1)
 
 
@@ -97,12 +97,12 @@ def is_some(slowdown: float) -> bool:
 
 
 def is_apart(low: Row, high: Row, column: str = "slowdown") -> bool:
-    """Whether one is above the other beyond both intervals; one seed's has none."""
+    """Return whether one is above the other beyond both intervals; a single seed has none."""
     return bool(high[column] - _half(high, column) > low[column] + _half(low, column))
 
 
 def grows(rows: list[Row], column: str = "slowdown") -> bool:
-    """Whether rows are in order: the ends by their means, and no step goes against it beyond both intervals."""
+    """Return whether rows grow: from first to last by their means, with no step back beyond both intervals."""
     goes_back = any(is_apart(two, one, column) for one, two in pairwise(rows))
     return rows[-1][column] > rows[0][column] and not goes_back
 
@@ -112,6 +112,6 @@ def _half(row: Row, column: str) -> float:
 
 
 def all_there(*rows: Row | None) -> list[Row] | None:
-    """Give the rows if none is missing."""
+    """Return the rows, or None if one is missing."""
     there = [row for row in rows if row is not None]
     return there if len(there) == len(rows) else None

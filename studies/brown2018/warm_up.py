@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cost in accuracy of the survey's short warm-up, compared with 50 messages of each client.
 
-Run it where ibprof is installed:  python studies/brown2018/warm_up.py [--seeds N]
-A row for I/O alone, each pattern of table 5.1 and each share of the machine at 2 ms: the survey's mean over its seeds,
-the mean over as many seeds after 50 messages, and the difference. Then the same of the largest slow-downs.
+Run it where ibprof is installed:
+
+    python studies/brown2018/warm_up.py [--seeds N]
+
+Prints a row for I/O alone, for each pattern of table 5.1 and each share of the machine at 2 ms. A row has the survey's
+mean over its seeds, the mean over as many seeds after 50 messages, and the difference.
+Then it prints the same of the largest slow-downs.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ def main() -> None:
     off = []
     for job in ALONE:
         after = fmean(find_mean_us((job,), (IO,), IO, seed) for seed in seeds)
-        off.append(tell(f"{describe(job)}, us", find_row(means, (job,), IO)["mean_us"], after))
+        off.append(tell(f"{describe(job)}, µs", find_row(means, (job,), IO)["mean_us"], after))
     print(f"| | | | {min(off):+.1f} to {max(off):+.1f}, {fmean(map(abs, off)):.1f} on average |")
     for jobs, measured in BESIDE:
         after = fmean(find_slow_down(jobs, measured, seed) for seed in seeds)
@@ -67,7 +71,7 @@ def find_row(means: Sequence[Mean], jobs: Sequence[Workload], measured: str) -> 
 
 
 def describe(job: Workload) -> str:
-    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} us, {100 * job.share:g} %"
+    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} µs, {100 * job.share:g} %"
 
 
 def tell(name: str, survey: float, after: float) -> float:

@@ -18,7 +18,7 @@ CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAI
 
 
 def write_claims(chapter: str) -> str:
-    lines = ["| figure | what | print | ours | |", "|---|---|---|---|---|"]
+    lines = ["| figure | what | print | ibprof | |", "|---|---|---|---|---|"]
     for figure, what, printed, ask in CLAIMS[chapter]:
         ours, passed = ask()
         verdict = {True: "pass", False: "**mismatch**", None: ""}[passed]
@@ -30,7 +30,7 @@ def write_parameters() -> str:
     base = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0, "routing": "static"}
     rows = STUDIES.get("parameters", ())
     settings = list(dict.fromkeys(tuple(row[key] for key in base) for row in rows if row["mean_us"] is not None))
-    lines = ["| lane | packet | switch | routing | 4 KB MPI beside a checkpoint | 4 KB I/O beside 4 MB MPI | "
+    lines = ["| lane | packet | switch | routing | 4 KB MPI next to a checkpoint | 4 KB I/O next to 4 MB MPI | "
              "4 MB I/O alone at 5 ms | at 1 ms | random-switch |", "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     found: list[list[tuple[Row | None, str]]] = []
     for setting in settings:
@@ -55,7 +55,7 @@ def write_parameters() -> str:
     return "\n".join(lines)
 
 
-_DIGITS, _UNITS = {"slowdown": 2, "mean_us": 0}, {"slowdown": "", "mean_us": " us"}
+_DIGITS, _UNITS = {"slowdown": 2, "mean_us": 0}, {"slowdown": "", "mean_us": " µs"}
 
 
 def _say(value: float, column: str) -> str:
