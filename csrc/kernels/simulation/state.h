@@ -4,7 +4,7 @@
  * The state of a simulation.
  *
  * A packet occupies buffer at a link direction, in one of its virtual lanes, from its admission to the queue there
- * until the next queue on its route admits it, or its host receives it: that is how credits are counted. A link
+ * until the next queue on its route admits it, or its host receives it. That is how credits are counted. A link
  * direction transmits in the order of admission, so the tick at which a packet arrives at the next node is known when it is
  * admitted: one event for each packet and hop.
  *

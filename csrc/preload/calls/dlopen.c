@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Programs that open an MPI library or libibverbs with dlopen and find its functions with dlsym get ibprof's functions
- * instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
+ * Some programs open an MPI library or libibverbs with dlopen and find its functions with dlsym. They get ibprof's
+ * functions instead, if those call what was found. ctypes and Julia do so with MPI, NCCL with verbs.
  */
 #include "platform/system.h"
 #include "calls/large_calls.h"

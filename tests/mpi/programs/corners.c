@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * Corners that a process can get itself into once MPI is up, and in which it then goes on to send and to enter regions. Rank 0
- * prints what came of each, so that two runs can be held against each other:
+ * prints what came of each, so that two runs can be compared:
  *
  *     corners cancelled|seized|unlevelled|timed|elsewhere|jailed|filtered|bare|locked|forked|vforked|small ...
  */

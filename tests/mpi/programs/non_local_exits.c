@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Calls with wrong arguments, of which an error handler of the program's tells: they return, or the handler leaves them by
+ * Calls with wrong arguments, reported to an error handler of the program's: they return, or the handler leaves them by
  * longjmp, in C++ by an exception. Between them the program sends, and sends the same whichever way they end:
  *
  *     non_local_exits returned|left|signalled|threaded

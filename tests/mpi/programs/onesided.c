@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Every one-sided call, on a window that was made in one of four ways.
+ * Every one-sided call, on a window that was made by one of four calls.
  *
  *     onesided create|allocate|shared|dynamic
  *

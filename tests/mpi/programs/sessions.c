@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Sessions of MPI-4 that end and begin, and MPI_Init beside them. A ring of messages of BYTES each:
+ * Sessions of MPI-4 that end and begin, with and without MPI_Init. A ring of messages of BYTES each:
  *
  *     sessions one BYTES       in a session
  *     sessions again BYTES     and once more in another, when the first one has ended

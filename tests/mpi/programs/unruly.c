@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  *
  * What programs do that a guest must not get in the way of. Each mode does something unruly and then exchanges messages; rank
- * 0 prints what came of it, so that two runs can be held against each other. The last mode may be an end, as in
+ * 0 prints what came of it, so that two runs can be compared. The last mode may be an end, as in
  *
  *     unruly handlers forks regions end:return
  */

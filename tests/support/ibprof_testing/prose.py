@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The English in source files: docstrings, comments, and string literals that users read."""
+"""The English in source files and pages: docstrings, comments, string literals that users read, and Markdown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DOCSTRING, COMMENT, STRING = "docstring", "comment", "string"
+DOCSTRING, COMMENT, STRING, PAGE = "docstring", "comment", "string", "page"
 
 SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh")
 
@@ -25,17 +25,23 @@ _C_TOKEN = re.compile(
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}|%[\w.*]+")
 _NEW_SENTENCE = re.compile(r"(?<=[.!?])[)\"']*\s+(?=[A-Z0-9`\"'(<*])")
 _NEW_ITEM = re.compile(
-    r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s+\S.{0,60}?\s{3,}\S|\s+(ibprof|mpirun)\S* |\s*$"
+    r"\s*([*+-]|\d+\.)\s|\s*[\w*`., ()\[\]-]{1,60}:(\s|$)|\s+\S.{0,60}?\s{2,}\S|\s+(ibprof|mpirun)\S* |\s*$"
 )
+_FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+_GENERATED = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)
+"""A table of figures, which a program writes."""
+_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_CODE_SPAN = re.compile(r"`[^`]+`")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _WORD = re.compile(r"`[^`]*`|[^\s]*\w[^\s]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A docstring, a block of comments or a string literal.
+    """A docstring, a block of comments, a string literal, or a paragraph or table cell of a page.
 
     Attributes:
-        kind: `DOCSTRING`, `COMMENT` or `STRING`.
+        kind: `DOCSTRING`, `COMMENT`, `STRING` or `PAGE`.
         line: of the file, from 1, where the text begins.
         text: without comment signs.
     """
@@ -50,10 +56,39 @@ def read_passages(path: Path) -> Iterator[Passage]:
     text = path.read_text()
     if path.suffix == ".py":
         yield from _python(text)
+    elif path.suffix == ".md":
+        yield from read_markdown(text)
     elif path.suffix == ".sh":
         yield from _hash_comments(text)
     else:
         yield from _c_like(text)
+
+
+def read_markdown(text: str) -> Iterator[Passage]:
+    """Read the paragraphs, list items, headings and table cells of a page; code and quotations are left out."""
+    for pattern in (_FENCED, _GENERATED, _HTML_COMMENT, _CODE_SPAN):
+        text = pattern.sub(_keep_lines, text)
+    text = _LINK.sub(r"\1", text)
+    block: list[str] = []
+    begin, is_code, was_empty = 1, False, True
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        is_code = bool(line.strip()) and line.startswith("    ") and (is_code or was_empty)
+        was_empty = not line.strip()
+        if was_empty or is_code or line.startswith(("|", "#", ">")):
+            if block:
+                yield Passage(PAGE, begin, "\n".join(block))
+            block = []
+        if line.startswith(("|", "#")):
+            for cell in re.split(r"(?<!\\)\|", line.lstrip("#")):
+                yield Passage(PAGE, number, cell.strip())
+        elif not (was_empty or is_code or line.startswith(">")):
+            begin = begin if block else number
+            block.append(line)
+
+
+def _keep_lines(match: re.Match[str]) -> str:
+    """Replace code by a mark, so that the lines after it keep their numbers."""
+    return "`x`" * match[0].startswith("`") * (not match[0].startswith("```")) + "\n" * match[0].count("\n")
 
 
 def sentences(passage: Passage) -> Iterator[str]:
@@ -132,8 +167,9 @@ def _c_like(text: str) -> Iterator[Passage]:
             slashes.append((line, bool(before), match["comment"].lstrip("/")))
         else:
             inner = re.sub(r"^[ \t]*\*", "", match["comment"][2:-2].lstrip("*"), flags=re.MULTILINE)
-            if not _MARKUP.search(inner):
-                yield Passage(COMMENT, line, _clean(inner))
+            # A line for tools is emptied, so that the others keep their numbers.
+            lines = ["" if _MARKUP.search(each.strip()) else each for each in inner.split("\n")]
+            yield Passage(COMMENT, line, _clean("\n".join(lines)))
     yield from _blocks(iter(slashes))
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * stripe COUNT BYTES: rank 0 sends rank 1 so many messages.
+ * stripe COUNT BYTES: rank 0 sends rank 1 COUNT messages of BYTES each.
  */
 #include <mpi.h>
 #include <stdlib.h>
