@@ -104,7 +104,7 @@ def main() -> None:
     draw_rooms(python_rooms(wanted.checkout / "ibprof"), "ibprof", axes[0])
     draw_rooms(python_rooms(wanted.checkout / "converter/ibprof_converter"), "ibprof_converter", axes[1])
     draw_rooms(c_rooms(wanted.checkout / "csrc/preload"), "csrc/preload", axes[2])
-    figure.savefig(wanted.output, dpi=80)
+    figure.savefig(wanted.output, dpi=70)
 
 
 if __name__ == "__main__":
