@@ -9,7 +9,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-LIDS = 1 << 16
+from ibprof.native.headers import kernels_headers
+
+LIDS = kernels_headers().constants["IBP_LIDS"]
 """LIDs are 16 bits wide; unicast LIDs end at 0xBFFF."""
 
 NO_NODE = -1

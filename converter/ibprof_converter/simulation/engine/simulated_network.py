@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError
 from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic.hosts import runs_programs
 
 _BITS_A_TICK = 64
@@ -67,7 +68,7 @@ class SimulatedNetwork:
         end_byte_ticks: uint64 [link direction], ticks a byte takes, times 2**32, rounded down.
         end_delay: uint32 [link direction], ticks.
         port_end: int32 [switch, port], the link direction by which the port sends.
-        egress: uint8 [switch, host], port towards it, 255 for none.
+        egress: uint8 [switch, host], port towards it, `UNREACHABLE` for none.
     """
 
     subnet: Subnet
@@ -147,7 +148,8 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     tables = subnet.tables.port
     lid = fabric.port_lid[host_port]
     known = (network.row != NONE)[:, None] & (lid < tables.shape[1])[None, :]
-    egress = np.where(known, tables[np.maximum(network.row, 0)[:, None], np.minimum(lid, tables.shape[1] - 1)], 255)
+    column = np.minimum(lid, tables.shape[1] - 1)
+    egress = np.where(known, tables[np.maximum(network.row, 0)[:, None], column], UNREACHABLE)
     return SimulatedNetwork(
         subnet=subnet,
         hardware=hardware,
