@@ -21,10 +21,12 @@ def is_aggregation_node(description: str) -> bool:
     return "aggregation node" in description.lower()
 
 
-def natural_key(name: str) -> list[tuple[str, int]]:
+def natural_key(name: str) -> list[tuple[str, int, str]]:
     """Return a sort key that puts host9 before host10."""
     parts = _DIGITS.split(name)
-    return [(word, int(digits or 0)) for word, digits in zip(parts[::2], [*parts[1::2], ""], strict=True)]
+    # Of two numbers the longer is larger; int() refuses thousands of digits.
+    numbers = [digits.lstrip("0") for digits in (*parts[1::2], "")]
+    return [(word, len(number), number) for word, number in zip(parts[::2], numbers, strict=True)]
 
 
 def show_some(items: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.node_names import host_name, is_aggregation_node
+from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
@@ -182,15 +182,8 @@ def _neighbours(fabric: Fabric) -> dict[tuple[int, int], int]:
 def _order_by_leaf(leaves: dict[str, tuple[int, int]]) -> tuple[list[str], npt.NDArray[np.int32]]:
     """Return the hosts in the order of their names, grouped by leaf switch, and the numbers of their leaves."""
     numbers: dict[tuple[int, int], int] = {}
-    by_name = sorted(leaves, key=_natural)
+    by_name = sorted(leaves, key=lambda name: (natural_key(name), name))
     for name in by_name:
         numbers.setdefault(leaves[name], len(numbers))
     order = sorted(by_name, key=lambda name: numbers[leaves[name]])
     return order, np.array([numbers[leaves[name]] for name in order], np.int32)
-
-
-def _natural(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sort key that puts host2 before host10."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    # int() refuses very long digit strings; such a part is no number anyway.
-    return tuple((0, int(part), part) if part[0] in "0123456789" and len(part) < 20 else (1, 0, part) for part in parts)

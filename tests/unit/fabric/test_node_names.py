@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of names."""
+
+from __future__ import annotations
+
+from ibprof_converter.fabric.node_names import natural_key
+
+
+def test_numbers_in_names_order_by_value() -> None:
+    names = ["", "7", "12", "host", "host0b", "host1", "host009", "host10", "host10a2", "host10a10", "hostel"]
+    assert sorted(set(names), key=natural_key) == names
+    assert natural_key("host1") == natural_key("host01")
+
+
+def test_number_of_any_length_has_a_place() -> None:
+    longest = "n" + "9" * 5000  # beyond what int() takes
+    assert sorted([longest, "n10", "n9"], key=natural_key) == ["n9", "n10", longest]
