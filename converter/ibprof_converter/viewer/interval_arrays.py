@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,8 +71,8 @@ def merge_intervals(jobs: Sequence[Intervals | None], first_rank: Sequence[int])
         start = np.uint64(0) if at_once else each.begin_ns.min()
         times = {"begin_ns": each.begin_ns - start, "end_ns": each.end_ns - start}
         moved.append(replace(each, **times, **_count_on(each, first)))
-    columns = {field.name: np.concatenate([getattr(each, field.name) for each in moved]) for field in fields(Intervals)}
-    return Intervals(**columns)
+    parts = [each.columns() for each in moved]
+    return Intervals(**{name: np.concatenate([part[name] for part in parts]) for name in Intervals.column_types()})
 
 
 def _count_on(job: Intervals, first_rank: int) -> Arrays:
