@@ -27,7 +27,7 @@ from ibprof_converter.reports.report_sections import (
     Section,
     Table,
     ValueKind,
-    limit_rows,
+    limit_table,
     tabulate,
 )
 
@@ -162,8 +162,7 @@ def _table_of_hosts(hosts: Sequence[HostSum]) -> Table:
         )
         amounts = (host.bytes_on_host, host.bytes_sent, host.bytes_received)
         rows.append((host.name, format_ranks(host.ranks), *amounts, ports or "no InfiniBand or RoCE port"))
-    shown, left_out = limit_rows(tuple(rows))
-    return Table("hosts", columns, shown, left_out=left_out)
+    return limit_table("hosts", columns, rows)
 
 
 def _table_of_ports(ports: Sequence[PortSum]) -> Table:
@@ -180,16 +179,15 @@ def _table_of_ports(ports: Sequence[PortSum]) -> Table:
     totals: dict[str, int] = {}
     for port in ports:
         totals[port.host] = totals.get(port.host, 0) + port.bytes_sent
-    rows = tuple(
+    rows = [
         (
             *(port.host, f"{port.device}/{port.port}", port.bytes_sent, port.bytes_sent),
             port.bytes_sent / totals[port.host] if totals[port.host] else 0.0,
             *(port.bytes_received, port.hardware_sent, port.hardware_received),
         )
         for port in ports
-    )
-    shown, left_out = limit_rows(rows)
-    return Table("ports", columns, shown, left_out=left_out)
+    ]
+    return limit_table("ports", columns, rows)
 
 
 def _describe_pairs(matrix: PairMatrix) -> Section:

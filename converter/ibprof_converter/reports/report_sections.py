@@ -120,13 +120,13 @@ MOST_ROWS = 100
 
 def tabulate(key: str, columns: tuple[Column, ...], items: Sequence[object], caption: str = "") -> Table:
     """Make a table of things that have an attribute for each column, called as the column's key is."""
-    rows = tuple(tuple(getattr(each, column.key) for column in columns) for each in items[:MOST_ROWS])
-    return Table(key, columns, rows, caption, max(len(items) - MOST_ROWS, 0))
+    rows = [tuple(getattr(each, column.key) for column in columns) for each in items]
+    return limit_table(key, columns, rows, caption)
 
 
-def limit_rows(rows: tuple[tuple[Value, ...], ...]) -> tuple[tuple[tuple[Value, ...], ...], int]:
-    """Return the first rows, and how many are left out."""
-    return rows[:MOST_ROWS], max(len(rows) - MOST_ROWS, 0)
+def limit_table(key: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str = "") -> Table:
+    """Make a table of the first rows, with the number of rows left out."""
+    return Table(key, columns, tuple(rows[:MOST_ROWS]), caption, max(len(rows) - MOST_ROWS, 0))
 
 
 def numbers_of(section: Section) -> Iterator[tuple[str, Value, ValueKind]]:
