@@ -44,6 +44,24 @@ class Headers:
         """Return the numbers of an enum by name, without the prefix that all of its names share."""
         return {name.removeprefix(prefix): number for name, number in self.enums[enum].items()}
 
+    def numbers_of(self, enum: str, prefix: str) -> HeaderNumbers:
+        """Return the numbers of an enum for a Python class with the same names."""
+        return HeaderNumbers(self.enumerators(enum, prefix))
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderNumbers:
+    """The `_generate_next_value_` of an enum's class: each `auto()` has the number of its name in a header.
+
+    Creating the class raises `KeyError` for a name that the header lacks.
+    """
+
+    numbers: Mapping[str, int]
+
+    def __call__(self, name: str, start: int, count: int, last_values: list[Any]) -> int:  # noqa: ARG002  (Enum passes them)
+        """Return the number of a name."""
+        return self.numbers[name]
+
 
 @lru_cache(maxsize=1)
 def recording_header() -> Headers:

@@ -7,7 +7,7 @@ A recording (`ibprof.recording`) and an OTF2 archive (`ibprof.archive`) are two 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, auto
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,6 @@ from ibprof.profile.row_arrays import RowArrays
 from ibprof.text.notebook_html import NotebookView
 
 _HEADER = recording_header()
-_SOURCES = _HEADER.enumerators("ibp_source", "IBP_SOURCE_")
-_KINDS = _HEADER.enumerators("ibp_kind", "IBP_KIND_")
-_DIRECTIONS = _HEADER.enumerators("ibp_direction", "IBP_DIRECTION_")
-_OPCODES = _HEADER.enumerators("ibp_opcode", "IBP_OPCODE_")
-_MARKS = _HEADER.enumerators("ibp_mark_kind", "IBP_MARK_")
 
 UNKNOWN_PEER = _HEADER.constants["IBP_PEER_UNKNOWN"]
 """A peer that is no rank of MPI_COMM_WORLD (a spawned job, or a rank that could not be identified)."""
@@ -36,36 +31,40 @@ SIZE_BINS = _HEADER.constants["IBP_SIZE_BINS"]
 class Source(IntEnum):
     """Where bytes were seen. Bytes of two sources are never summed."""
 
-    NONE = _SOURCES["NONE"]
-    OPENMPI = _SOURCES["OPENMPI"]
-    UCX = _SOURCES["UCX"]
-    LIBFABRIC = _SOURCES["LIBFABRIC"]
-    VERBS = _SOURCES["VERBS"]
+    _generate_next_value_ = _HEADER.numbers_of("ibp_source", "IBP_SOURCE_")
+    NONE = auto()
+    OPENMPI = auto()
+    UCX = auto()
+    LIBFABRIC = auto()
+    VERBS = auto()
 
 
 class Kind(IntEnum):
     """The kind of bytes: user data, MPI's own, or whole work requests, which do not separate the two."""
 
-    USER = _KINDS["USER"]
-    CONTROL = _KINDS["CONTROL"]
-    WIRE = _KINDS["WIRE"]
+    _generate_next_value_ = _HEADER.numbers_of("ibp_kind", "IBP_KIND_")
+    USER = auto()
+    CONTROL = auto()
+    WIRE = auto()
 
 
 class Direction(IntEnum):
     """Sent and fetched bytes make the matrix; received bytes are the same bytes seen at the other end."""
 
-    SENT = _DIRECTIONS["SENT"]
-    FETCHED = _DIRECTIONS["FETCHED"]
-    RECEIVED = _DIRECTIONS["RECEIVED"]
+    _generate_next_value_ = _HEADER.numbers_of("ibp_direction", "IBP_DIRECTION_")
+    SENT = auto()
+    FETCHED = auto()
+    RECEIVED = auto()
 
 
 class Opcode(IntEnum):
     """The operation of a work request. SEND and WRITE go to the remote port, the others come from there."""
 
-    SEND = _OPCODES["SEND"]
-    WRITE = _OPCODES["WRITE"]
-    READ = _OPCODES["READ"]
-    ATOMIC = _OPCODES["ATOMIC"]
+    _generate_next_value_ = _HEADER.numbers_of("ibp_opcode", "IBP_OPCODE_")
+    SEND = auto()
+    WRITE = auto()
+    READ = auto()
+    ATOMIC = auto()
 
 
 OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
@@ -75,13 +74,14 @@ OUTWARD_OPCODES = (Opcode.SEND, Opcode.WRITE)
 class MarkKind(IntEnum):
     """The event that a mark records."""
 
-    START = _MARKS["START"]
-    CLOSE = _MARKS["CLOSE"]
-    BEGIN = _MARKS["BEGIN"]
-    END = _MARKS["END"]
-    OFF = _MARKS["OFF"]
-    ON = _MARKS["ON"]
-    STOP = _MARKS["STOP"]
+    _generate_next_value_ = _HEADER.numbers_of("ibp_mark_kind", "IBP_MARK_")
+    START = auto()
+    CLOSE = auto()
+    BEGIN = auto()
+    END = auto()
+    OFF = auto()
+    ON = auto()
+    STOP = auto()
 
 
 @dataclass(frozen=True, slots=True)

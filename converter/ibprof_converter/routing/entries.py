@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, auto
 from os import PathLike
 
 import numpy as np
@@ -17,14 +17,14 @@ from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.tables import UNREACHABLE
 
 _OTHER = kernels_headers().types["ibp_other_line"]
-_FORMS = kernels_headers().enumerators("ibp_entry_form", "IBP_ENTRY_")
 
 
 class EntryForm(IntEnum):
     """Form of a line that maps a LID to a port, after `0x` and the LID in four hexadecimal digits."""
 
-    FDBS = _FORMS["FDBS"]
-    LFT = _FORMS["LFT"]
+    _generate_next_value_ = kernels_headers().numbers_of("ibp_entry_form", "IBP_ENTRY_")
+    FDBS = auto()
+    LFT = auto()
 
     @property
     def shown(self) -> str:

@@ -3,24 +3,23 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, auto
 
 from ibprof.native.headers import kernels_headers
-
-_REASONS = kernels_headers().enumerators("ibp_reason", "IBP_")
 
 
 class Reason(IntEnum):
     """How a path ends. The first two are no fault; all others leave a flow's bytes unrouted."""
 
-    DELIVERED = _REASONS["DELIVERED"]
-    SAME_PORT = _REASONS["SAME_PORT"]
-    UNKNOWN_LID = _REASONS["UNKNOWN_LID"]
-    UNKNOWN_PORT = _REASONS["UNKNOWN_PORT"]
-    MISSING_TABLE = _REASONS["MISSING_TABLE"]
-    UNREACHABLE = _REASONS["UNREACHABLE"]
-    WRONG_END = _REASONS["WRONG_END"]
-    LOOP = _REASONS["LOOP"]
+    _generate_next_value_ = kernels_headers().numbers_of("ibp_reason", "IBP_")
+    DELIVERED = auto()
+    SAME_PORT = auto()
+    UNKNOWN_LID = auto()
+    UNKNOWN_PORT = auto()
+    MISSING_TABLE = auto()
+    UNREACHABLE = auto()
+    WRONG_END = auto()
+    LOOP = auto()
 
     @property
     def label(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, auto
 from threading import Event
 from typing import Any
 
@@ -19,7 +19,6 @@ from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwork, find_minimal_ports
 
 _HEADERS = kernels_headers()
-_STOPS = _HEADERS.enumerators("ibp_sim_stop", "IBP_SIM_")
 
 NOBODY = _HEADERS.constants["IBP_SIM_NOBODY"]
 """Stands for no client at the host that a step sends to."""
@@ -40,12 +39,13 @@ STEP = _HEADERS.types["ibp_sim_step"]
 class Stop(IntEnum):
     """Why a run returned."""
 
-    TIME = _STOPS["TIME"]
-    SAMPLES = _STOPS["SAMPLES"]
-    DONE = _STOPS["DONE"]
-    DEADLOCK = _STOPS["DEADLOCK"]
-    UNROUTED = _STOPS["UNROUTED"]
-    HOPS = _STOPS["HOPS"]
+    _generate_next_value_ = _HEADERS.numbers_of("ibp_sim_stop", "IBP_SIM_")
+    TIME = auto()
+    SAMPLES = auto()
+    DONE = auto()
+    DEADLOCK = auto()
+    UNROUTED = auto()
+    HOPS = auto()
 
 
 @dataclass(frozen=True, slots=True)
