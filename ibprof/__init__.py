@@ -19,9 +19,15 @@ __all__ = ["Profile", "__version__", "load_profile", "mark", "off", "on", "regio
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> object:
-    if name not in ("Profile", "load_profile"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ibprof import load  # noqa: PLC0415  (numpy and otf2 take most of a second to import)
+if not TYPE_CHECKING:  # a type checker would take any name for one of this package
 
-    return getattr(load, name)
+    def __getattr__(name: str) -> object:
+        if name not in ("Profile", "load_profile"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ibprof import load  # noqa: PLC0415  (numpy and otf2 take most of a second to import)
+
+        return getattr(load, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

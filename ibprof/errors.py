@@ -12,10 +12,16 @@ Status 1 is no error: a threshold that the user set was crossed. Only a command'
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from os import PathLike, fspath
+from typing import ParamSpec, TypeVar
 
 THRESHOLD_CROSSED = 1
 UNEXPECTED = 70
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class IbprofError(Exception):
@@ -65,3 +71,23 @@ def quote_found(text: str | bytes, limit: int = 60) -> str:
         text = text.decode("utf-8", "backslashreplace")
     cut = text if len(text) <= limit else text[:limit] + "..."
     return repr(cut)
+
+
+def with_plain_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function of the Python API raise each error on its own, without the errors and calls behind it.
+
+    What the operating system refuses becomes an `InputError` with the name of the file.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except IbprofError as error:
+            raise error.with_traceback(None) from None
+        except OSError as error:
+            name = "a file" if error.filename is None else error.filename
+            found = error.strerror.lower() if error.strerror else str(error)
+            raise InputError(name, None, "a file that can be read or written", found) from None
+
+    return call

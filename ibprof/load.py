@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.archive.otf2_archive import SUFFIX, is_archive, read_archive, write_archive
-from ibprof.errors import InputError, UsageError
+from ibprof.errors import InputError, UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
 from ibprof.recording.folder_runs import SUFFIX as RECORDING_SUFFIX
 from ibprof.recording.folder_runs import is_recording
 from ibprof.recording.recording_reader import read_recording
 
 
+@with_plain_errors
 def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
-    """Return the profile that a path holds.
+    """Return the profile that a path holds, with the path as its name.
 
     Args:
         path: an archive, a recording's folder, one of its files, or the output folder of a run. If an archive is named
@@ -27,7 +29,10 @@ def load_profile(path: str | PathLike[str], run: str | None = None) -> Profile:
         InconsistentError: the files of a recording contradict each other.
         UsageError: there is no such run.
     """
-    path = look_into(Path(path))
+    return replace(_read_profile(look_into(Path(path)), run), name=fspath(path))
+
+
+def _read_profile(path: Path, run: str | None) -> Profile:
     if path.suffix == SUFFIX and not path.exists() and is_recording(path.with_suffix(RECORDING_SUFFIX)):
         profile = read_recording(path.with_suffix(RECORDING_SUFFIX), run)
         write_archive(profile, path)

@@ -14,6 +14,10 @@
  * ibp_file_header.end_bytes, so processes never wait for each other. A page that was reserved but not filled when a
  * process was killed has no IBP_SEGMENT_MAGIC: a reader skips it, page by page.
  *
+ * A segment states its kind, the version of its records and their size. A record changes only by growing at its end,
+ * which raises its version; any other change takes a new kind. So a reader skips unknown kinds, ignores the rest of a
+ * longer record, and takes what a shorter one lacks for zeros.
+ *
  * Numbers are in the byte order of the host, which byte_order shows. All times are nanoseconds of the Unix clock, all
  * sizes bytes. A record counts once ibp_segment.used includes it, and is never moved or removed.
  */
@@ -25,7 +29,9 @@
 
 /* -- cffi begins -- */
 
-#define IBP_FORMAT_VERSION 1
+#define IBP_FORMAT_VERSION 2
+#define IBP_OLDEST_FORMAT_VERSION 1 /* of ibprof 0.1.0 */
+#define IBP_OLDEST_HEADER_BYTES 2976 /* of its ibp_file_header */
 #define IBP_PAGE_BYTES 4096
 #define IBP_FILE_MAGIC 0x4352464f52504249    /* "IBPROFRC" in a file of a little-endian host */
 #define IBP_SEGMENT_MAGIC 0x53504249             /* "IBPS", likewise */
@@ -42,16 +48,28 @@
 #define IBP_ADDRESS_BYTES 56
 #define IBP_GIDS_PER_PORT 4
 #define IBP_GID_BYTES 16
+#define IBP_PORT_ACTIVE 4 /* of ibp_port.state, as InfiniBand's PortInfo numbers states */
 #define IBP_GRID_DIMENSIONS 8
 #define IBP_REGION_ALL 0xffffffff
 #define IBP_REGION_OFF 0xfffffffe
+#define IBP_SITE_UNKNOWN 0
+#define IBP_SITE_OTHER 0xffffffff /* one of those beyond IBP_SITES_MAX */
+#define IBP_SITES_MAX 4096 /* of a process */
+#define IBP_FUNCTION_BYTES 96
+#define IBP_BUILD_ID_BYTES 32
+/* Partners of a demand that are no rank. A group has this bit, its size from bit 40 on, and a hash of its members. */
+#define IBP_PARTNER_GROUP 0x8000000000000000
+#define IBP_PARTNER_SIZE_SHIFT 40
+#define IBP_PARTNER_SIZE_MASK 0x7fffff
+#define IBP_PARTNER_UNKNOWN 0xffffffffffffffff
+#define IBP_PARTNER_FAILED 0xfffffffffffffffe /* calls that returned an error, with whomever */
 
 enum ibp_segment_kind {
     IBP_SEGMENT_PROCESS = 1,
     IBP_SEGMENT_PORTS = 2,
     IBP_SEGMENT_REGIONS = 3,
-    IBP_SEGMENT_COUNTERS = 4,
-    IBP_SEGMENT_SIZES = 5,
+    IBP_SEGMENT_COUNTERS_OF_1 = 4, /* read from files of format version 1, not written */
+    IBP_SEGMENT_SIZES_OF_1 = 5,    /* likewise */
     IBP_SEGMENT_MARKS = 6,
     IBP_SEGMENT_PAIRS = 7,
     IBP_SEGMENT_TRANSFERS = 8,
@@ -59,7 +77,14 @@ enum ibp_segment_kind {
     IBP_SEGMENT_ADDRESSES = 10,
     IBP_SEGMENT_SNAPSHOTS = 11,
     IBP_SEGMENT_LAUNCH = 12,
-    IBP_SEGMENT_GRIDS = 13
+    IBP_SEGMENT_GRIDS = 13,
+    IBP_SEGMENT_ORIGINS = 14,
+    IBP_SEGMENT_COUNTERS = 15,
+    IBP_SEGMENT_SIZES = 16,
+    IBP_SEGMENT_DEMANDS = 17,
+    IBP_SEGMENT_OBJECTS = 18,
+    IBP_SEGMENT_SITES = 19,
+    IBP_SEGMENT_TIMES = 20
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added. */
@@ -119,7 +144,11 @@ enum ibp_process_flags {
     /* MPI_Finalize was reached: the counters are complete. */
     IBP_PROCESS_FINALIZED = 1,
     /* IBPROF selects operations: the counters hold no others. */
-    IBP_PROCESS_FILTERED = 2
+    IBP_PROCESS_FILTERED = 2,
+    /* The source sees messages between ranks of one host too. */
+    IBP_PROCESS_SEES_HOST = 4,
+    /* Calls are entered in IBP_SEGMENT_DEMANDS. */
+    IBP_PROCESS_DEMANDS = 8
 };
 
 struct ibp_file_header {
@@ -155,7 +184,8 @@ struct ibp_file_header {
     uint64_t members;
     /* IBPROF_FLUSH: minimum time between two copies; 0 when only the last copy is made. */
     uint32_t flush_seconds;
-    uint32_t reserved_too;
+    /* Size of this header, after which the operation names begin; 0 in format version 1. */
+    uint32_t header_bytes;
 };
 
 struct ibp_segment {
@@ -172,7 +202,8 @@ struct ibp_segment {
     uint32_t capacity;
     /* Number of valid records, published last. */
     uint32_t used;
-    uint32_t reserved;
+    /* Of the records: 1 for a kind's first form; 0 in format version 1. */
+    uint32_t version;
 };
 
 /* The one record of an IBP_SEGMENT_PROCESS. */
@@ -210,7 +241,8 @@ struct ibp_process {
     /* The same when the copy was complete: while the two differ, the copy mixes two moments. */
     uint64_t copied_ns;
     /* Redo log of closing a region. While redo_from is not 0, counter number redo_into (from 1, in the order of the
-     * segments) has redo_bytes and redo_messages, and counter number redo_from is empty, whatever they contain. */
+     * segments) has redo_bytes and redo_messages, and counter number redo_from is empty, whatever they contain. The
+     * same for demands and their calls, if redo_kind says so. */
     uint32_t redo_from;
     uint32_t redo_into;
     uint64_t redo_bytes;
@@ -223,6 +255,14 @@ struct ibp_process {
     char operations[1024];
     /* What this process could not see, one sentence a line. */
     char notes[1024];
+    /* Since version 2. Kind of the records that the redo log numbers; 0 for counters. */
+    uint32_t redo_kind; /* enum ibp_segment_kind */
+    /* Since version 3. Mean number of calls that one sampled call stands for (ibp_time); 0 where times are not
+     * recorded. */
+    uint32_t times_weight;
+    /* The clock of times at two moments, the second one as late as it is known, and the Unix clock then. */
+    uint64_t clock_ticks[2];
+    uint64_t clock_ns[2];
 };
 
 /* A port of an InfiniBand or RoCE device of this host. Recorded once a host, in the first process that records. */
@@ -232,7 +272,7 @@ struct ibp_port {
     /* 0 where there is none (Ethernet). */
     uint32_t lid;
     uint32_t lmc;
-    /* 4 is active. */
+    /* IBP_PORT_ACTIVE, or another state. */
     uint32_t state;
     uint64_t node_guid;
     /* The lower half of the first GID. */
@@ -253,17 +293,101 @@ struct ibp_region {
     uint64_t last_ns;
 };
 
-/* Bytes and messages to or from one peer. The region is an index into the process's regions, in the order of its
- * segments. */
-struct ibp_counter {
+/* Where traffic comes from: an operation in a region, called at a site. Counters and all else that is kept by origin
+ * name it by its index in the process's origins, in the order of their segments. */
+struct ibp_origin {
+    /* Index into the process's regions, in the order of their segments. */
     uint32_t region;
     /* Index into the operation names of the file. */
-    uint16_t operation;
-    uint8_t kind; /* enum ibp_kind */
-    uint8_t direction; /* enum ibp_direction */
+    uint32_t operation;
+    /* Number of the ibp_site from which the program made the call, or IBP_SITE_UNKNOWN, or IBP_SITE_OTHER. */
+    uint32_t site;
+    uint32_t reserved;
+};
+
+enum ibp_object_kind {
+    /* A program or library: sites in it are addresses. */
+    IBP_OBJECT_ELF = 0,
+    /* A program's text, read by an interpreter: sites in it are lines. */
+    IBP_OBJECT_SCRIPT = 1
+};
+
+/* A file from which a process called MPI. */
+struct ibp_object {
+    uint32_t kind; /* enum ibp_object_kind */
+    uint32_t build_id_bytes;
+    uint8_t build_id[IBP_BUILD_ID_BYTES];
+    char path[IBP_PATH_BYTES];
+};
+
+/* A place in a program that called MPI. Sites are numbered from 1, in the order of their segments. */
+struct ibp_site {
+    /* Index into the process's objects. */
+    uint32_t object;
+    /* Of a script; else 0. */
+    uint32_t line;
+    /* Of a program or library: where the call returns to, as an address in the file. */
+    uint64_t address;
+    /* Number of the site that called the function of this one, as far as callers are recorded; else 0. */
+    uint32_t caller;
+    uint32_t reserved;
+    /* Of a script. */
+    char function[IBP_FUNCTION_BYTES];
+};
+
+/* Bytes and messages to or from one peer. */
+struct ibp_counter {
+    uint32_t origin;
     /* Rank in MPI_COMM_WORLD, an address (IBP_PEER_ADDRESS), or IBP_PEER_UNKNOWN. */
     uint32_t peer;
-    uint32_t source; /* enum ibp_source */
+    uint8_t kind; /* enum ibp_kind */
+    uint8_t direction; /* enum ibp_direction */
+    uint8_t source; /* enum ibp_source */
+    uint8_t reserved;
+    uint32_t reserved_too;
+    uint64_t bytes;
+    uint64_t messages;
+};
+
+/* What the calls of an origin asked MPI to move: a ledger, to compare the counters with. Bytes are those of one call's
+ * arguments as described in docs/formats/recording.md, summed over the calls. */
+struct ibp_demand {
+    uint32_t origin;
+    uint32_t reserved;
+    /* The root or the peer, a rank in MPI_COMM_WORLD; or the group of the call's communicator (IBP_PARTNER_GROUP): its
+     * members are the ranks that have demands of the same number. */
+    uint64_t partner;
+    uint64_t bytes;
+    uint64_t calls;
+};
+
+/* Time inside the calls of an origin, in ticks of a clock whose rate ibp_process shows. Waits are timed, and so are
+ * all calls that may take long. Of short calls, some chosen at random are timed. The time is `ticks` plus the process's
+ * times_weight times `sampled_ticks`. Where a process is killed while it closes a region, the times of one origin may
+ * count twice. */
+struct ibp_time {
+    uint32_t origin;
+    uint32_t reserved;
+    /* Calls, also those that have not returned. */
+    uint64_t calls;
+    /* Calls that were timed as a whole. */
+    uint64_t timed;
+    /* Of timed calls, and of all waits inside other calls. */
+    uint64_t ticks;
+    /* Calls chosen at random, and what of them `ticks` does not have; the sum of its squares. */
+    uint64_t sampled;
+    uint64_t sampled_ticks;
+    double sampled_squares;
+};
+
+/* A counter in format version 1. */
+struct ibp_counter_of_1 {
+    uint32_t region;
+    uint16_t operation;
+    uint8_t kind;
+    uint8_t direction;
+    uint32_t peer;
+    uint32_t source;
     uint64_t bytes;
     uint64_t messages;
 };
@@ -280,6 +404,15 @@ struct ibp_address {
 
 /* Messages sent, by size: bin 0 counts empty ones, bin k those of 2^(k-1) to 2^k - 1 bytes. */
 struct ibp_sizes {
+    uint32_t origin;
+    uint8_t kind;
+    uint8_t direction;
+    uint16_t reserved;
+    uint64_t messages[IBP_SIZE_BINS];
+};
+
+/* Sizes in format version 1. */
+struct ibp_sizes_of_1 {
     uint32_t region;
     uint16_t operation;
     uint8_t kind;
@@ -379,7 +512,13 @@ struct ibp_launch {
 
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_origin) == 16, "an origin has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_counter) == 32, "a counter is half a cache line");
+IBP_STATIC_ASSERT(sizeof(struct ibp_demand) == 32, "a demand is half a cache line");
+IBP_STATIC_ASSERT(sizeof(struct ibp_sizes) == 528, "sizes have no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_counter_of_1) == 32, "as in format version 1");
+IBP_STATIC_ASSERT(sizeof(struct ibp_sizes_of_1) == 528, "as in format version 1");
+IBP_STATIC_ASSERT(sizeof(struct ibp_file_header) >= IBP_OLDEST_HEADER_BYTES, "a header only grows");
 IBP_STATIC_ASSERT(sizeof(struct ibp_address) == 64, "an address has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");

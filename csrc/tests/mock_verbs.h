@@ -4,8 +4,8 @@
  * A mock provider of verbs, which carries nothing and counts everything: what it accepts must be recorded. Built as
  * libibverbs.so.1 with that library's real headers and symbol versions.
  */
-#ifndef IBPROF_MADE_UP_VERBS_H
-#define IBPROF_MADE_UP_VERBS_H
+#ifndef IBPROF_MOCK_VERBS_H
+#define IBPROF_MOCK_VERBS_H
 
 #include <infiniband/verbs.h>
 

@@ -98,18 +98,18 @@ static void tags_are_remembered(void)
 {
     struct ibp_communicator *communicator = ibp_communicator_find(WORLD);
 
-    CHECK(ibp_tag_operation(communicator, -27) == IBP_OPERATION_NONE);
+    CHECK(ibp_tag_call(communicator, -27) == IBP_OPERATION_NONE);
     ibp_tag_remember(communicator, -27, IBP_OPERATION_Ibcast);
     ibp_tag_remember(communicator, -28, IBP_OPERATION_Iscan);
     ibp_tag_remember(communicator, -28, IBP_OPERATION_NONE); /* forgotten */
-    CHECK(ibp_tag_operation(communicator, -27) == IBP_OPERATION_Ibcast);
-    CHECK(ibp_tag_operation(communicator, -28) == IBP_OPERATION_NONE);
+    CHECK(ibp_tag_call(communicator, -27) == IBP_OPERATION_Ibcast);
+    CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_NONE);
 
     /* as many tags as promised are kept, and an old one is not taken for a new one */
     for (int tag = -28; tag > -28 - IBP_TAGS_REMEMBERED; tag--)
         ibp_tag_remember(communicator, tag, IBP_OPERATION_Ialltoall);
-    CHECK(ibp_tag_operation(communicator, -28) == IBP_OPERATION_Ialltoall);
-    CHECK(ibp_tag_operation(communicator, -27) == IBP_OPERATION_NONE);
+    CHECK(ibp_tag_call(communicator, -28) == IBP_OPERATION_Ialltoall);
+    CHECK(ibp_tag_call(communicator, -27) == IBP_OPERATION_NONE);
 }
 
 int main(void)

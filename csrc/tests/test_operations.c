@@ -24,7 +24,7 @@ static void names_are_taken_in_any_form(void)
     CHECK(!ibp_operation_wanted[IBP_OPERATION_Ibcast] && !ibp_operation_wanted[IBP_OPERATION_Send]);
 }
 
-static void unknown_names_are_told_and_the_others_kept(void)
+static void unknown_names_are_reported_and_the_others_kept(void)
 {
     char longest[600];
 
@@ -61,7 +61,7 @@ int main(void)
 {
     empty_means_all();
     names_are_taken_in_any_form();
-    unknown_names_are_told_and_the_others_kept();
+    unknown_names_are_reported_and_the_others_kept();
     a_list_of_unknown_names_alone_means_all();
     names_are_upper_case_and_all_different();
     return 0;

@@ -4,12 +4,15 @@
  * Recordings are written by the library's own code and read back here from the file.
  */
 #include "check.h"
-#include "counting/context.h"
+#include "counting/contexts.h"
+#include "counting/count.h"
 #include "counting/counters.h"
+#include "counting/ledger.h"
 #include "counting/timeline.h"
 #include "platform/clock.h"
 #include "platform/memory.h"
 #include "recording/operations.h"
+#include "recording/process_state.h"
 #include "recording/recording.h"
 
 #include <dirent.h>
@@ -58,6 +61,21 @@ static const char *map_file(const char *path, size_t *bytes)
     return memory;
 }
 
+/* Return one of the origins in the file. */
+static struct ibp_origin find_origin(const char *file, size_t bytes, uint32_t number)
+{
+    for (size_t offset = ((const struct ibp_file_header *)(const void *)file)->segments_offset; offset < bytes;
+         offset += IBP_PAGE_BYTES) {
+        const struct ibp_segment *segment = (const void *)(file + offset);
+
+        if (segment->magic != IBP_SEGMENT_MAGIC || segment->kind != IBP_SEGMENT_ORIGINS) continue;
+        if (number < segment->used) return ((const struct ibp_origin *)(const void *)(segment + 1))[number];
+        number -= segment->used;
+    }
+    CHECK(!"an origin of that number");
+    return (struct ibp_origin){0};
+}
+
 /* Return the sum of the counters of a region in the file (any region: -1), and their number. */
 struct sums {
     uint64_t bytes, messages;
@@ -80,11 +98,11 @@ static struct sums sum_counters(const char *path, int region)
             offset += IBP_PAGE_BYTES;
             continue;
         }
-        CHECK(segment->offset == offset && segment->used <= segment->capacity);
+        CHECK(segment->offset == offset && segment->used <= segment->capacity && segment->version);
         CHECK(sizeof *segment + (size_t)segment->capacity * segment->record_bytes <= segment->bytes);
         sums.processes += segment->kind == IBP_SEGMENT_PROCESS;
         for (uint32_t i = 0; segment->kind == IBP_SEGMENT_COUNTERS && i < segment->used; i++)
-            if (region < 0 || counters[i].region == (uint32_t)region) {
+            if (region < 0 || find_origin(file, bytes, counters[i].origin).region == (uint32_t)region) {
                 sums.bytes += counters[i].bytes;
                 sums.messages += counters[i].messages;
                 sums.records++;
@@ -104,6 +122,7 @@ static struct ibp_process *start(const char *folder)
 
     if (!process) fprintf(stderr, "%s\n", why);
     CHECK(process && !ibp_counters_open(process, IBP_SOURCE_OPENMPI));
+    ibp_contexts_close();
     return process;
 }
 
@@ -140,8 +159,48 @@ static void sizes_fall_into_their_bins(const char *folder)
         if (segment->magic == IBP_SEGMENT_MAGIC && segment->kind == IBP_SEGMENT_SIZES)
             record = (const void *)(segment + 1);
     }
-    CHECK(record && record->operation == IBP_OPERATION_Send);
+    CHECK(record && find_origin(file, bytes, record->origin).operation == IBP_OPERATION_Send);
     for (unsigned i = 0; i < 8; i++) CHECK(record->messages[bins[i]] == (bins[i] == 2 ? 2 : 1));
+}
+
+/* Return the sum of the demands of a region in the file. */
+static struct sums sum_demands(const char *path, uint32_t region)
+{
+    size_t bytes;
+    const char *file = map_file(path, &bytes);
+    struct sums sums = {0};
+
+    for (size_t offset = 0; offset < bytes; offset += IBP_PAGE_BYTES) {
+        const struct ibp_segment *segment = (const void *)(file + offset);
+        const struct ibp_demand *demands = (const void *)(segment + 1);
+
+        if (segment->magic != IBP_SEGMENT_MAGIC || segment->kind != IBP_SEGMENT_DEMANDS) continue;
+        for (uint32_t i = 0; i < segment->used; i++)
+            if (find_origin(file, bytes, demands[i].origin).region == region) {
+                sums.bytes += demands[i].bytes;
+                sums.messages += demands[i].calls;
+            }
+    }
+    return sums;
+}
+
+static void demands_are_apart_from_counters(const char *folder)
+{
+    const struct ibp_process *process = start(folder);
+    struct ibp_mark totals = {0};
+
+    CHECK(!ibp_process_state_open());
+    ibp_process_state->active = true;
+    ibp_count(IBP_OPERATION_Bcast, IBP_KIND_USER, IBP_DIRECTION_SENT, 1, 10);
+    for (int call = 0; call < 3; call++)
+        ibp_ledger_enter(&ibp_calls[IBP_OPERATION_Bcast], (struct ibp_demanded){.partner = 1, .bytes = 1000});
+    ibp_counters_total(&totals);
+    CHECK(totals.sent_bytes == 10 && totals.sent_messages == 1);
+    ibp_counters_move(0, 7);
+    CHECK(!process->redo_from);
+    CHECK(sum_demands(only_file(folder), 0).messages == 0);
+    CHECK(sum_demands(only_file(folder), 7).bytes == 3000 && sum_demands(only_file(folder), 7).messages == 3);
+    CHECK(sum_counters(only_file(folder), 7).bytes == 10);
 }
 
 static void moving_a_region_keeps_its_bytes(const char *folder)
@@ -366,6 +425,7 @@ int main(void)
 {
     run(counts_every_message_once);
     run(sizes_fall_into_their_bins);
+    run(demands_are_apart_from_counters);
     run(moving_a_region_keeps_its_bytes);
     run(says_what_it_could_not_keep);
     run(goes_on_when_the_file_is_gone);

@@ -11,8 +11,18 @@ static void remember(char *at, enum ibp_request_role role, uint64_t bytes)
     ibp_request_remember(&(struct ibp_request){.address = at, .role = (uint8_t)role, .bytes = bytes});
 }
 
+static uint64_t visited, visited_bytes;
+
+static void visit(const struct ibp_request *request)
+{
+    visited++;
+    visited_bytes += request->bytes;
+}
+
 int main(void)
 {
+    ibp_requests_visit(visit);
+    CHECK(!visited);
     CHECK(!ibp_request_find(address));
     ibp_request_forget(address); /* forgets nothing */
     for (int round = 0; round < 3; round++) {
@@ -21,6 +31,8 @@ int main(void)
         for (uint64_t i = 0; i < sizeof address; i += 2) ibp_request_forget(address + i);
         for (uint64_t i = 0; i < sizeof address; i++) CHECK(!ibp_request_find(address + i) == !(i % 2));
     }
+    ibp_requests_visit(visit); /* odd numbers up to N sum to (N / 2) squared */
+    CHECK(visited == sizeof address / 2 && visited_bytes == sizeof address / 2 * (sizeof address / 2));
     remember(address + 1, IBP_REQUEST_RECEIVE, 0); /* the same address for something else */
     CHECK(ibp_request_find(address + 1)->role == IBP_REQUEST_RECEIVE);
     remember(NULL, IBP_REQUEST_SEND, 1);

@@ -34,7 +34,7 @@ static void reads_numbers_as_sysfs_writes_them(void)
     CHECK(ibp_text_number("none") == 0);
 }
 
-static void tells_strings_apart_by_hash(void)
+static void distinguishes_strings_by_hash(void)
 {
     CHECK(ibp_text_hash(IBP_HASH_START, "ab") != ibp_text_hash(IBP_HASH_START, "ba"));
     /* chained: the boundary between strings matters */
@@ -86,7 +86,7 @@ int main(void)
 {
     cuts_what_does_not_fit();
     reads_numbers_as_sysfs_writes_them();
-    tells_strings_apart_by_hash();
+    distinguishes_strings_by_hash();
     says_one_line_whatever_it_is_given();
     never_dies_of_what_it_says();
     return 0;

@@ -4,12 +4,15 @@
  * The verbs source with a mock provider: exactly what it accepts must be in the recording.
  */
 #include "check.h"
+#include "counting/process.h"
+#include "counting/timeline.h"
 #include "verbs_fixture.h"
 
 #include "ibprof.h"
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -280,6 +283,15 @@ static void test_a_forked_child_counts_nothing(void)
     CHECK_AMOUNT(recorded(601, IBP_OPCODE_SEND, ANY_REGION), 0, 0);
 }
 
+/* As in an MPI without a source of its messages: it asks for a time line, which nothing opens. */
+static void test_no_snapshot_without_a_time_line(void)
+{
+    CHECK(!setenv("IBPROF_INTERVAL", "10", 1));
+    ibp_timeline_select();
+    ibp_process_finish();
+    CHECK(reader_count(IBP_SEGMENT_SNAPSHOTS) == 0);
+}
+
 int main(void)
 {
     verbs_begin();
@@ -291,5 +303,6 @@ int main(void)
     test_many_threads_on_the_same_queue_pairs();
     test_regions_and_switching_off();
     test_a_forked_child_counts_nothing();
+    test_no_snapshot_without_a_time_line();
     return verbs_end();
 }

@@ -5,15 +5,16 @@
  */
 #include "sources/verbs/abi.h"
 
+#include <infiniband/mlx4dv.h>
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
-#define SAME(ours, our_field, theirs, their_field)                                                                     \
-    _Static_assert(offsetof(struct ours, our_field) == offsetof(struct theirs, their_field),                           \
-                   #ours "." #our_field " lies where " #theirs "." #their_field " does");                              \
-    _Static_assert(sizeof(((struct ours *)0)->our_field) == sizeof(((struct theirs *)0)->their_field),                 \
-                   #ours "." #our_field " is as large as " #theirs "." #their_field)
-#define EQUAL(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is " #theirs)
+#define SAME(own, own_field, header, header_field)                                                                     \
+    _Static_assert(offsetof(struct own, own_field) == offsetof(struct header, header_field),                           \
+                   #own "." #own_field " lies where " #header "." #header_field " does");                              \
+    _Static_assert(sizeof(((struct own *)0)->own_field) == sizeof(((struct header *)0)->header_field),                 \
+                   #own "." #own_field " is as large as " #header "." #header_field)
+#define EQUAL(own, header) _Static_assert((int)(own) == (int)(header), #own " is " #header)
 
 _Static_assert(offsetof(struct ibv_device, name) == IBP_VERBS_DEVICE_NAME_OFFSET, "a device's name");
 SAME(ibp_verbs_context, device, ibv_context, device);
@@ -50,7 +51,7 @@ SAME(ibp_verbs_qp_attributes, port, ibv_qp_attr, port_num);
 SAME(ibp_verbs_qp_init, fields, ibv_qp_init_attr_ex, comp_mask);
 SAME(ibp_verbs_qp_init, send_operations, ibv_qp_init_attr_ex, send_ops_flags);
 SAME(ibp_verbs_qp_ex, qp, ibv_qp_ex, qp_base);
-#define BUILDER(ours, theirs) SAME(ibp_verbs_qp_ex, builders.ours, ibv_qp_ex, theirs)
+#define BUILDER(own, header) SAME(ibp_verbs_qp_ex, builders.own, ibv_qp_ex, header)
 BUILDER(atomic_cmp_swp, wr_atomic_cmp_swp);
 BUILDER(atomic_fetch_add, wr_atomic_fetch_add);
 BUILDER(bind_mw, wr_bind_mw);
@@ -76,7 +77,8 @@ SAME(ibp_verbs_event, qp, ibv_async_event, element.qp);
 SAME(ibp_verbs_event, event, ibv_async_event, event_type);
 SAME(ibp_mlx5_qp_ex, builders.set_dc_addr, mlx5dv_qp_ex, wr_set_dc_addr);
 SAME(ibp_mlx5_qp_ex, builders.set_dc_addr_stream, mlx5dv_qp_ex, wr_set_dc_addr_stream);
-SAME(ibp_mlx5_object, qp, mlx5dv_obj, qp.in);
+SAME(ibp_verbs_vendor_object, qp, mlx5dv_obj, qp.in);
+SAME(ibp_verbs_vendor_object, qp, mlx4dv_obj, qp.in);
 SAME(ibp_mlx5_qp_init, fields, mlx5dv_qp_init_attr, comp_mask);
 SAME(ibp_mlx5_qp_init, dc_type, mlx5dv_qp_init_attr, dc_init_attr.dc_type);
 
@@ -101,9 +103,16 @@ EQUAL(IBP_VERBS_BIND_MW, IBV_WR_BIND_MW);
 EQUAL(IBP_VERBS_SEND_WITH_INV, IBV_WR_SEND_WITH_INV);
 EQUAL(IBP_VERBS_TSO, IBV_WR_TSO);
 EQUAL(IBP_VERBS_DRIVER1, IBV_WR_DRIVER1);
-EQUAL(IBP_MLX5_OBJECT_QP, MLX5DV_OBJ_QP);
+EQUAL(IBP_VERBS_VENDOR_OBJECT_QP, MLX5DV_OBJ_QP);
+EQUAL(IBP_VERBS_VENDOR_OBJECT_QP, MLX4DV_OBJ_QP);
 EQUAL(IBP_MLX5_INIT_DC, MLX5DV_QP_INIT_ATTR_MASK_DC);
 EQUAL(IBP_MLX5_DC_TARGET, MLX5DV_DCTYPE_DCT);
+
+#if __has_include(<infiniband/manadv.h>) /* rdma-core 44 and newer */
+#include <infiniband/manadv.h>
+SAME(ibp_verbs_vendor_object, qp, manadv_obj, qp.in);
+EQUAL(IBP_VERBS_VENDOR_OBJECT_QP, MANADV_OBJ_QP);
+#endif
 
 int main(void)
 {

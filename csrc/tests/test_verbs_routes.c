@@ -5,6 +5,7 @@
  * paths, mlx5's dynamic connections, and posts outside of verbs.
  */
 #include "check.h"
+#include "mock_vendors.h"
 #include "verbs_fixture.h"
 
 #include <endian.h>
@@ -147,6 +148,41 @@ static void test_queue_pairs_that_post_past_verbs_are_counted(void)
     CHECK_AMOUNT(recorded(700, IBP_OPCODE_SEND, ANY_REGION), 3, 3);
 }
 
+static void test_queue_pairs_of_other_vendors(void)
+{
+    struct ibv_qp_init_attr driver = {.qp_type = IBV_QPT_DRIVER};
+    struct ibv_qp_init_attr_ex wanted = {.qp_type = IBV_QPT_RC,
+                                         .pd = &domain0,
+                                         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+                                         .send_ops_flags = IBV_QP_EX_WITH_SEND};
+    const uint32_t unseen = reader_process()->queue_pairs_unseen;
+    struct ibv_qp *hns, *efa, *plain = make_qp(&domain0, IBV_QPT_RC), *other = make_qp(&domain0, IBV_QPT_RC);
+    struct manadv_obj mana = {.qp.in = plain};
+    struct mlx4dv_obj mlx4 = {.qp.in = other};
+    struct ibv_qp_ex *ex;
+
+    CHECK(efadv_create_driver_qp(&domain0, &driver, EFADV_QP_DRIVER_TYPE_SRD));
+    efa = efadv_create_qp_ex(rail0, &wanted, NULL, 0);
+    hns = hnsdv_create_qp(rail0, &wanted, NULL);
+    CHECK(efa && hns && reader_process()->queue_pairs_unseen == unseen + 3);
+    CHECK(!manadv_init_obj(&mana, MANADV_OBJ_CQ) && !mlx4dv_init_obj(&mlx4, MLX4DV_OBJ_CQ));
+    CHECK(reader_process()->queue_pairs_unseen == unseen + 3);
+    CHECK(!manadv_init_obj(&mana, MANADV_OBJ_QP) && !mlx4dv_init_obj(&mlx4, MLX4DV_OBJ_QP));
+    CHECK(reader_process()->queue_pairs_unseen == unseen + 5);
+    /* Those that post through verbs after all, by either interface, are seen. */
+    CHECK(!connect_qp(hns, 710) && !post(hns, IBV_WR_SEND, 3) && !connect_qp(plain, 710) &&
+          !post(plain, IBV_WR_SEND, 4));
+    CHECK(!connect_qp(efa, 710));
+    ex = ibv_qp_to_qp_ex(efa);
+    ibv_wr_start(ex);
+    ibv_wr_send(ex);
+    ibv_wr_set_sge(ex, 0, 0, 5);
+    CHECK(!ibv_wr_complete(ex));
+    CHECK_AMOUNT(recorded(710, IBP_OPCODE_SEND, ANY_REGION), 12, 3);
+    CHECK(reader_process()->queue_pairs_unseen == unseen + 2);
+    CHECK_ALL();
+}
+
 /* Receive buffers and methods change nothing of what is posted. */
 static void test_shared_receive_queues_and_extended_connections(void)
 {
@@ -258,6 +294,7 @@ int main(void)
     test_queue_pairs_come_and_go();
     test_both_ends_of_a_pair();
     test_queue_pairs_that_post_past_verbs_are_counted();
+    test_queue_pairs_of_other_vendors();
     test_shared_receive_queues_and_extended_connections();
     test_alternate_paths();
     test_dynamic_connections_go_where_each_request_says();

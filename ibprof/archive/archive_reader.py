@@ -18,7 +18,9 @@ from ibprof.archive.properties import Value, from_properties
 from ibprof.errors import InputError
 from ibprof.profile.profile_data import (
     SIZE_BINS,
+    CallTimes,
     Counters,
+    Demands,
     Host,
     Intervals,
     Mark,
@@ -29,10 +31,12 @@ from ibprof.profile.profile_data import (
     Profile,
     Rank,
     RegionTimes,
+    Site,
     Transfers,
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
 from ibprof.profile.row_arrays import Columns
+from ibprof.sites.place import Frame
 
 _BATCH_EVENTS = 1 << 20
 
@@ -76,7 +80,8 @@ def read_trace(path: Path, trace: Any) -> Profile:
     ]
     regions = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.USER]
     operations = [region.name for region in definitions.regions if region.paradigm == otf2.Paradigm.MPI]
-    names = _EventNames(definitions, regions, operations)
+    sites = list(_read_sites(definitions))
+    names = _EventNames(definitions, regions, operations, len(sites))
     rows = _ProfileRows(names)
     rank_numbers = np.array([rank.rank for rank in ranks], np.int32)
     counts = [location.number_of_events for location in locations]
@@ -95,8 +100,39 @@ def read_trace(path: Path, trace: Any) -> Profile:
         pairs=tuple(pairs),
         transfers=rows.transfers(),
         intervals=rows.intervals(),
+        demands=rows.demands(),
+        times=rows.call_times(),
+        sites=tuple(sites),
         **from_properties(Profile, _property_of(nodes[0]), otf2_names.NOT_OF_RUN),
     )
+
+
+def _read_sites(definitions: Any) -> Iterator[Site]:
+    for callpath in definitions.callpaths:
+        find = _property_of(callpath)
+        # The other call paths are those of functions around a site.
+        if (loaded := find(otf2_names.OBJECT_PARAMETER)) is None:
+            continue
+        function, file, line = _read_frame(callpath.region)
+        yield Site(
+            file,
+            line,
+            function,
+            str(loaded),
+            address=int(find(otf2_names.ADDRESS_PARAMETER) or 0),
+            build_id=str(find(otf2_names.BUILD_ID_PARAMETER) or ""),
+            name=str(find(otf2_names.NAME_PARAMETER) or ""),
+            inlined_in=tuple(_read_callers(callpath)),
+        )
+
+
+def _read_callers(callpath: Any) -> Iterator[Frame]:
+    while (callpath := callpath.parent) is not None:
+        yield _read_frame(callpath.region)
+
+
+def _read_frame(region: Any) -> Frame:
+    return Frame(region.name, region.source_file, region.begin_line_number)
 
 
 def _property_of(definition: Any) -> Any:
@@ -167,9 +203,12 @@ def _read_batch(reader: Any, first: int, counts: Sequence[int], most_values: int
 class _EventNames:
     """Names of the numbers in events."""
 
-    def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str]) -> None:
+    def __init__(self, definitions: Any, regions: Sequence[str], operations: Sequence[str], sites: int) -> None:
         self.regions = list(regions)
         self.operations = len(operations)
+        self.sites = sites
+        # Call paths of the functions around sites precede those of sites.
+        self.callers = len(definitions.callpaths) - sites
         self.texts = definitions.strings
         self.parameters = [parameter.name for parameter in definitions.parameters]
         self.metrics = [tuple(member.name for member in metric.members) for metric in definitions.metrics]
@@ -211,6 +250,20 @@ class _Batch:
             raise LookupError("an MPI operation")
         return operation
 
+    def site(self, rows: Indices) -> npt.NDArray[np.int64]:
+        """Return the call site of each of some events inside an operation, 0 where it is unknown."""
+        numbers = [number for number, known in enumerate(self._names.parameters) if known == otf2_names.SITE_PARAMETER]
+        given = np.flatnonzero((self.kind == NUMBER) & np.isin(self.reference, numbers))
+        begins = np.flatnonzero((self.kind == ENTER) & (self._depth == 2))
+        last = np.searchsorted(given, rows) - 1
+        if not len(given):
+            return np.zeros(len(rows), np.int64)
+        is_given = (last >= 0) & (given[last] > begins[np.searchsorted(begins, rows) - 1])
+        callpath = self._values[self._first_value[given[last]]]
+        if (callpath[is_given] - np.uint64(self._names.callers) >= self._names.sites).any():
+            raise LookupError("a call path of a call site")
+        return np.where(is_given, callpath.astype(np.int64) - self._names.callers + 1, 0)
+
     def parameter(self, rows: Indices, distance: int, kind: int, name: str) -> npt.NDArray[np.uint64]:
         """Return the values of the named parameters at a distance before some events."""
         ahead = rows - distance
@@ -242,6 +295,8 @@ class _ProfileRows:
         self._sizes: list[Columns] = []
         self._transfers: list[Columns] = []
         self._intervals: list[Columns] = []
+        self._demands: list[Columns] = []
+        self._calls: list[Columns] = []
 
     def add(self, rank: npt.NDArray[np.int32], events: Events) -> None:
         """Add all events of some ranks; `rank` has the rank of each."""
@@ -275,8 +330,13 @@ class _ProfileRows:
             posted = {"pair": pair, "bytes": numbers[:, 0], "messages": numbers[:, 1]}
             self._transfers.append(row | _tag(rows, opcode=opcode) | posted)
             return
-        row["operation"] = batch.operation(rows)
-        if members[0].startswith(otf2_names.SIZE_MEMBER):
+        row["operation"], row["site"] = batch.operation(rows), batch.site(rows)
+        if members == otf2_names.DEMAND_MEMBERS:
+            partner = batch.parameter(rows, 1, NUMBER, otf2_names.DEMAND_PARAMETER)
+            self._demands.append(row | {"partner": partner, "bytes": numbers[:, 0], "calls": numbers[:, 1]})
+        elif members == otf2_names.CALL_MEMBERS:
+            self._calls.append(row | dict(zip(("calls", "time_ns", "error_ns"), numbers.T, strict=True)))
+        elif members[0].startswith(otf2_names.SIZE_MEMBER):
             direction, kind = otf2_names.parse_size_member(members[0])
             bound = batch.parameter(rows, 1, NUMBER, otf2_names.SIZE_PARAMETER)
             sized = {"size_bin": np.searchsorted(_LOWER_BOUNDS, bound, "right") - 1, "messages": numbers[:, 0]}
@@ -309,13 +369,21 @@ class _ProfileRows:
         """Return all transfers."""
         return join_rows(Transfers, self._transfers)
 
+    def demands(self) -> Demands:
+        """Return what calls asked for."""
+        return join_rows(Demands, self._demands)
+
+    def call_times(self) -> CallTimes:
+        """Return calls and the time inside them."""
+        return join_rows(CallTimes, self._calls)
+
     def intervals(self) -> Intervals:
         """Return all intervals."""
         return join_rows(Intervals, self._intervals)
 
     def sizes(self) -> MessageSizes:
         """Return all messages by size."""
-        names = ("rank", "region", "operation", "direction", "kind")
+        names = ("rank", "region", "operation", "site", "direction", "kind")
         columns = {name: _take_column(self._sizes, name) for name in (*names, "size_bin", "messages")}
         keys = np.stack([columns[name].astype(np.int64) for name in names], axis=1)
         found, row = np.unique(keys, axis=0, return_inverse=True)

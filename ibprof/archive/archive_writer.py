@@ -22,7 +22,9 @@ from ibprof.archive import otf2_names
 from ibprof.archive.definitions import Definitions
 from ibprof.archive.location_events import Location
 from ibprof.profile.profile_data import (
+    CallTimes,
     Counters,
+    Demands,
     Direction,
     Intervals,
     Kind,
@@ -80,7 +82,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
         location = Location(archive, number, begin_ns, definitions)
         _write_over_time(location, run.regions, marks, rows.intervals, rank.rank)
         location.advance(rank.stop_ns or 0)
-        _write_totals(location, rows, rank.rank)
+        _write_totals(location, definitions, rows, rank.rank)
         location.close()
         locations.append(location)
         if progress:
@@ -95,15 +97,15 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
 
 
 class _RankColumns:
-    """Rows of a profile, indexed by rank, and within a rank by region and operation.
+    """Rows of a profile, indexed by rank, and within a rank by region, operation and site.
 
     Args:
         rows: in their order.
     """
 
-    def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers) -> None:
+    def __init__(self, rows: Counters | RegionTimes | MessageSizes | Transfers | Demands | CallTimes) -> None:
         self._rows = rows
-        names = [name for name in ("rank", "region", "operation") if hasattr(self._rows, name)]
+        names = [name for name in ("rank", "region", "operation", "site") if hasattr(self._rows, name)]
         changes = [np.flatnonzero(np.diff(getattr(self._rows, name))) + 1 for name in names]
         length = len(self._rows.rank)
         ends = np.unique(np.concatenate([*changes, [length]]))[: length or None]
@@ -112,7 +114,7 @@ class _RankColumns:
         self._keys = [getattr(self._rows, name)[self._begins] for name in names]
 
     def of_rank(self, rank: int) -> dict[tuple[int, ...], slice]:
-        """Return the rows of a rank by (region, operation), or by (region,) where there are no operations."""
+        """Return the rows of a rank by (region, operation, site), or by (region,) where there are no operations."""
         first, last = np.searchsorted(self._keys[0], (rank, rank + 1)).tolist()
         keys = zip(*(key[first:last].tolist() for key in self._keys[1:]), strict=True)
         bounds = zip(self._begins[first:last].tolist(), self._ends[first:last].tolist(), strict=True)
@@ -132,6 +134,8 @@ class _RowsByRank:
         self.counters = _RankColumns(order_rows(run.counters))
         self.sizes = _RankColumns(order_rows(run.sizes))
         self.transfers = _RankColumns(order_rows(run.transfers))
+        self.demands = _RankColumns(order_rows(run.demands))
+        self.calls = _RankColumns(order_rows(run.times))
         self.intervals = order_rows(run.intervals)
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
@@ -172,13 +176,14 @@ def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:
     location.metric(otf2_names.MARK_MEMBERS, [getattr(mark, name) for name in otf2_names.MARK_MEMBERS])
 
 
-def _write_totals(location: Location, rows: _RowsByRank, rank: int) -> None:
+def _write_totals(location: Location, definitions: Definitions, rows: _RowsByRank, rank: int) -> None:
     """Write each region once, with its operations, at the end of the rank, which is the time of these totals."""
     times, transfers = rows.times.of_rank(rank), rows.transfers.of_rank(rank)
-    counters, sizes = rows.counters.of_rank(rank), rows.sizes.of_rank(rank)
-    operations: dict[int, list[int]] = {region: [] for (region,) in (*times, *transfers)}
-    for region, operation in sorted({*counters, *sizes}):
-        operations.setdefault(region, []).append(operation)
+    counters, sizes, demands = rows.counters.of_rank(rank), rows.sizes.of_rank(rank), rows.demands.of_rank(rank)
+    calls = rows.calls.of_rank(rank)
+    operations: dict[int, dict[int, list[int]]] = {region: {} for (region,) in (*times, *transfers)}
+    for region, operation, site in sorted({*counters, *sizes, *demands, *calls}):
+        operations.setdefault(region, {}).setdefault(operation, []).append(site)
     for region in sorted(operations):
         location.enter_region(region)
         if (visited := times.get((region,))) is not None:
@@ -187,12 +192,23 @@ def _write_totals(location: Location, rows: _RowsByRank, rank: int) -> None:
                 location.metric(otf2_names.TIME_MEMBERS, values)
         if (posted := transfers.get((region,))) is not None:
             _write_transfers(location, rows.transfers, posted)
-        for operation in operations[region]:
+        for operation, sites in operations[region].items():
             location.enter_operation(operation)
-            if (counted := counters.get((region, operation))) is not None:
-                _write_counters(location, rows.counters, counted)
-            if (sized := sizes.get((region, operation))) is not None:
-                _write_sizes(location, rows.sizes, sized)
+            for site in sites:
+                key = region, operation, site
+                if site:
+                    location.number_parameter(otf2_names.SITE_PARAMETER, definitions.callpath(site))
+                if (counted := counters.get(key)) is not None:
+                    _write_counters(location, rows.counters, counted)
+                if (sized := sizes.get(key)) is not None:
+                    _write_sizes(location, rows.sizes, sized)
+                if (called := calls.get(key)) is not None:
+                    values = [rows.calls.take(name, called).item() for name in ("calls", "time_ns", "error_ns")]
+                    location.metric(otf2_names.CALL_MEMBERS, values)
+                if (asked := demands.get(key)) is not None:
+                    partners = rows.demands.take("partner", asked)
+                    numbers = np.stack([rows.demands.take(name, asked) for name in ("bytes", "calls")], axis=1)
+                    location.numbered_metrics(otf2_names.DEMAND_PARAMETER, partners, otf2_names.DEMAND_MEMBERS, numbers)
             location.leave_operation(operation)
         location.leave_region(region)
 

@@ -11,7 +11,8 @@ import otf2
 
 from ibprof.archive import otf2_names
 from ibprof.archive.properties import Value, to_properties
-from ibprof.profile.profile_data import Profile
+from ibprof.profile.profile_data import Profile, Site
+from ibprof.sites.place import Frame
 
 _NS_PER_S = 10**9
 
@@ -40,6 +41,8 @@ class Definitions:
         self._parameters: dict[str, tuple[int, Any]] = {}
         self._metrics: dict[tuple[str, ...], int] = {}
         self._regions = len(run.regions)
+        self._operations = len(run.operations)
+        self._callers = _number_callers(run.sites)
 
     def text(self, text: str) -> int:
         """Return the number of a text."""
@@ -57,10 +60,16 @@ class Definitions:
         """Return the number of an operation among OTF2's regions: operations follow the profile's regions."""
         return self._regions + operation
 
+    def callpath(self, site: int) -> int:
+        """Return the number of the call path that ends at a site, which counts from 1; those of its callers precede."""
+        return len(self._callers) + site - 1
+
     def write(self, archive: Any, run: Profile, locations: Sequence[Written]) -> None:
         """Write all definitions, each after those that it refers to."""
         # Collecting them finds all texts, which must be written first.
-        calls = [*self._system_tree(run), *self._ranks(run, locations), *self._regions_of(run), *self._values()]
+        tree, ranks, regions = self._system_tree(run), self._ranks(run, locations), self._regions_of(run)
+        sites = list(self._sites(run))  # before the parameters that it needs
+        calls = [*tree, *ranks, *regions, *self._values(), *sites]
         writer = _otf2.Archive_GetGlobalDefWriter(archive)
         begin = min((location.begin_ns for location in locations), default=0)
         end = max((location.time_ns for location in locations), default=0)
@@ -112,6 +121,32 @@ class Definitions:
             role, flags = otf2.RegionRole.CODE, otf2.RegionFlag.NONE
             yield _otf2.GlobalDefWriter_WriteRegion, number, text, text, 0, role, paradigm, flags, 0, 0, 0
 
+    def _sites(self, run: Profile) -> Iterator[_Call]:
+        """Yield a source code location for each site, and a call path that ends with the function of the site."""
+        for callers, number in self._callers.items():
+            yield from self._callpath(number, callers[1:], callers[0])
+        for number, site in enumerate(run.sites):
+            callpath = self.callpath(number + 1)
+            yield from self._callpath(callpath, site.inlined_in, Frame(site.function, site.file, site.line))
+            yield _otf2.GlobalDefWriter_WriteSourceCodeLocation, number, self.text(site.file), site.line
+            texts = {otf2_names.OBJECT_PARAMETER: site.object, otf2_names.NAME_PARAMETER: site.name}
+            texts |= {otf2_names.BUILD_ID_PARAMETER: site.build_id} if site.build_id else {}
+            for name, text in texts.items():
+                value = otf2.Type.STRING, _otf2.AttributeValue(stringRef=self.text(text))
+                parameter = self.parameter(name, otf2.ParameterType.STRING)
+                yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *value
+            address = otf2.Type.UINT64, _otf2.AttributeValue(uint64=site.address)
+            parameter = self.parameter(otf2_names.ADDRESS_PARAMETER, otf2.ParameterType.UINT64)
+            yield _otf2.GlobalDefWriter_WriteCallpathParameter, callpath, parameter, *address
+
+    def _callpath(self, number: int, callers: tuple[Frame, ...], frame: Frame) -> Iterator[_Call]:
+        region = self._regions + self._operations + number
+        function, file = self.text(frame.function), self.text(frame.file)
+        compiled = otf2.RegionRole.FUNCTION, otf2.Paradigm.COMPILER, otf2.RegionFlag.NONE
+        yield _otf2.GlobalDefWriter_WriteRegion, region, function, function, 0, *compiled, file, frame.line, 0
+        parent = self._callers.get(callers, otf2.Undefined.CALLPATH)
+        yield _otf2.GlobalDefWriter_WriteCallpath, number, parent, region
+
     def _values(self) -> Iterator[_Call]:
         member = 0
         for members, number in self._metrics.items():
@@ -137,3 +172,12 @@ class Definitions:
             else:
                 union, kind = _otf2.AttributeValue(uint64=value), otf2.Type.UINT64
             yield function, owner, self.text(name), kind, union
+
+
+def _number_callers(sites: Iterable[Site]) -> dict[tuple[Frame, ...], int]:
+    """Return the numbers of call paths of functions that sites were inlined into, each after that of its callers."""
+    numbers: dict[tuple[Frame, ...], int] = {}
+    for site in sites:
+        for begin in reversed(range(len(site.inlined_in))):
+            numbers.setdefault(site.inlined_in[begin:], len(numbers))
+    return numbers

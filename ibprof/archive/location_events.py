@@ -58,6 +58,10 @@ class Location:
         parameter = self._definitions.parameter(name, otf2.ParameterType.STRING)
         self._add(TEXT, parameter, [self._definitions.text(value)])
 
+    def number_parameter(self, name: str, value: int) -> None:
+        """Add a parameter with a number as its value."""
+        self._add(NUMBER, self._definitions.parameter(name, otf2.ParameterType.UINT64), [value])
+
     def metric(self, members: Sequence[str], values: Sequence[int]) -> None:
         """Add a metric: the names of its values, and the values."""
         self._add(METRIC, self._definitions.metric(members), values)

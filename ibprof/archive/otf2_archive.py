@@ -22,6 +22,8 @@ _MAGIC = b"OTF2"
 # After a byte for the kind of its first chunk, and one for the byte order.
 _MAGIC_OFFSET = 2
 
+_NAMES_TRIED = 100
+
 # Errors of OTF2 readers for an archive that is damaged, or lacks what ibprof writes.
 _DAMAGED = (_otf2.Error, otf2.error.Error, LookupError, TypeError, ValueError, AssertionError, AttributeError)
 
@@ -101,9 +103,29 @@ def check_replaceable(path: Path) -> None:
         raise InputError(anchor, None, "no file, or an OTF2 archive to replace", "something else")
     if definitions.exists() and not definitions.is_file():
         raise InputError(definitions, None, "no file, or an OTF2 archive's", "something else")
-    inside = list(folder.iterdir()) if folder.is_dir() else [folder] if folder.exists() else []
+    needed = f"no file {folder.name}, since OTF2 keeps the events of {anchor.name} in a folder of this name"
+    if folder.exists() and not folder.is_dir():
+        raise InputError(folder, None, needed, "something else; choose another name with -o")
+    inside = list(folder.iterdir()) if folder.is_dir() else []
     if others := [item.name for item in inside if not re.fullmatch(r"\d+\.(evt|def)", item.name)]:
         raise InputError(folder, None, "no folder, or an OTF2 archive's", quote_found(others[0]))
+
+
+def find_free_path(path: Path) -> Path:
+    """Return a path that an archive can be written to: this one, else the first of `NAME-2.otf2`, `NAME-3.otf2`, ...
+
+    Raises:
+        InputError: none of these names is free.
+    """
+    for number in range(1, _NAMES_TRIED):
+        free = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+        try:
+            check_replaceable(free)
+        except InputError:
+            continue
+        return free
+    check_replaceable(path)
+    return path
 
 
 def _parts(path: Path) -> tuple[Path, Path, Path]:

@@ -13,7 +13,7 @@ VERSION_PROPERTY = "ibprof::version"
 # Attributes of a Profile, a Host and a Rank that are no properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
-    *("pairs", "transfers", "intervals"),
+    *("pairs", "transfers", "intervals", "demands", "times", "sites"),
 )
 NOT_OF_RANK = ("host",)
 NOT_OF_PAIR = ("host",)
@@ -29,6 +29,12 @@ PEER_PARAMETERS = {
     Direction.RECEIVED: "received from",
 }
 PAIR_PARAMETER = "port pair"
+SITE_PARAMETER = "call site"
+"""The number of a call path. Holds for the metrics that follow it, until the next one or the end of the operation."""
+OBJECT_PARAMETER = "object"
+ADDRESS_PARAMETER = "address"
+BUILD_ID_PARAMETER = "build id"
+NAME_PARAMETER = "name"
 SIZE_PARAMETER = "message bytes from"
 MARK_PARAMETER = "mark"
 MARK_REGION_PARAMETER = "mark of region"
@@ -39,6 +45,10 @@ SIZE_MEMBER = "messages by size"
 TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
+DEMAND_PARAMETER = "asked of"
+DEMAND_MEMBERS = ("bytes asked", "calls")
+CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")
+"""Of a call site: the number of calls, the time inside them, and its standard error."""
 
 Tag = tuple[Direction, Kind, Source]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import IntEnum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -49,7 +49,13 @@ def _read_all(
     prefix: str, made: Any, find: Callable[[str], Value | None], leave_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     hints = get_type_hints(made)
-    return {name: _read(prefix + name, hints[name], find) for name in _names(made, leave_out)}
+    # An archive of an earlier version lacks attributes that have a default.
+    added = {column.name for column in fields(made) if column.default is not MISSING and hints[column.name] is bool}
+    return {
+        name: _read(prefix + name, hints[name], find)
+        for name in _names(made, leave_out)
+        if name not in added or find(prefix + name) is not None
+    }
 
 
 def _write(prefix: str, thing: object, leave_out: Sequence[str]) -> Iterator[tuple[str, Value]]:

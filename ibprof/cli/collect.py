@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.errors import InputError
 
 EXAMPLES = """\
 examples:
@@ -42,7 +43,13 @@ def _parse(argv: Sequence[str] | None) -> CollectOptions:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("recording", metavar="REC", type=Path, help="the folder that a run left, or one file of it")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the archive (default: REC with .otf2)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the archive (default: REC with .otf2)",
+    )
     parser.add_argument("--run", metavar="NAME", help="which run, if the folder has several (default: the newest)")
     parser.add_argument(
         "--from-node",
@@ -60,14 +67,22 @@ def _collect(argv: Sequence[str] | None) -> None:
         _copy_from_node(options.recording)
         return
 
-    from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415  (--help must come at once)
+    # --help must come at once.
+    from ibprof.archive.otf2_archive import SUFFIX, check_replaceable, find_free_path, write_archive  # noqa: PLC0415
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
-    from ibprof.recording.folder_runs import archive_path_of  # noqa: PLC0415
+    from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
     from ibprof.recording.recording_reader import read_recording  # noqa: PLC0415
 
-    output = options.output or archive_path_of(options.recording)
-    run = read_recording(options.recording, options.run)
+    if options.output and options.output.suffix == SUFFIX:
+        check_replaceable(options.output)
+    output = options.output or find_free_path(archive_path_of(options.recording))
+    try:
+        run = read_recording(options.recording, options.run)
+    except InputError:
+        for sentence in describe_older_archive(output):
+            print(f"ibprof collect: {sentence}", file=sys.stderr)
+        raise
     with show_progress("writing ranks") as progress:
         write_archive(run, output, progress)
     print(f"{output}: {len(run.ranks)} of {run.world_size} ranks", file=sys.stderr)

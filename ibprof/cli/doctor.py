@@ -40,7 +40,8 @@ def _parse(argv: Sequence[str] | None) -> DoctorOptions:
         usage="ibprof doctor [--json] [-- CMD]",
         description="Check whether a job would be recorded here: which MPI, which transports, where messages are "
         "recorded and where not, whether CMD can be preloaded, limits, ports, and the output folder. One process is "
-        "recorded as a trial. Exit status 5: a job would not be recorded.",
+        "recorded as a trial; with CMD's Open MPI and settings, two ranks also try collectives. Exit status 5: a job "
+        "would not be recorded.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ibprof.cli.command import run_command
+from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.profile.gaps import format_ranks
 from ibprof.text.quantities import format_bytes, format_seconds, printable
 
@@ -75,33 +76,33 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     hosts = summary["hosts"]
     plural = "" if len(hosts) == 1 else "s"
     received = summary["bytes_received"] or any(source == "openmpi" for source in summary["sources"])
-    _print_pairs(
+    print_pairs(
         {
             "command": summary["command"],
             "MPI": " ".join(summary["mpi"].split()),
             "job": summary["job"],
             "ranks": f"{summary['ranks_recorded']} of {summary['world_size']} recorded, on {len(hosts)} host{plural}",
-            "seen by": ", ".join(summary["sources"]),
+            "measured by": ", ".join(summary["sources"]),
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
-            "received": f"{format_bytes(summary['bytes_received'])} as the receivers saw it" if received else "",
+            "received": f"{format_bytes(summary['bytes_received'])} as receivers counted it" if received else "",
             "posted": _posted(summary),
         }
     )
-    _print_table(
+    print_table(
         ("host", "ranks", "port", "LID", "Gb/s"),
         (row for host in hosts for row in _host_rows(host)),
     )
     if any(port["hardware_sent"] is not None for host in hosts for port in host["ports"]) or summary["bytes_posted"]:
-        _print_table(
-            ("host", "port", "posted out", "posted in", "the port's own count out", "in"),
+        print_table(
+            ("host", "port", "posted out", "posted in", "port counter out", "in"),
             (row for host in hosts for row in _port_rows(host)),
         )
     if not summary["ports_measured"]:
-        _print_table(
-            ("host", "its ranks sent to others", "its ports' own count", "at least not of these ranks"),
+        print_table(
+            ("host", "sent by its ranks to other hosts", "port counters out", "unexplained, at least"),
             (row for host in hosts for row in _check_rows(host)),
         )
-    _print_table(
+    print_table(
         ("region", "visits", "longest", "bytes", "messages"),
         (
             (
@@ -114,7 +115,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             for region in summary["regions"]
         ),
     )
-    _print_table(
+    print_table(
         ("operation", "bytes", "messages"),
         (
             (operation["name"], format_bytes(operation["bytes"]), f"{operation['messages']:,}")
@@ -123,7 +124,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
     )
     marks = summary["marks"]
     shown = [mark for mark in marks if all_marks or mark["rank"] == marks[0]["rank"]]
-    _print_table(
+    print_table(
         ("rank", "mark", "region", "Unix time", "sent", "received"),
         (
             (
@@ -178,22 +179,3 @@ def _format_time(time_ns: int) -> str:
     seconds, rest = divmod(time_ns, NS_PER_S)
     clock = datetime.fromtimestamp(seconds, timezone.utc).strftime("%H:%M:%S")
     return f"{seconds}.{rest:09d} ({clock} UTC)"
-
-
-def _print_pairs(pairs: dict[str, str]) -> None:
-    width = max(map(len, pairs))
-    for name, value in pairs.items():
-        if value:
-            print(f"{name:{width}}  {printable(value)}")
-    print()
-
-
-def _print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print columns; names in a profile are untrusted text and must not control the terminal."""
-    lines = [tuple(map(printable, row)) for row in rows]
-    if not lines:
-        return
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    for line in (head, *lines):
-        print("  ".join(f"{text:{width}}" for text, width in zip(line, widths, strict=True)).rstrip())
-    print()

@@ -11,6 +11,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ibprof.cli.env import with_library
 from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
+from ibprof.launch.load_watch import watch_loads
 from ibprof.launch.preload_settings import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
 from ibprof.launch.supervise import run_in_foreground
 from ibprof.native.installed_files import find_library
@@ -31,6 +33,21 @@ NOT_STARTED = 126
 JOBS_SHOWN = 4
 LONGEST_VALUE = 1 << 16
 """Half of what Linux accepts for one variable."""
+
+NEVER_LOADED = (
+    "no process of this host loaded libibprof.so: its environment was emptied (env -i), LD_PRELOAD was replaced, or "
+    "all programs are static or setuid (try: ibprof doctor)"
+)
+NOT_RECORDED = (
+    "no process left a recording; unless a line above says why, none called MPI_Init through libibprof.so. Programs "
+    "do not load it after env -i, with another LD_PRELOAD, or if they are static or setuid (try: ibprof doctor)"
+)
+"""Said where nothing was recorded: no more than is known."""
+
+OPENSHMEM = (
+    "an OpenSHMEM program: its puts, gets and atomics are recorded, by port and not by PE, only where they are posted "
+    "by verbs; IBPROF_SOURCE=exact selects such transports"
+)
 
 EXAMPLES = """\
 examples:
@@ -80,12 +97,14 @@ def _record(argv: Sequence[str] | None) -> int:
         launch = carry(launcher, launch, variables | {PRELOAD: str(library)})
     else:
         launch = Launch(command, with_library(launch.environment, library))
-    try:
-        status = run_in_foreground(launch)
-    except OSError as error:
-        print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
-        return NOT_STARTED
-    _collect(Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status)
+    with watch_loads(library) as watch:
+        try:
+            status = run_in_foreground(launch)
+        except OSError as error:
+            print(f"ibprof run: {command[0]}: {error.strerror}", file=sys.stderr)
+            return NOT_STARTED
+        nothing = NEVER_LOADED if watch.was_never_loaded() else NOT_RECORDED
+    _collect(command, Path(variables["IBPROF_OUTPUT"]), variables["IBPROF_RUN"], status, nothing)
     return status
 
 
@@ -151,39 +170,58 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> None:
         sys.exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_STARTED)
 
 
-def _collect(recording: Path, name: str, status: int) -> None:
+def _collect(command: Sequence[str], recording: Path, name: str, status: int, nothing: str) -> None:
     """Make the profile and print a summary. Errors here do not change the command's status."""
     try:
-        for line in _make_profile(recording, name):
-            print(f"ibprof: {line}", file=sys.stderr)
+        lines = _make_profile(recording, name) or [*_describe_program(command), nothing, *_describe_older(recording)]
     except IbprofError as error:
-        print(f"ibprof: {error}", file=sys.stderr)
+        lines = [str(error), *_describe_older(recording)]
     except OSError as error:
-        print(f"ibprof: no profile was made: {error}", file=sys.stderr)
+        lines = [f"no profile was made: {error}", *_describe_older(recording)]
     if status:
-        print(f"ibprof: the command ended with status {status}", file=sys.stderr)
+        lines.append(f"the command ended with status {status}")
+    with suppress(OSError):
+        for line in lines:
+            print(f"ibprof: {line}", file=sys.stderr)
+
+
+def _describe_program(command: Sequence[str]) -> list[str]:
+    """Return a line on a program whose communication is not MPI's."""
+    from ibprof.doctor.program_check import identify_program  # noqa: PLC0415  (needed only if nothing was recorded)
+
+    return [OPENSHMEM] if identify_program(command).openshmem else []
+
+
+def _describe_older(recording: Path) -> list[str]:
+    """Return a line on the profile of an earlier run, which must not be taken for this run's."""
+    # The command has ended, so the time of this import does not delay it.
+    from ibprof.recording.folder_runs import archive_path_of, describe_older_archive  # noqa: PLC0415
+
+    return list(describe_older_archive(archive_path_of(recording)))
 
 
 def _make_profile(recording: Path, name: str) -> list[str]:
+    """Make the profile and return its summary, line by line; none if nothing was recorded."""
     if "%" in recording.name or "%" in str(recording.parent):
         return [
             f"each host left its recording in {recording}: copy them into one folder, then run ibprof collect on it"
         ]
     # The command has ended, so the time of these imports does not delay it.
-    from ibprof.archive.otf2_archive import write_archive  # noqa: PLC0415
+    from ibprof.archive.otf2_archive import find_free_path, write_archive  # noqa: PLC0415
     from ibprof.cli.progress import show_progress  # noqa: PLC0415
     from ibprof.profile.gaps import describe_gaps  # noqa: PLC0415
     from ibprof.profile.profile_summary import describe_briefly  # noqa: PLC0415
+    from ibprof.profile.unaccounted_text import summarize_unaccounted  # noqa: PLC0415
     from ibprof.recording.folder_runs import archive_path_of, is_recording, list_runs  # noqa: PLC0415
     from ibprof.recording.recording_reader import merge_run  # noqa: PLC0415
 
     runs = [run for run in list_runs(recording) if run.files[0].run == name] if is_recording(recording) else []
     if not runs:
-        return ["no process left a recording; unless a line above says why, none initialised MPI (try: ibprof doctor)"]
+        return []
     # A program that spawns others is the larger job. Of several jobs that a script starts, the last is meant.
     chosen = max(reversed(runs), key=lambda run: run.ranks)
     profile = merge_run(recording, chosen)
-    archive = archive_path_of(recording)
+    archive = find_free_path(archive_path_of(recording))
     with show_progress("writing ranks") as progress:
         write_archive(profile, archive, progress)
     others = [
@@ -195,10 +233,11 @@ def _make_profile(recording: Path, name: str) -> list[str]:
         others[JOBS_SHOWN:] = [f"and {len(others) - JOBS_SHOWN} more; ibprof collect --run ? names all"]
     return [
         *describe_briefly(profile),
-        *describe_gaps(profile),
+        *describe_gaps(profile, with_operations=False),
         *others,
         f"{_shorten(archive)} is the profile, made from the recording {_shorten(recording)}",
         f"next: ibprof info {_shorten(archive)}, or ibprof-report {_shorten(archive)}",
+        *summarize_unaccounted(profile),
     ]
 
 

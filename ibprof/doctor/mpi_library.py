@@ -56,6 +56,9 @@ _ONE_HOST = (
 
 _PREFIX = "OPAL_PREFIX"
 
+_LAYER = "translates handles"
+"""Part of the note on a program that does not call its MPI directly."""
+
 _OF_THE_TRIAL = "a lone rank"
 """Prefix of a note that holds only because the trial is one process."""
 
@@ -127,6 +130,8 @@ def _judge(
         return
     names = [Path(mpi).resolve().name if mpi else "", *trial.loaded]
     abi = next((abi for pattern, abi in _ABIS if any(re.match(pattern, name) for name in names)), "an unknown ABI")
+    if trial.rank and any(_LAYER in note for note in trial.rank.notes):
+        abi = "through a library that translates handles"
     version = " ".join(trial.mpi.split()) or "an MPI without a version string"
     yield DoctorFinding("MPI", good=True, text=f"{version} ({where}), {abi}")
     family = next((family for word, family in _FAMILIES.items() if word in trial.mpi), None)
@@ -152,9 +157,8 @@ def _judge_source(trial: Trial) -> Iterator[DoctorFinding]:
         reason = next(
             (line for line in (*notes, *trial.said.splitlines()) if "recorded" in line or "not seen" in line), ""
         )
-        yield DoctorFinding(
-            "source", good=False, text=reason or trial.said or "nothing was recorded, for no stated reason"
-        )
+        said = reason.removeprefix("ibprof: ") or trial.said
+        yield DoctorFinding("source", good=False, text=said or "nothing was recorded, for no stated reason")
         return
     yield DoctorFinding("source", good=True, text=f"{trial.rank.source.name.lower()}: recorded a single process")
     for note in trial.rank.notes:

@@ -18,6 +18,7 @@ from ibprof.launch.preload_settings import Launcher, identify_launcher
 from ibprof.text.host_lists import find_programs
 
 MPI_LIBRARY = re.compile(r"libmpi(ch|_abi|_cray|_gnu[^.]*)?\.so|libmpich|libmsmpi")
+OPENSHMEM_LIBRARY = re.compile(r"lib(oshmem|sma)\.so")
 _PYTHON = re.compile(r"python[0-9.]*$")
 _ASK_SECONDS = 20
 _SCRIPT_DEPTH = 4
@@ -44,8 +45,14 @@ class Program:
 
     @property
     def mpi(self) -> Path | None:
-        """The MPI library among those that it loads."""
-        return next((path for name, path in self.libraries.items() if MPI_LIBRARY.match(name)), None)
+        """The MPI library among those that it loads: by its name, else by the names of calls in it."""
+        named = (path for name, path in self.libraries.items() if MPI_LIBRARY.match(name))
+        return next(named, None) or next(filter(_has_mpi_calls, self.libraries.values()), None)
+
+    @property
+    def openshmem(self) -> str | None:
+        """The OpenSHMEM library that it loads, by name."""
+        return next((name for name in self.libraries if OPENSHMEM_LIBRARY.match(name)), None)
 
     @property
     def python(self) -> Path | None:
@@ -133,6 +140,11 @@ def _find_runner(path: Path) -> Path | None:
             break
         runner = Path(found)
     return runner
+
+
+def _has_mpi_calls(library: Path) -> bool:
+    content = _read(library)
+    return all(name in content for name in (b"MPI_Init\0", b"MPI_Comm_rank\0", b"MPI_Type_size\0"))
 
 
 def _read(path: Path, limit: int = -1) -> bytes:

@@ -6,6 +6,7 @@ The behaviour of Open MPI was tested with 4.1.4, 4.1.8 and 5.0.11:
 * `-x NAME=VALUE` reaches all hosts. In 4 it applies to one part of `mpirun A : B`, and the last value of a name counts.
   In 5 it applies to all parts, and the first value counts.
 * `OMPI_MCA_mca_base_env_list` does the same from the environment. In 4 mpirun refuses to run with both it and `-x`.
+* With `--app FILE`, 4 ignores all other options, 5 does not.
 * `OMPI_MCA_mca_base_env_list_internal`, which 4 fills from files of `-x` options, works together with `-x`. 5 has none.
 * Both lists may name only variables that are set, even if empty; otherwise mpirun warns.
 """
@@ -35,6 +36,8 @@ CARRIED = (
     "IBPROF_FLUSH",
     "IBPROF_INTERVAL",
     "IBPROF_SOURCE",
+    "IBPROF_SITES",
+    "IBPROF_TIME",
 )
 """Variables that the processes of a job need."""
 
@@ -48,6 +51,8 @@ _LAUNCHERS = (
     "mpiexec",
     "orterun",
     "prterun",
+    "oshrun",
+    "shmemrun",
     "mpiexec.hydra",
     "mpirun.openmpi",
     "mpiexec.openmpi",
@@ -55,6 +60,7 @@ _LAUNCHERS = (
     "mpiexec.mpich",
     "srun",
 )
+_APP_FILES = ("-app", "--app")
 _ASK_SECONDS = 20
 
 
@@ -132,6 +138,10 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
     wanted[PRELOAD] = preload(Path(variables[PRELOAD]), present)
     if launcher is Launcher.OPENMPI_4 and (extended := _extend_env_list(Launch(command, launch.environment), wanted)):
         return extended
+    if launcher is Launcher.OPENMPI_4 and any(word in _APP_FILES for word in command):
+        return Launch(command, _extend_variable(launch.environment, f"OMPI_MCA_{ENV_LIST}_internal", wanted))
+    if launcher is Launcher.HYDRA:
+        command = _join_parts(command, Path(variables[PRELOAD]))
     options = []
     for name, value in wanted.items():
         options += [option, name, value] if launcher is Launcher.HYDRA else [option, f"{name}={value}"]
@@ -157,7 +167,7 @@ def _ask_version(program: str) -> str:
         return ""
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, errors="reindex", timeout=_ASK_SECONDS, check=False
+            [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_ASK_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
@@ -190,6 +200,15 @@ def _take_option(command: Sequence[str], option: str) -> tuple[list[str], dict[s
     return kept, asked
 
 
+def _join_parts(command: Sequence[str], library: Path) -> list[str]:
+    """Add the library to the LD_PRELOAD that Hydra sets for a part of the job, which counts more than for all parts."""
+    joined = list(command)
+    for index, words in enumerate(zip(command, command[1:], command[2:], strict=False)):
+        if words[0] in ("-env", "--env") and words[1] == PRELOAD:
+            joined[index + 2] = preload(library, words[2])
+    return joined
+
+
 def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part: bool) -> list[str]:
     """Insert options after the launcher's name, and after each `:` if they apply to one part only."""
     made = [command[0], *options]
@@ -202,16 +221,23 @@ def _insert_options(command: Sequence[str], options: Sequence[str], *, each_part
 
 def _extend_env_list(launch: Launch, wanted: Mapping[str, str]) -> Launch | None:
     """Add to the list of variables that the user has set instead of `-x`; None if there is none."""
-    added = [f"{name}={value}" for name, value in wanted.items()]
     variable = f"OMPI_MCA_{ENV_LIST}"
     command = list(launch.command)
     if ENV_LIST in command[:-1]:
         index = command.index(ENV_LIST) + 1
-        command[index] = extend_list(command[index], added)
+        command[index] = extend_list(command[index], _assignments(wanted))
         return Launch(command, launch.environment)
     if launch.environment.get(variable):
-        return Launch(command, launch.environment | {variable: extend_list(launch.environment[variable], added)})
+        return Launch(command, _extend_variable(launch.environment, variable, wanted))
     return None
+
+
+def _extend_variable(environment: Mapping[str, str], variable: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    return {**environment, variable: extend_list(environment.get(variable, ""), _assignments(wanted))}
+
+
+def _assignments(wanted: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" for name, value in wanted.items()]
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:

@@ -16,8 +16,13 @@ _RECORDS = {
     "IBP_SEGMENT_PROCESS": "process",
     "IBP_SEGMENT_PORTS": "port",
     "IBP_SEGMENT_REGIONS": "region",
+    "IBP_SEGMENT_ORIGINS": "origin",
+    "IBP_SEGMENT_OBJECTS": "object",
+    "IBP_SEGMENT_SITES": "site",
     "IBP_SEGMENT_COUNTERS": "counter",
+    "IBP_SEGMENT_COUNTERS_OF_1": "counter_of_1",
     "IBP_SEGMENT_SIZES": "sizes",
+    "IBP_SEGMENT_SIZES_OF_1": "sizes_of_1",
     "IBP_SEGMENT_MARKS": "mark",
     "IBP_SEGMENT_PAIRS": "pair",
     "IBP_SEGMENT_TRANSFERS": "transfer",
@@ -26,6 +31,8 @@ _RECORDS = {
     "IBP_SEGMENT_SNAPSHOTS": "snapshot",
     "IBP_SEGMENT_LAUNCH": "launch",
     "IBP_SEGMENT_GRIDS": "grid",
+    "IBP_SEGMENT_DEMANDS": "demand",
+    "IBP_SEGMENT_TIMES": "time",
 }
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import sum_by_key
-from ibprof.profile.profile_data import ACTIVE, OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
+from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
 from ibprof.profile.transfer_ports import PortIndex, describe_unmeasured
 from ibprof.text.csv_rows import format_pairs, format_row
 
@@ -265,7 +265,7 @@ def _name_ranks(run: Profile, by: str) -> tuple[list[str], npt.NDArray[np.int64]
 
 
 def _only_port(host: Host) -> str:
-    active = [port for port in host.ports if port.state == ACTIVE]
+    active = [port for port in host.ports if port.is_active]
     if len(active) != 1:
         raise UsageError(
             f"host {host.name} has {len(active)} active ports, and the port of the bytes was not measured: "

@@ -10,12 +10,18 @@ from ibprof.profile.host_sums import describe_hosts
 from ibprof.profile.port_sums import describe_ports
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Profile
 from ibprof.profile.transfer_ports import describe_unmeasured
+from ibprof.profile.unaccounted_text import describe_no_comparison, describe_unaccounted
 from ibprof.text.host_lists import same_host
 from ibprof.text.quantities import format_bytes, format_seconds
 
 
-def describe_gaps(run: Profile) -> Iterator[str]:
-    """Yield what is missing from a run, a sentence each."""
+def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str]:
+    """Yield what is missing from a run, a sentence each.
+
+    Args:
+        run: the run.
+        with_operations: also each operation that does not add up.
+    """
     recorded = {rank.rank for rank in run.ranks}
     if missing := [rank for rank in range(run.world_size) if rank not in recorded]:
         lacking = f"{len(missing)} of {run.world_size} ranks were not recorded"
@@ -33,6 +39,10 @@ def describe_gaps(run: Profile) -> Iterator[str]:
         yield f"recording was switched off for up to {longest} on rank {format_ranks(off)}"
     if control := sum_exactly(run.counters.bytes[run.counters.kind == Kind.CONTROL]):
         yield f"{format_bytes(control)} of MPI's own control messages are left out of all sums"
+    yield from describe_no_comparison(run)
+    if with_operations:
+        yield from describe_unaccounted(run)
+    yield from run.sites_without_lines
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)
     said: dict[str, list[int]] = {}
@@ -48,8 +58,9 @@ def _describe_ports(run: Profile) -> Iterator[str]:
     if unseen := [rank.rank for rank in run.ranks if rank.queue_pairs_unseen]:
         count = sum(rank.queue_pairs_unseen for rank in run.ranks)
         yield (
-            f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (mlx5 direct), so ports do not have "
-            "their bytes; IBPROF_SOURCE=exact with `ibprof run` selects transports that are recorded"
+            f"{count} queue pair(s) of rank {format_ranks(unseen)} bypass verbs (by calls of a vendor: mlx5dv, "
+            "mlx4dv, efadv, hnsdv, manadv), so ports do not have their bytes; IBPROF_SOURCE=exact with `ibprof run` "
+            "selects transports that are recorded"
         )
     if len(run.transfers.bytes):
         if run.operations_asked:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.port_sums import NEARLY, OVERHEAD, SMALLEST_MTU, sum_ports
-from ibprof.profile.profile_data import ACTIVE, Direction, Kind, Profile
+from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof.text.quantities import format_bytes
 
 _PACKETS_A_MESSAGE = 4
@@ -96,7 +96,7 @@ def describe_hosts(run: Profile) -> Iterator[str]:
 def _sum_hardware(run: Profile) -> list[int | None]:
     """Return what the active ports of each host counted; None where there are none, or a port has no counter."""
     grown: dict[str, list[int | None]] = {host.name: [] for host in run.hosts}
-    active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.state == ACTIVE}
+    active = {(host.name, port.device, port.port) for host in run.hosts for port in host.ports if port.is_active}
     for port in sum_ports(run):
         if (port.host, port.device, port.port) in active:
             grown[port.host].append(port.hardware_sent)

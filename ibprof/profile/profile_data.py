@@ -13,16 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
-from ibprof.profile.row_arrays import RowArrays
+from ibprof.profile.row_arrays import RowArrays, no_sites
+from ibprof.sites.place import Frame
 from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 
 _HEADER = recording_header()
 
 UNKNOWN_PEER = _HEADER.constants["IBP_PEER_UNKNOWN"]
 """A peer that is no rank of MPI_COMM_WORLD (a spawned job, or a rank that could not be identified)."""
 
-ACTIVE = 4
-"""State of a port whose link is up."""
+PORT_ACTIVE = _HEADER.constants["IBP_PORT_ACTIVE"]
+"""State of a port whose link is up, as InfiniBand's PortInfo numbers states."""
 
 SIZE_BINS = _HEADER.constants["IBP_SIZE_BINS"]
 """Bins of message sizes: bin 0 is empty messages, bin k those of 2^(k-1) to 2^k - 1 bytes."""
@@ -107,7 +109,7 @@ class Port:
         lid: None where the port has none (Ethernet, or not yet configured).
         node_guid, port_guid: `0x` and 16 hex digits.
         rate_gbps: of the active link.
-        state: of the link, 4 is active.
+        state: of the link, `PORT_ACTIVE` or another one of InfiniBand's PortInfo.
         hardware: counters of the port itself.
     """
 
@@ -122,6 +124,11 @@ class Port:
     link_layer: str
     state: int
     hardware: tuple[HardwareCounter, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        """True where the link is up."""
+        return self.state == PORT_ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,9 @@ class Rank:
         queue_pairs_unseen: queue pairs that bypass verbs, so that their bytes are in no transfer.
         notes: what this process could not record, a sentence each.
         grids: its grids, in the order in which they were made.
+        sees_host: its source sees messages between ranks of one host too.
+        has_demands: what its calls asked for is in `Profile.demands`.
+        has_times: the time inside its calls is in `Profile.times`.
     """
 
     rank: int
@@ -201,13 +211,45 @@ class Rank:
     notes: tuple[str, ...]
     queue_pairs_unseen: int = 0
     grids: tuple[Grid, ...] = ()
+    sees_host: bool = False
+    has_demands: bool = False
+    has_times: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a program that called MPI.
+
+    Attributes:
+        file: of the source, as the compiler or the interpreter names it; empty where unknown.
+        line: in it, from 1; 0 where unknown.
+        function: that contains it; empty where unknown.
+        object: the program, library or script that was loaded.
+        address: where the call returns to, in `object`; 0 in a script.
+        build_id: of the object, as hex digits; empty where it has none.
+        name: `file.c:LINE`; without a line `function+0x1f`, or `object+0x1f`. docs/sites.md.
+        inlined_in: the functions that the call was compiled into, from the inside, if not only `function`.
+    """
+
+    file: str
+    line: int
+    function: str
+    object: str
+    address: int = 0
+    build_id: str = ""
+    name: str = ""
+    inlined_in: tuple[Frame, ...] = ()
+
+
+OTHER_SITES = Site("", 0, "(other sites)", "", name="(other sites)")
+"""Stands for all sites beyond the limit of a recording."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counters(RowArrays):
     """Bytes and messages, a row for each counter; arrays of one length.
 
-    Rows are in the order of rank, region, operation, direction, kind, source, peer.
+    Rows are in the order of rank, region, operation, site, direction, kind, source, peer.
 
     Attributes:
         rank: int32, the counting rank.
@@ -215,6 +257,7 @@ class Counters(RowArrays):
         region, operation: int32, indices into the Profile's names.
         kind, direction, source: uint8, of the enums above.
         bytes, messages: uint64.
+        site: int32, number from 1 in the Profile's sites, or 0 where unknown; may be left out where all are.
     """
 
     rank: npt.NDArray[np.int32]
@@ -226,6 +269,54 @@ class Counters(RowArrays):
     source: npt.NDArray[np.uint8]
     bytes: npt.NDArray[np.uint64]
     messages: npt.NDArray[np.uint64]
+    site: npt.NDArray[np.int32] = field(default_factory=no_sites)
+
+
+@dataclass(frozen=True, slots=True)
+class Demands(RowArrays):
+    """Bytes that calls asked MPI to move, a row for each (rank, region, operation, site, partner), in that order.
+
+    Attributes:
+        rank: int32, the calling rank.
+        region, operation: int32, indices into the Profile's names.
+        partner: uint64, the rank of the root or the peer; or a number above `PARTNER_GROUP`, which all ranks of a group
+            have, and no others.
+        bytes: uint64, of one call's arguments, summed over the calls; docs/formats/recording.md.
+        calls: uint64.
+        site: as in `Counters`.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    partner: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint64]
+    calls: npt.NDArray[np.uint64]
+    site: npt.NDArray[np.int32] = field(default_factory=no_sites)
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimes(RowArrays):
+    """Calls and the time inside them, a row for each (rank, region, operation, site), in that order. See IBPROF_TIME.
+
+    Times of ranks come from clocks of their own, and are never compared as moments.
+
+    Attributes:
+        rank: int32, the calling rank.
+        region, operation: int32, indices into the Profile's names.
+        calls: uint64; those that had not returned when the run ended are included.
+        time_ns: uint64, inside the calls, over all threads.
+        error_ns: uint64, the standard error of `time_ns`: short calls are timed at random.
+        site: as in `Counters`.
+    """
+
+    rank: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    calls: npt.NDArray[np.uint64]
+    time_ns: npt.NDArray[np.uint64]
+    error_ns: npt.NDArray[np.uint64]
+    site: npt.NDArray[np.int32] = field(default_factory=no_sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +385,11 @@ class RegionTimes(RowArrays):
 
 @dataclass(frozen=True, slots=True)
 class MessageSizes(RowArrays):
-    """Messages by size; arrays of one length, a row per (rank, region, operation, direction, kind), in that order.
+    """Messages by size; arrays of one length, a row per (rank, region, operation, site, direction, kind), in order.
 
     Attributes:
         messages: uint64 [row, `SIZE_BINS`].
+        site: as in `Counters`.
     """
 
     rank: npt.NDArray[np.int32]
@@ -306,6 +398,7 @@ class MessageSizes(RowArrays):
     kind: npt.NDArray[np.uint8]
     direction: npt.NDArray[np.uint8]
     messages: npt.NDArray[np.uint64]
+    site: npt.NDArray[np.int32] = field(default_factory=no_sites)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +418,7 @@ class Mark:
     received_messages: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Profile(NotebookView):
     """Traffic of one run.
 
@@ -344,6 +437,10 @@ class Profile(NotebookView):
         pairs: distinct pairs of ports.
         transfers: between them.
         intervals: traffic over time, if it was recorded.
+        demands: what calls asked for.
+        times: calls and the time inside them; empty where times were not recorded.
+        sites: distinct places that called MPI.
+        sites_without_lines: objects whose places have no lines, and why; a sentence each.
     """
 
     name: str
@@ -364,3 +461,16 @@ class Profile(NotebookView):
     pairs: tuple[PortPair, ...] = ()
     transfers: Transfers = field(default_factory=Transfers.empty)
     intervals: Intervals = field(default_factory=Intervals.empty)
+    demands: Demands = field(default_factory=Demands.empty)
+    times: CallTimes = field(default_factory=CallTimes.empty)
+    sites: tuple[Site, ...] = ()
+    sites_without_lines: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        recorded = f"{self.ranks_recorded:,} of {self.world_size:,} ranks recorded"
+        return printable(f"<Profile {self.name}: {recorded}, on {len(self.hosts):,} host(s)>")
+
+    @property
+    def ranks_recorded(self) -> int:
+        """Number of recorded ranks of MPI_COMM_WORLD; without MPI, of processes."""
+        return sum(rank.rank < self.world_size for rank in self.ranks)

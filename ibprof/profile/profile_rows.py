@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.profile.profile_data import UNKNOWN_PEER, Counters, Intervals, MessageSizes, RegionTimes, Transfers
+from ibprof.profile.profile_data import (
+    UNKNOWN_PEER,
+    CallTimes,
+    Counters,
+    Demands,
+    Intervals,
+    MessageSizes,
+    RegionTimes,
+    Transfers,
+)
 from ibprof.profile.row_arrays import Columns, Rows
 
 COLUMN_TYPES = {
     name: column
-    for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals)
+    for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals, Demands, CallTimes)
     for name, column in rows.column_types().items()
 }
 """The numpy type of each column; of one name, it is the same in all rows."""
@@ -27,10 +36,12 @@ _ROW_ORDER = (
     "rank",
     "region",
     "operation",
+    "site",
     "direction",
     "kind",
     "source",
     "peer",
+    "partner",
     "opcode",
     "pair",
     "begin_ns",
@@ -52,9 +63,11 @@ def join_rows(made: type[Rows], parts: Sequence[Columns]) -> Rows:
 
     Args:
         made: type of the rows.
-        parts: arrays by the names of its attributes.
+        parts: arrays by the names of its attributes; none of `site` where no call site is known.
     """
     names = list(made.column_types())
+    for part in parts if "site" in names else ():
+        part.setdefault("site", np.zeros(len(part["rank"]), np.int32))
     # Blocks are sorted one by one, while they are in the processor's cache.
     blocks = [_join_block(names, block) for block in _split_parts(parts)]
     in_order = all(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.host_sums import HostCheck, check_hosts
 from ibprof.profile.port_sums import PortSum, sum_ports
-from ibprof.profile.profile_data import ACTIVE, Counters, Direction, Kind, Mark, MarkKind, Profile, Source
+from ibprof.profile.profile_data import Counters, Direction, Kind, Mark, MarkKind, Profile, Source
 from ibprof.profile.transfer_ports import bytes_posted, describe_unmeasured
+from ibprof.profile.unaccounted import find_unaccounted
 from ibprof.text.quantities import format_bytes
 
 MARKS_SHOWN = (MarkKind.START, MarkKind.CLOSE, MarkKind.OFF, MarkKind.ON, MarkKind.STOP)
@@ -25,7 +27,7 @@ def describe_briefly(run: Profile) -> Iterator[str]:
     """Yield what was recorded, in a few lines."""
     hosts = f"{len(run.hosts)} host{'s' if len(run.hosts) != 1 else ''}"
     total, _ = _sum(run.counters, _is_sent(run.counters))
-    yield f"{_ranks_recorded(run)} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
+    yield f"{run.ranks_recorded} of {run.world_size} {_processes(run)} on {hosts}, {format_bytes(total)} sent"
     if posted := bytes_posted(run):
         rails = describe_unmeasured(run) or "ports are measured"
         yield f"{format_bytes(posted)} posted to queue pairs: {rails}"
@@ -46,7 +48,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "command": run.command,
         "job": run.job,
         "world_size": run.world_size,
-        "ranks_recorded": _ranks_recorded(run),
+        "ranks_recorded": run.ranks_recorded,
         "operations_asked": run.operations_asked,
         "sources": sorted(_sources(run)),
         "bytes": total,
@@ -61,6 +63,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "operations": _operations(run),
         "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],
         "not_seen": list(describe_gaps(run)),
+        "unaccounted": [asdict(each) for each in find_unaccounted(run)],
     }
 
 
@@ -71,11 +74,6 @@ def _is_sent(counters: Counters) -> npt.NDArray[np.bool_]:
 
 def _sum(counters: Counters, chosen: npt.NDArray[np.bool_]) -> tuple[int, int]:
     return sum_exactly(counters.bytes[chosen]), sum_exactly(counters.messages[chosen])
-
-
-def _ranks_recorded(run: Profile) -> int:
-    """Return the number of recorded ranks; without MPI, of processes."""
-    return sum(rank.rank < run.world_size for rank in run.ranks)
 
 
 def _processes(run: Profile) -> str:
@@ -109,7 +107,7 @@ def _hosts(run: Profile) -> list[dict[str, Any]]:
                     "port_guid": port.port_guid,
                     "rate_gbps": port.rate_gbps,
                     "link_layer": port.link_layer,
-                    "active": port.state == ACTIVE,
+                    "active": port.is_active,
                     **_carried(sums[host.name, port.device, port.port]),
                 }
                 for port in host.ports

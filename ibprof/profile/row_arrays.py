@@ -13,6 +13,13 @@ Rows = TypeVar("Rows", bound="RowArrays")
 Columns = dict[str, npt.NDArray[Any]]
 """Arrays of one length, by the names of the attributes that they become."""
 
+_NO_SITES: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+
+
+def no_sites() -> npt.NDArray[np.int32]:
+    """Return what stands for a column of zeros: rows whose call site is unknown."""
+    return _NO_SITES
+
 
 class RowArrays:
     """Base of frozen dataclasses whose attributes are arrays of one length.
@@ -21,6 +28,11 @@ class RowArrays:
     """
 
     __slots__ = ()
+
+    def __post_init__(self) -> None:
+        site, rows = getattr(self, "site", None), len(getattr(self, "rank"))  # noqa: B009 (all rows have ranks)
+        if site is not None and not len(site) and rows:
+            object.__setattr__(self, "site", np.zeros(rows, np.int32))
 
     @classmethod
     def column_types(cls) -> dict[str, type[np.generic]]:

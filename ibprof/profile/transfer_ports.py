@@ -123,7 +123,7 @@ def describe_unmeasured(run: Profile) -> str | None:
     if not posted:
         return "no work requests were recorded at queue pairs"
     if unseen := sum(rank.queue_pairs_unseen for rank in run.ranks):
-        return f"{unseen} queue pair(s) bypass verbs (mlx5 direct; IBPROF_SOURCE=exact selects recorded transports)"
+        return f"{unseen} queue pair(s) bypass verbs (vendors' calls; IBPROF_SOURCE=exact selects recorded transports)"
     between = _bytes_between_hosts(run)
     if posted < _COMPLETE * between:
         return f"of {between} bytes between hosts only {posted} were recorded at queue pairs: MPI also used others"

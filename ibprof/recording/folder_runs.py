@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -12,13 +12,11 @@ import numpy as np
 
 from ibprof.errors import InputError, UsageError
 from ibprof.native.recording_layout import recording_layout
+from ibprof.recording.file_groups import FileGroup, group_files
 from ibprof.recording.host_file import RecordingFile, open_recording_file
 
 SUFFIX = ".ibprof"
 """Suffix of the files in the folder, and by default of the folder itself."""
-
-START_SPREAD_NS = 600 * 10**9
-"""Largest spread of the start times of one run's hosts; MPI_Init waits for the last of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,23 @@ class RecordedRun:
         name: the argument of `--run`.
         start_ns: start of its first process.
         files: one per host.
+        complements: names of runs that may hold ranks which this one lacks.
     """
 
     name: str
     start_ns: int
     files: tuple[RecordingFile, ...]
+    complements: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> int:
         """Number of recorded processes."""
         return sum(len(file.processes) for file in self.files)
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Return whether these are several files that no launcher's name of their job connects."""
+        return len(self.files) > 1 and not self.files[0].job
 
 
 def is_recording(path: Path) -> bool:
@@ -60,6 +65,13 @@ def archive_path_of(recording: Path) -> Path:
     return recording.parent / "profile.otf2"
 
 
+def describe_older_archive(archive: Path) -> Iterator[str]:
+    """Yield a sentence on an archive that is there although the run left none."""
+    if archive.is_file():
+        written = datetime.fromtimestamp(archive.stat().st_mtime).astimezone().isoformat(" ", "seconds")
+        yield f"{archive.name} is of an earlier run: it was written at {written}"
+
+
 def recording_files(path: Path) -> list[Path]:
     """Return the files of a recording.
 
@@ -78,36 +90,8 @@ def list_runs(path: Path) -> list[RecordedRun]:
     Raises:
         InputError: there is no file, or one of them is no recording.
     """
-    files = sorted((open_recording_file(one) for one in recording_files(path)), key=lambda file: file.start_ns)
-    groups: list[_Group] = []
-    for file in files:
-        home = next((group for group in groups if group.takes(file)), None)
-        if home is None:
-            home = _Group()
-            groups.append(home)
-        home.files.append(file)
-        home.ranks.update(_ranks(file))
-    return _name_runs([group.files for group in groups])
-
-
-@dataclass(slots=True)
-class _Group:
-    """Files of one run, the oldest first, and the ranks in them."""
-
-    files: list[RecordingFile] = field(default_factory=list)
-    ranks: set[int] = field(default_factory=set)
-
-    def takes(self, file: RecordingFile) -> bool:
-        """Return whether a file is of the same run."""
-        first = self.files[0]
-        # A script may start several jobs within one `ibprof run`.
-        if (file.run, file.job) != (first.run, first.job):
-            return False
-        if file.run and file.job:
-            return True
-        same_time = bool(file.run) or file.start_ns - first.start_ns <= START_SPREAD_NS
-        named = bool(file.run or file.job)
-        return named and same_time and self.ranks.isdisjoint(_ranks(file))
+    groups = group_files(open_recording_file(one) for one in recording_files(path))
+    return _name_runs(groups)
 
 
 def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> RecordedRun:
@@ -125,21 +109,21 @@ def choose_run(path: Path, runs: Sequence[RecordedRun], name: str | None) -> Rec
     raise UsageError(f"{path} has no run {name!r}; it has{listed}")
 
 
-def _ranks(file: RecordingFile) -> list[int]:
-    """Return the ranks of a file; processes without MPI have none."""
-    return [rank for rank, size in file.processes[["world_rank", "world_size"]].tolist() if size]
-
-
-def _name_runs(groups: Iterable[Sequence[RecordingFile]]) -> list[RecordedRun]:
-    named = [(group[0].run or group[0].job or group[0].path.stem, group) for group in groups]
-    names = [name for name, _ in named]
+def _name_runs(groups: Sequence[FileGroup]) -> list[RecordedRun]:
+    firsts = [group.files[0] for group in groups]
+    names = [first.run or first.job or first.path.stem for first in firsts]
+    unique = [
+        name if names.count(name) == 1 else f"{name}@{_format_time(first.start_ns)}"
+        for name, first in zip(names, firsts, strict=True)
+    ]
     return [
         RecordedRun(
-            name if names.count(name) == 1 else f"{name}@{_format_time(group[0].start_ns)}",
-            group[0].start_ns,
-            tuple(group),
+            name,
+            group.files[0].start_ns,
+            tuple(group.files),
+            tuple(other for other, each in zip(unique, groups, strict=True) if group.may_continue(each)),
         )
-        for name, group in named
+        for name, group in zip(unique, groups, strict=True)
     ]
 
 

@@ -16,6 +16,7 @@ from ibprof.errors import InputError, quote_found
 from ibprof.native.recording_layout import recording_layout
 
 Records = npt.NDArray[np.void]
+Owners = npt.NDArray[np.intp]
 
 SIZE_LIMIT = 1 << 36
 """Bytes of a file, many times those of a large host. A sparse file can have any size and would take forever."""
@@ -32,11 +33,14 @@ class RecordingFile:
         host: its name.
         job: the launcher's name of the job, empty for a single process.
         run: name of the run, empty without one.
+        launch: identifies the launch on its host.
         start_ns: start of the first process of this host.
         operations: names, which counters refer to by index.
         cut_short: space was assigned that the file does not have: it was copied in part, or its disk was full.
         storage: the file on the node's own storage that this is a copy of; empty where processes mapped this one.
         on_node: that file exists and was read instead of the copy.
+        library: version of the ibprof that wrote it.
+        skipped: kinds of segments that a newer ibprof wrote, and this one does not know; ascending.
         processes: `ibp_process` [process] of those that recorded something, in the order of their start.
     """
 
@@ -44,11 +48,14 @@ class RecordingFile:
     host: str
     job: str
     run: str
+    launch: str
     start_ns: int
     operations: tuple[str, ...]
     cut_short: bool
     storage: str
     on_node: bool
+    library: str
+    skipped: tuple[int, ...]
     processes: Records
     _map: mmap.mmap = field(repr=False)
     _is_mapped: bool = field(repr=False)
@@ -75,29 +82,41 @@ class RecordingFile:
             return np.empty(0, record), np.empty(0, np.intp)
         used = self._segments["used"][chosen]
         begins = (self._segments["offset"][chosen] + layout.types["segment"].itemsize).tolist()
-        sizes = (used * np.uint64(record.itemsize)).tolist()
-        # As bytes: numpy compares the fields of structs again for each part.
-        parts = [self._bytes[begin : begin + size] for begin, size in zip(begins, sizes, strict=True)]
-        return np.concatenate(parts).view(record), np.repeat(self._owner[chosen], used)
+        sizes = self._segments["record_bytes"][chosen].tolist()
+        parts = [
+            _resize(self._bytes[begin : begin + count * size].reshape(count, size), record.itemsize)
+            for begin, count, size in zip(begins, used.tolist(), sizes, strict=True)
+        ]
+        return np.concatenate(parts).view(record)[:, 0], np.repeat(self._owner[chosen], used)
 
     def release(self) -> None:
         """Release the memory of records that were read; later reads load them from disk again."""
         if self._is_mapped:
             self._map.madvise(mmap.MADV_DONTNEED)
 
-    def counters(self) -> tuple[Records, npt.NDArray[np.intp]]:
-        """Read the counters as `records` does, and apply the redo logs of their processes."""
-        counters, owner = self.records("IBP_SEGMENT_COUNTERS")
-        for index in np.flatnonzero(self.processes["redo_from"]):
-            process = self.processes[index]
-            mine = np.flatnonzero(owner == index)
-            numbers = int(process["redo_into"]), int(process["redo_from"])
-            if not all(1 <= number <= len(mine) for number in numbers):
-                raise InputError(self.path, None, f"a redo log within {len(mine)} counters", f"counters {numbers}")
-            into, emptied = mine[numbers[0] - 1], mine[numbers[1] - 1]
-            counters["bytes"][into], counters["messages"][into] = process["redo_bytes"], process["redo_messages"]
-            counters["bytes"][emptied] = counters["messages"][emptied] = 0
-        return counters, owner
+
+def locate_records(
+    file: RecordingFile, what: str, index: npt.NDArray[np.uint32], owner: Owners, records_owner: Owners
+) -> Owners:
+    """Return the places of records among those of all processes, from indices among those of one process.
+
+    Args:
+        file: of all of them.
+        what: the records, for messages.
+        index, owner: to find, and the process of each.
+        records_owner: process of each record.
+
+    Raises:
+        InputError: a process has no record of that index.
+    """
+    processes = len(file.processes)
+    begin = np.searchsorted(records_owner, np.arange(processes))
+    count = np.bincount(records_owner, minlength=processes)
+    beyond = np.flatnonzero(index >= count[owner])
+    if len(beyond):
+        limit, found = count[owner[beyond[0]]], index[beyond[0]]
+        raise InputError(file.path, None, f"{what} below {limit}", str(found))
+    return begin[owner] + index.astype(np.intp)
 
 
 def open_recording_file(path: Path) -> RecordingFile:
@@ -116,7 +135,7 @@ def open_recording_file(path: Path) -> RecordingFile:
         header = _read_header(path, data)
     layout = recording_layout()
     names = layout.constants["IBP_OPERATION_NAME_BYTES"]
-    first = layout.types["file_header"].itemsize
+    first = _header_bytes(header)
     operations = data[first : first + int(header["operation_count"]) * names].view(f"S{names}")
     segments = _find_segments(path, data, header)
     processes, owner = _find_processes(path, data, segments)
@@ -125,11 +144,14 @@ def open_recording_file(path: Path) -> RecordingFile:
         host=decode_text(header["host"]),
         job=decode_text(header["job"]),
         run=decode_text(header["run"]),
+        launch=decode_text(header["launch"]),
         start_ns=int(header["start_ns"]),
         operations=tuple(decode_text(name) for name in operations),
         cut_short=int(header["end_bytes"]) > len(data),
         storage=decode_text(header["storage"]),
         on_node=on_node is not None,
+        library=decode_text(header["library_version"]),
+        skipped=tuple(np.setdiff1d(segments["kind"], list(layout.record_names)).tolist()),
         processes=processes,
         _map=whole,
         _is_mapped=is_mapped,
@@ -192,17 +214,34 @@ def _read_header(path: Path, data: npt.NDArray[np.uint8]) -> np.void:
     if len(data) < record.itemsize:
         raise InputError(path, None, f"a header of {record.itemsize} bytes", f"the end of the file after {len(data)}")
     header: np.void = data[: record.itemsize].view(record)[0]
-    if header["version"] != constants["IBP_FORMAT_VERSION"]:
-        expected = f"recording format version {constants['IBP_FORMAT_VERSION']}"
-        raise InputError(path, None, expected, str(header["version"]))
+    oldest, newest = constants["IBP_OLDEST_FORMAT_VERSION"], constants["IBP_FORMAT_VERSION"]
+    if not oldest <= header["version"] <= newest:
+        raise InputError(path, None, f"recording format version {oldest} to {newest}", str(header["version"]))
+    # Whatever follows a shorter header of an earlier version is none of it.
+    header = _resize(data[None, : min(_header_bytes(header), record.itemsize)], record.itemsize).view(record)[0, 0]
     if header["byte_order"] != constants["IBP_BYTE_ORDER"]:
         raise InputError(path, None, "this machine's byte order", f"{header['byte_order']:#010x}")
-    names_end = record.itemsize + int(header["operation_count"]) * constants["IBP_OPERATION_NAME_BYTES"]
+    names_end = _header_bytes(header) + int(header["operation_count"]) * constants["IBP_OPERATION_NAME_BYTES"]
     first = int(header["segments_offset"])
     if not names_end <= first <= len(data) or first % constants["IBP_PAGE_BYTES"]:
         expected = f"segments from a page boundary between bytes {names_end} and {len(data)}"
         raise InputError(path, None, expected, f"from byte {first}")
     return header
+
+
+def _header_bytes(header: np.void) -> int:
+    """Return the size of a file's header, after which the names of operations begin."""
+    return int(header["header_bytes"]) or recording_layout().constants["IBP_OLDEST_HEADER_BYTES"]
+
+
+def _resize(rows: npt.NDArray[np.uint8], record_bytes: int) -> npt.NDArray[np.uint8]:
+    """Return records [record, byte] of this version from those of another: cut, or filled with zeros."""
+    if rows.shape[1] == record_bytes:
+        return rows
+    resized = np.zeros((len(rows), record_bytes), np.uint8)
+    known = min(rows.shape[1], record_bytes)
+    resized[:, :known] = rows[:, :known]
+    return resized
 
 
 def _find_segments(path: Path, data: npt.NDArray[np.uint8], header: np.void) -> Records:
@@ -239,12 +278,8 @@ def _check_segments(path: Path, segments: Records, offsets: npt.NDArray[np.uint6
     """Raise InputError for the first invalid or incomplete segment."""
     layout = recording_layout()
     header, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
-    of_kind = np.zeros(max(layout.record_names) + 2, np.uint64)
-    for kind, name in layout.record_names.items():
-        of_kind[kind] = layout.types[name].itemsize
-    size, capacity = segments["bytes"], segments["capacity"].astype(np.uint64)
-    record_bytes = of_kind[np.minimum(segments["kind"], len(of_kind) - 1)]
-    sound = (record_bytes > 0) & (segments["offset"] == offsets) & (segments["record_bytes"] == record_bytes)
+    size, capacity, record_bytes = segments["bytes"], segments["capacity"].astype(np.uint64), segments["record_bytes"]
+    sound = (record_bytes > 0) & (segments["offset"] == offsets)
     sound &= (size > 0) & (size % page == 0) & (size <= file_bytes - offsets)
     sound &= (segments["used"] <= capacity) & (header + capacity * record_bytes <= size)
     for index in np.flatnonzero(~sound).tolist():
@@ -255,21 +290,18 @@ def _check_segment(path: Path, segment: np.void, offset: int, file_bytes: int) -
     layout = recording_layout()
     header, page = layout.types["segment"].itemsize, layout.constants["IBP_PAGE_BYTES"]
     where = f"in the segment at byte {offset}"
-    record_name = layout.record_names.get(int(segment["kind"]))
-    if record_name is None:
-        raise InputError(path, None, f"a known kind {where}", str(segment["kind"]))
     size, used, capacity = int(segment["bytes"]), int(segment["used"]), int(segment["capacity"])
-    record_bytes = layout.types[record_name].itemsize
+    record_bytes = int(segment["record_bytes"])
     if segment["offset"] != offset:
         raise InputError(path, None, f"its own offset {where}", str(segment["offset"]))
     if not size or size % page or offset + size > file_bytes:
         expected = f"pages of {page} bytes up to the end of the file at byte {file_bytes} {where}"
         raise InputError(path, None, expected, f"{size} bytes")
-    if segment["record_bytes"] != record_bytes:
-        raise InputError(path, None, f"records of {record_bytes} bytes {where}", str(segment["record_bytes"]))
+    if not record_bytes:
+        raise InputError(path, None, f"records of some bytes {where}", "0")
     if not used <= capacity or header + capacity * record_bytes > size:
         expected = f"no more records than its {size} bytes hold {where}"
-        raise InputError(path, None, expected, f"{used} used of {capacity}")
+        raise InputError(path, None, expected, f"{used} used of {capacity}, of {record_bytes} bytes each")
 
 
 def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) -> tuple[Records, npt.NDArray[np.intp]]:
@@ -283,7 +315,11 @@ def _find_processes(path: Path, data: npt.NDArray[np.uint8], segments: Records) 
         expected = f"the offset of a process in the segment at byte {segment['offset']}"
         raise InputError(path, None, expected, str(segment["process"]))
     begins = [offset + layout.types["segment"].itemsize for offset in theirs["offset"].tolist()]
-    described = np.concatenate([data[begin : begin + record.itemsize] for begin in begins] or [data[:0]]).view(record)
+    sizes = theirs["record_bytes"].tolist()
+    first = [
+        _resize(data[None, begin : begin + size], record.itemsize) for begin, size in zip(begins, sizes, strict=True)
+    ]
+    described = np.concatenate([*first, np.empty((0, record.itemsize), np.uint8)]).view(record)[:, 0]
     # A process that was killed before it described itself recorded nothing.
     started = (theirs["used"] > 0) & (described["start_ns"] != 0)
     number = np.where(started, np.cumsum(started) - 1, -1).astype(np.intp)

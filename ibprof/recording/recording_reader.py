@@ -7,8 +7,8 @@ of the lowest ranks that have them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,9 @@ import numpy.typing as npt
 from ibprof.errors import InconsistentError, InputError
 from ibprof.native.recording_layout import recording_layout
 from ibprof.profile.profile_data import (
+    CallTimes,
     Counters,
+    Demands,
     Direction,
     Grid,
     Host,
@@ -31,23 +33,30 @@ from ibprof.profile.profile_data import (
     Profile,
     Rank,
     RegionTimes,
+    Site,
     Source,
     Transfers,
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows
 from ibprof.profile.row_arrays import Columns
+from ibprof.recording.call_sites import CallSites
+from ibprof.recording.call_times import find_times
 from ibprof.recording.cartesian_grids import read_grids
+from ibprof.recording.counter_records import read_counters, read_demands, read_sizes, read_times
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
-from ibprof.recording.host_file import RecordingFile, Records, decode_text
+from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
 from ibprof.recording.recorded_ports import read_ports, read_transfers
+from ibprof.recording.site_lines import resolve_sites
 from ibprof.recording.storage_gaps import describe_copy
 from ibprof.text.host_lists import find_job_hosts
 
 Indices = npt.NDArray[np.intp]
 
 NO_MPI = "is a process without MPI: only what it posted to queue pairs was recorded"
+UNNAMED = "the launcher gave the job no name: {} files were put together by their processes' ancestors and start times"
+ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
 
 
@@ -86,6 +95,8 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
     parts = [_read_file(files[index], numbers[index], names, owners) for index in order]
     every = (pair for index in order for pair in zip(numbers[index], files[index].processes, strict=True))
     _, first = min(every, key=lambda pair: int(pair[0]))
+    said = tuple(_describe_grouping(run))
+    sites, sites_without_lines = resolve_sites(tuple(names.sites))
     return Profile(
         name=path.name or str(path),
         mpi=decode_text(first["mpi"]),
@@ -94,7 +105,10 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         world_size=world_size,
         operations_asked=decode_text(first["operations"]),
         hosts=tuple(Host(name, tuple(ports.values())) for name, ports in names.hosts.items()),
-        ranks=tuple(sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)),
+        ranks=tuple(
+            replace(rank, notes=rank.notes + said)
+            for rank in sorted((rank for part in parts for rank in part.ranks), key=lambda rank: rank.rank)
+        ),
         regions=tuple(names.regions),
         operations=tuple(names.operations),
         counters=join_rows(Counters, [part.counters for part in parts]),
@@ -105,7 +119,19 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         pairs=tuple(names.pairs),
         transfers=join_rows(Transfers, [part.transfers for part in parts]),
         intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
+        demands=join_rows(Demands, [part.demands for part in parts]),
+        times=join_rows(CallTimes, [part.times for part in parts]),
+        sites=sites,
+        sites_without_lines=sites_without_lines,
     )
+
+
+def _describe_grouping(run: RecordedRun) -> Iterator[str]:
+    """Yield what is not certain about the files of a run."""
+    if run.is_unnamed:
+        yield UNNAMED.format(len(run.files))
+    if run.complements:
+        yield ELSEWHERE.format(", ".join(run.complements))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +142,7 @@ class _SharedNumbers:
     operations: dict[str, int] = field(default_factory=dict)
     hosts: dict[str, dict[tuple[str, int], Port]] = field(default_factory=dict)
     pairs: dict[PortPair, int] = field(default_factory=dict)
+    sites: dict[Site, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +156,8 @@ class _FilePart:
     marks: list[Mark]
     transfers: Columns
     intervals: list[Columns]
+    demands: Columns
+    times: Columns
 
 
 def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDArray[np.int32]]]:
@@ -185,7 +214,8 @@ def _read_file(
         [names.operations.setdefault(name, len(names.operations)) for name in file.operations], np.int32
     )
     regions = _Regions(file, world_rank, names)
-    counters, owner = file.counters()
+    sites = CallSites(file, world_rank, names.sites)
+    counters, owner = read_counters(file)
     # A counter whose bytes were moved to a closed region remains, empty.
     used = (counters["bytes"] | counters["messages"]) != 0
     if not used.all():
@@ -193,10 +223,16 @@ def _read_file(
     _check_rows(file, counters, owner)
     intervals = read_intervals(file, world_rank, counters, owner, owners)
     counters["peer"] = resolve_peers(file, counters["peer"], owner, owners)
-    sizes, sizes_owner = file.records("IBP_SEGMENT_SIZES")
+    sizes, sizes_owner = read_sizes(file)
     kept = np.flatnonzero(sizes["messages"].any(axis=1))
     sizes, sizes_owner = sizes[kept], sizes_owner[kept]
     _check_rows(file, sizes, sizes_owner)
+    demands, demands_owner = read_demands(file)
+    kept = np.flatnonzero(demands["calls"])
+    demands, demands_owner = demands[kept], demands_owner[kept]
+    _check_rows(file, demands, demands_owner)
+    times, times_owner = read_times(file)
+    _check_rows(file, times, times_owner)
     part = _FilePart(
         ranks=[
             _read_rank(file, process, number, host, grids)
@@ -206,6 +242,7 @@ def _read_file(
             rank=world_rank[owner],
             region=regions.translate(counters["region"], owner),
             operation=operation[counters["operation"]],
+            site=sites.translate(counters, owner),
             **_columns(counters, ("peer", "kind", "direction", "source", "bytes", "messages")),
         ),
         region_times=dict(
@@ -217,11 +254,26 @@ def _read_file(
             rank=world_rank[sizes_owner],
             region=regions.translate(sizes["region"], sizes_owner),
             operation=operation[sizes["operation"]],
+            site=sites.translate(sizes, sizes_owner),
             **_columns(sizes, ("kind", "direction", "messages")),
         ),
         marks=_read_marks(file, regions, world_rank),
         transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
         intervals=intervals,
+        demands=dict(
+            rank=world_rank[demands_owner],
+            region=regions.translate(demands["region"], demands_owner),
+            operation=operation[demands["operation"]],
+            site=sites.translate(demands, demands_owner),
+            **_columns(demands, ("partner", "bytes", "calls")),
+        ),
+        times=dict(
+            rank=world_rank[times_owner],
+            region=regions.translate(times["region"], times_owner),
+            operation=operation[times["operation"]],
+            site=sites.translate(times, times_owner),
+            **find_times(file, times, times_owner),
+        ),
     )
     file.release()
     return part
@@ -247,17 +299,10 @@ class _Regions:
             common[index] = names.regions.setdefault(decode_text(found[index]), len(names.regions))
         self.common = np.empty(len(self.records), np.int32)
         self.common[in_order_of_rank] = common[which]
-        processes = len(file.processes)
-        self._begin = np.searchsorted(self.owner, np.arange(processes))
-        self._count = np.bincount(self.owner, minlength=processes)
 
     def translate(self, region: npt.NDArray[np.uint32], owner: Indices) -> npt.NDArray[np.int32]:
         """Return the common numbers of regions of processes."""
-        beyond = np.flatnonzero(region >= self._count[owner])
-        if len(beyond):
-            limit, found = self._count[owner[beyond[0]]], region[beyond[0]]
-            raise InputError(self._file.path, None, f"a region below {limit}", str(found))
-        return self.common[self._begin[owner] + region.astype(np.intp)]
+        return self.common[locate_records(self._file, "a region", region, owner, self.owner)]
 
 
 def _check_rows(file: RecordingFile, rows: Records, owner: Indices) -> None:
@@ -290,6 +335,9 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         )
     if file.cut_short:
         notes.append(CUT_SHORT)
+    if file.skipped:
+        kinds = ", ".join(map(str, file.skipped))
+        notes.append(f"ibprof {file.library} also recorded what this version cannot read (segments of kind {kinds})")
     notes += describe_copy(file, process)
     return Rank(
         rank=number,
@@ -297,7 +345,7 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         pid=int(process["pid"]),
         start_ns=int(process["start_ns"]),
         stop_ns=int(process["stop_ns"]) or None,
-        finalized=bool(process["flags"] & recording_layout().constants["IBP_PROCESS_FINALIZED"]),
+        finalized=_has_flag(process, "IBP_PROCESS_FINALIZED"),
         source=Source(process["source"]),
         thread_level=int(process["thread_level"]),
         lost_bytes=int(process["lost_bytes"]),
@@ -307,7 +355,14 @@ def _read_rank(file: RecordingFile, process: np.void, number: int, host: int, gr
         notes=tuple(notes),
         queue_pairs_unseen=int(process["queue_pairs_unseen"]),
         grids=grids,
+        sees_host=_has_flag(process, "IBP_PROCESS_SEES_HOST"),
+        has_demands=_has_flag(process, "IBP_PROCESS_DEMANDS"),
+        has_times=bool(process["times_weight"]),
     )
+
+
+def _has_flag(process: np.void, name: str) -> bool:
+    return bool(process["flags"] & recording_layout().constants[name])
 
 
 def _read_marks(file: RecordingFile, regions: _Regions, world_rank: npt.NDArray[np.int32]) -> list[Mark]:

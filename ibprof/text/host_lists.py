@@ -6,9 +6,11 @@ No MPI is asked: a host whose ranks were not recorded cannot report itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from ibprof.errors import UsageError
+from ibprof.text.host_expressions import expand_hosts
 
 COMMAND_LINE = "command line"
 """The name of a launcher's command line among the texts of a recording."""
@@ -29,29 +31,12 @@ _OTHER_OPTIONS = {
 }
 
 
-def expand_nodelist(text: str) -> list[str]:
-    """Expand Slurm's short form: `node[01-03,7],login1`. An invalid list contains no hosts."""
-    hosts: list[str] = []
-    for item in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text.strip()):
-        made = [""]
-        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", item):
-            ends = [plain] if plain else _expand_ranges(ranges)
-            made = [start + end for start in made for end in ends][:_HOSTS_LIMIT]
-        hosts += made
-    return _unique(hosts)
-
-
-_HOSTS_LIMIT = 1 << 20
-
-
-def _expand_ranges(text: str) -> list[str]:
-    numbers: list[str] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) - int(first) > _HOSTS_LIMIT:
-            return []
-        numbers += [str(number).zfill(len(first)) for number in range(int(first), int(last or first) + 1)]
-    return numbers
+def _read_nodelist(text: str) -> list[str]:
+    """Return the hosts of a list in Slurm's short form. An invalid list contains no hosts."""
+    try:
+        return _unique(expand_hosts(text))
+    except UsageError:
+        return []
 
 
 def read_hostfile(text: str) -> list[str]:
@@ -74,14 +59,14 @@ _SUREST = "IBPROF_HOSTS"
 # The most reliable first: a launcher may use fewer hosts than the batch system has allocated.
 _READERS: Mapping[str, Callable[[str], list[str]]] = {
     _SUREST: _read_names,
-    "SLURM_STEP_NODELIST": expand_nodelist,
+    "SLURM_STEP_NODELIST": _read_nodelist,
     "LSB_DJOB_HOSTFILE": read_hostfile,
     "LSB_MCPU_HOSTS": _read_counted,
     "LSB_HOSTS": _read_names,
     "PBS_NODEFILE": read_hostfile,
     "PE_HOSTFILE": read_hostfile,
     "OAR_NODEFILE": read_hostfile,
-    "SLURM_JOB_NODELIST": expand_nodelist,
+    "SLURM_JOB_NODELIST": _read_nodelist,
 }
 
 
@@ -114,7 +99,7 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
     hosts: list[str] = []
     for name, value in _walk(arguments, is_program):
         if name in _LIST_OPTIONS:
-            hosts += [_name(item) for item in expand_nodelist(value)]
+            hosts += [_name(item) for item in _read_nodelist(value)]
         elif name in _FILE_OPTIONS and folder is not None:
             hosts += _read_file(folder / value)
     return _unique(hosts)

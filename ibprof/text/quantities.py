@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 _STEP = 1000
+_ROUNDS_UP = 999.5
+"""From here on, three digits of an amount round to the next unit."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+_MICRO_SIGNS = str.maketrans("\N{MICRO SIGN}\N{GREEK SMALL LETTER MU}", "uu")
 
 
 def format_bytes(amount: float) -> str:
     """Return bytes with three digits and a decimal unit (1 kB is 1,000 bytes), as for link speeds."""
     power = 0
-    while abs(amount) >= 999.5 and power < len(_PREFIXES) - 1:
+    while abs(amount) >= _ROUNDS_UP and power < len(_PREFIXES) - 1:
         amount /= _STEP
         power += 1
     return f"{amount:.3g} {_PREFIXES[power]}B"
@@ -18,10 +21,21 @@ def format_bytes(amount: float) -> str:
 
 def format_seconds(seconds: float) -> str:
     """Return a time with three digits in a suitable unit."""
-    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
-        if seconds < limit:
+    for factor, unit in ((1e9, "ns"), (1e6, "µs"), (1e3, "ms")):
+        if seconds * factor < _ROUNDS_UP:
             return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    return f"{float(f'{seconds:.3g}'):.15g} s"  # 4320 s, not 4.32e+03 s
+
+
+def format_change(relative: float) -> str:
+    """Return a relative change in percent with its sign, which a change that rounds to zero has not."""
+    text = f"{relative * 100:+.1f}%"
+    return text[1:] if text[1:] == "0.0%" else text
+
+
+def spell_unit(text: str) -> str:
+    """Return a unit that a user may have copied from a report as a keyboard has it: `us` for `µs`."""
+    return text.translate(_MICRO_SIGNS)
 
 
 def printable(text: str) -> str:

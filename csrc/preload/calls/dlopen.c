@@ -46,10 +46,11 @@ static bool is_mpi_call(const char *name)
 static bool is_watched(const char *name)
 {
     switch (name[0]) {
+    case 'e':
+    case 'h':
     case 'i':
-        return begins(name, "ibv_");
     case 'm':
-        return begins(name, "mlx5dv_");
+        return ibp_verbs_library_of(name);
     default:
         return is_mpi_call(name);
     }
@@ -76,6 +77,17 @@ static void *put_ours(const char *name, void *found)
     return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? ours : found;
 }
 
+/* Set when a library was opened whose calls RTLD_DEEPBIND binds to MPI directly, past ibprof. */
+static char opened_deep;
+
+/* Put ibprof's functions into such a library before the program finds the first of its functions. */
+static void follow_deep_calls(void)
+{
+    if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
+    if (__atomic_exchange_n(&opened_deep, 0, __ATOMIC_ACQ_REL) && ibp_mpi_next("MPI_Init"))
+        ibp_got_redirect_deep(put_ours);
+}
+
 static void *look_up(void *library, const char *name)
 {
     return put_ours(name, real.lookup(library, name));
@@ -95,11 +107,13 @@ static bool is_ours_to_answer(void *library, const char *name)
 
 __attribute__((used)) static lookup_function *choose_lookup(void *library, const char *name)
 {
+    follow_deep_calls();
     return is_ours_to_answer(library, name) ? look_up : real.lookup;
 }
 
 __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(void *library, const char *name)
 {
+    follow_deep_calls();
     return is_ours_to_answer(library, name) ? look_up_version : real.versioned_lookup;
 }
 
@@ -147,7 +161,7 @@ static bool is_watched_library(const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
 
-    return begins(name, "libibverbs.so") || begins(name, "libmlx5.so") || ibp_is_mpi_library(path);
+    return ibp_verbs_is_library(name) || ibp_is_mpi_library(path);
 }
 
 static void *open_nothing(const char *path, int flags)
@@ -162,8 +176,8 @@ __attribute__((used)) static ibp_open_function *choose_open(const char *path, in
 {
     ibp_open_function *open = ibp_loader_open();
 
-    (void)flags;
-    if (path && is_watched_library(path)) redirect_lookups();
+    if (path && (is_watched_library(path) || flags & RTLD_DEEPBIND)) redirect_lookups();
+    if (path && flags & RTLD_DEEPBIND) __atomic_store_n(&opened_deep, 1, __ATOMIC_RELEASE);
     return open ? open : open_nothing;
 }
 

@@ -6,11 +6,15 @@
 #include "calls/large_calls.h"
 #include "calls/non_local_exits.h"
 #include "calls/source_choice.h"
+#include "calls/trampolines.h"
 #include "counting/activity.h"
 #include "counting/addresses.h"
+#include "counting/calls.h"
 #include "counting/counters.h"
 #include "counting/process.h"
 #include "counting/timeline.h"
+#include "counting/times.h"
+#include "libmpi/callers.h"
 #include "libmpi/job_line.h"
 #include "libmpi/library.h"
 #include "libmpi/lock.h"
@@ -43,6 +47,13 @@ bool ibp_may_change_regions(void)
 
 /* -- starting ------------------------------------------------------------------------------------------------------ */
 
+static void hook_callers(void)
+{
+    ibp_wrap_large_calls();
+    if (ibp_sites_are_wanted()) ibp_bindings_hook();
+    ibp_interpose_longjmp();
+}
+
 void ibp_lifecycle_prepare(void)
 {
     static bool prepared;
@@ -51,9 +62,9 @@ void ibp_lifecycle_prepare(void)
     prepared = true;
     ibp_verbosity = (int)ibp_text_number(ibp_environment("IBPROF_VERBOSE"));
     if (ibp_mpi_find()) return;
+    ibp_times_prepare();
     ibp_sources_prepare();
-    ibp_wrap_large_calls();
-    ibp_interpose_longjmp();
+    hook_callers();
 }
 
 /* Return whether a limit on memory leaves so little that the program may lack what ibprof uses, and MPI on its
@@ -91,10 +102,12 @@ static void say_unknown_source(void)
 /* Find the MPI library and choose a source. Return whether there is anything to record. */
 static bool choose_source(void)
 {
-    if (ibp_mpi_open()) {
-        ibp_log(1, "nothing is recorded: the MPI library's functions cannot be found");
+    if (ibp_mpi_open(ibp_source_why_not, sizeof ibp_source_why_not)) {
+        ibp_say_once_a_job(ibp_verbs_attached() ? "messages between ranks are not recorded" : "nothing is recorded",
+                           ibp_source_why_not);
         return false;
     }
+    if (ibp_mpi.is_behind_layer) hook_callers();
     if (is_memory_scarce()) {
         ibp_say_once_a_job("nothing is recorded", "ulimit -v leaves the program hardly more memory than it has now");
         return false;
@@ -136,9 +149,12 @@ void ibp_lifecycle_start(void)
     ibp_source_note_gaps();
     (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */
     if (!ibp_source) return;
+    if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
+    if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;
     ibp_addresses_record();
     ibp_timeline_begin(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
     ibp_activity_begin(ibp_source->source, ibp_source->labels_sends);
+    ibp_wrappers_choose();
 }
 
 /* -- stopping ------------------------------------------------------------------------------------------------------ */
@@ -149,6 +165,7 @@ void ibp_lifecycle_stop(void)
     if (ibp_recording_is_full()) ibp_counters_note_full();
     ibp_process_finish();
     ibp_activity_end();
+    ibp_wrappers_choose();
     if (!ibp_source || *ibp_source_why_not) return;
     ibp_source_note_gaps();
     ibp_source->detach();

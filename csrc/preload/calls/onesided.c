@@ -8,9 +8,12 @@
 #include "platform/system.h"
 #include "calls/onesided.h"
 #include "calls/wrapper.h"
-#include "counting/counters.h"
+#include "counting/calls.h"
+#include "counting/count.h"
 #include "counting/current_call.h"
+#include "counting/times.h"
 #include "libmpi/communicators.h"
+#include "libmpi/datatypes.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
 #include "recording/operations.h"
@@ -41,7 +44,9 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     bool is_member;
     uint32_t peer;
 
-    if (target < 0 || items < 0 || ibp_mpi_is_null(IBP_HANDLE(type)) || ibp_mpi_is_null(IBP_HANDLE(window))) return;
+    if (ibp_mpi.is_behind_layer || target < 0 || items < 0 || ibp_mpi_is_null(IBP_HANDLE(type)) ||
+        ibp_mpi_is_null(IBP_HANDLE(window)))
+        return;
     if (!ibp_counting || !ibp_operation_wanted[operation]) return;
     ibp_lock();
     group = ibp_window_find(IBP_HANDLE(window));
@@ -56,12 +61,15 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     define(function, UNPACK parameters)                                                                                \
     {                                                                                                                  \
         static int (*next)(UNPACK parameters);                                                                         \
+        struct ibp_timing timing;                                                                                      \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #function);                                                                                \
         if (!ibp_is_active() || ibp_is_within_call()) return next arguments;                                           \
-        ibp_enter((struct ibp_current_call){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});            \
+        ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});          \
+        ibp_timing_begin(&timing, ibp_current_call.call);                                                              \
         result = next arguments;                                                                                       \
+        ibp_timing_end(&timing);                                                                                       \
         if (!result) {                                                                                                 \
             counting;                                                                                                  \
         }                                                                                                              \

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Wrappers of the calls that start and free persistent requests. In Open MPI MPI_Start calls functions of the request,
- * which bypasses the table that the source hooks.
+ * Wrappers of the calls that start and free persistent requests. Those of Open MPI that send and receive messages count
+ * their starts themselves (sources/openmpi/starts.h).
  */
 #include "platform/system.h"
 #include "calls/wrapper.h"
 #include "counting/current_call.h"
 #include "counting/requests.h"
+#include "counting/times.h"
+#include "libmpi/datatypes.h"
 #include "libmpi/handles.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
@@ -15,82 +17,127 @@
 
 #include <stdbool.h>
 
-typedef int start_all_function(int, void **);
-
-/* Start a request whose messages do not show its operation, or several requests whose messages do. */
-static int start_some(start_all_function *start_all, int count, void **requests)
+static void enter_start(unsigned operation)
 {
-    enum { ON_STACK = 256 };
-    void *before[ON_STACK];
-    const unsigned operation = ibp_request_operation(ibp_mpi_request(requests, 0));
-    const bool watched = operation == IBP_OPERATION_NONE || ibp_labels_sends;
+    ibp_enter(&ibp_calls[operation], (struct ibp_current_call){
+                                         .kind = IBP_CALL_PERSISTENT,
+                                         .starts_request = true,
+                                     });
+}
+
+/* Start requests of which nothing is known, where wrappers label the calls that send. Return how many there were. */
+static size_t start_unknown(ibp_start_function *start_all, size_t count, void **requests, int *result)
+{
+    struct ibp_request known;
+    size_t unknown = 0;
+
+    while (unknown < count && !ibp_request_copy(ibp_mpi_request(requests, unknown), &known)) unknown++;
+    if (!unknown) return 0;
+    enter_start(IBP_OPERATION_NONE);
+    *result = start_all((int)unknown, requests);
+    ibp_leave();
+    return unknown;
+}
+
+/* Start a request that is partitioned, or whose messages do not show its operation: the call that sends them identifies
+ * it. */
+static int start_alone(ibp_start_function *start_all, void **request)
+{
+    void *before = ibp_mpi_request(request, 0);
     int result;
 
-    for (int i = 0; i < count; i++) before[i] = ibp_mpi_request(requests, (size_t)i);
-    ibp_enter((struct ibp_current_call){
-        .operation = (uint16_t)operation,
-        .kind = IBP_CALL_PERSISTENT,
-        .starts_request = true,
-    });
-    if (watched) ibp_source->before_start((size_t)count, requests);
-    result = start_all(count, requests);
-    if (!result && watched && ibp_source->after_start) ibp_source->after_start((size_t)count, requests, before);
+    enter_start(ibp_request_operation(before));
+    ibp_request_count_parts(before);
+    result = start_all(1, request);
     ibp_leave();
+    if (!result) ibp_request_demand(before);
     return result;
 }
 
-/* Start requests in groups. A request whose messages do not show its operation is started alone, since the call that
- * sends them identifies it. */
-static int start_each(start_all_function *start_all, int count, void **requests)
+/* Start requests in groups. */
+static int start_each(ibp_start_function *start_all, size_t count, void **requests)
 {
-    enum { AT_ONCE = 256 };
+    size_t started;
     int result = 0;
 
-    for (int first = 0, after; first < count && !result; first = after) {
-        after = first + 1;
-        if (ibp_request_operation(ibp_mpi_request(requests, (size_t)first)) == IBP_OPERATION_NONE)
-            while (after < count && after - first < AT_ONCE &&
-                   ibp_request_operation(ibp_mpi_request(requests, (size_t)after)) == IBP_OPERATION_NONE)
-                after++;
-        result = start_some(start_all, after - first, ibp_mpi_requests_from(requests, (size_t)first));
+    for (;;) {
+        started = IBP_LIKELY(ibp_source->start != NULL) ? ibp_source->start(start_all, count, requests, &result)
+                                                        : start_unknown(start_all, count, requests, &result);
+        if (IBP_UNLIKELY(!started)) {
+            result = start_alone(start_all, requests);
+            started = 1;
+        }
+        if (IBP_LIKELY(count == started) || result) return result;
+        count -= started;
+        requests = ibp_mpi_requests_from(requests, started);
     }
-    return result;
 }
 
-static bool is_to_be_seen(void)
+static inline bool is_to_be_seen(void)
 {
-    return ibp_is_active() && !ibp_is_within_call() && ibp_source->before_start;
+    if (IBP_UNLIKELY(ibp_mpi.is_behind_layer)) return false;
+    return IBP_LIKELY(ibp_get_here()->is_outside) || (ibp_is_active() && !ibp_is_within_call());
 }
+
+/* The next function of a wrapper's name; until the first call, one that finds it. Mostly the wrapper is a jump to it. */
+#define START_WRAPPER(exported, of_operation, parameters, arguments, start_all, count, requests)                       \
+    static int find_##exported parameters;                                                                             \
+    static int(*next_##exported) parameters = find_##exported;                                                         \
+    static int find_##exported parameters                                                                              \
+    {                                                                                                                  \
+        void *found = ibp_mpi_next(#exported);                                                                         \
+                                                                                                                       \
+        if (!found) return IBP_MISSING_CALL;                                                                           \
+        memcpy(&next_##exported, &found, sizeof found);                                                                \
+        return next_##exported arguments;                                                                              \
+    }                                                                                                                  \
+    static __attribute__((noinline)) int see_##exported parameters                                                     \
+    {                                                                                                                  \
+        if (!(requests) || (count) <= 0 || !is_to_be_seen()) return next_##exported arguments;                         \
+        return start_each(start_all, (size_t)(count), requests);                                                       \
+    }                                                                                                                  \
+    static __attribute__((noinline)) int time_##exported parameters                                                    \
+    {                                                                                                                  \
+        struct ibp_timing timing;                                                                                      \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (ibp_is_within_call()) return see_##exported arguments;                                                     \
+        ibp_timing_begin(&timing, IBP_CALL_HERE(of_operation));                                                        \
+        result = IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;          \
+        ibp_timing_end(&timing);                                                                                       \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    IBP_EXPORT int exported parameters;                                                                                \
+    IBP_EXPORT int exported parameters                                                                                 \
+    {                                                                                                                  \
+        if (IBP_UNLIKELY(ibp_times_recorded)) return time_##exported arguments;                                        \
+        return IBP_LIKELY(ibp_requests_show_starts) ? next_##exported arguments : see_##exported arguments;            \
+    }
 
 #define START(exported)                                                                                                \
-    static int (*next_##exported)(void **);                                                                            \
+    static int one_##exported(int count, void **requests);                                                             \
+    START_WRAPPER(exported, IBP_OPERATION_Start, (void **request), (request), one_##exported, 1, request)              \
     static int one_##exported(int count, void **requests)                                                              \
     {                                                                                                                  \
         (void)count;                                                                                                   \
         return next_##exported(requests);                                                                              \
-    }                                                                                                                  \
-    IBP_DEFINE(exported, void **request)                                                                               \
-    {                                                                                                                  \
-        IBP_FIND_NEXT(next_##exported, #exported);                                                                     \
-        if (!request || !is_to_be_seen()) return next_##exported(request);                                             \
-        return start_some(one_##exported, 1, request);                                                                 \
     }
 
 START(MPI_Start)
 START(PMPI_Start)
 
 #define START_ALL(exported)                                                                                            \
-    IBP_DEFINE(exported, int count, void **requests)                                                                   \
-    {                                                                                                                  \
-        static start_all_function *next;                                                                               \
-                                                                                                                       \
-        IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (!requests || count <= 0 || !is_to_be_seen()) return next(count, requests);                                 \
-        return start_each(next, count, requests);                                                                      \
-    }
+    START_WRAPPER(exported, IBP_OPERATION_Startall, (int count, void **requests), (count, requests), next_##exported,  \
+                  count, requests)
 
 START_ALL(MPI_Startall)
 START_ALL(PMPI_Startall)
+
+static void forget(void *request)
+{
+    if (ibp_source->forget_request) ibp_source->forget_request(request);
+    ibp_request_freed(request);
+}
 
 #define REQUEST_FREE(exported)                                                                                         \
     IBP_DEFINE(exported, void **request)                                                                               \
@@ -98,7 +145,7 @@ START_ALL(PMPI_Startall)
         static int (*next)(void **);                                                                                   \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
-        if (ibp_is_active()) ibp_request_freed(ibp_mpi_request(request, 0));                                           \
+        if (ibp_is_active() && !ibp_mpi.is_behind_layer) forget(ibp_mpi_request(request, 0));                          \
         return next(request);                                                                                          \
     }
 
@@ -117,7 +164,7 @@ REQUEST_FREE(PMPI_Request_free)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (!is_to_be_seen())                                                                                          \
             return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
-        ibp_enter((struct ibp_current_call){.operation = of_operation, .kind = IBP_CALL_BLOCKING});                    \
+        ibp_enter(IBP_CALL_HERE(of_operation), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});                  \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
         if (is_send && !result && peer >= 0)                                                                           \

@@ -20,7 +20,10 @@ static void begin(const void *session)
         ibp_lifecycle_start(); /* notes what is missing when recording has ended */
         return;
     }
-    ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
+    if (ibp_mpi.abi == IBP_ABI_NONE)
+        ibp_mpi.session = 1; /* not a handle, which may be of any size */
+    else
+        ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
 }
 
 /* Begin recording at the first communicator, which may never be made: then the program begins by MPI_Init, if at
@@ -72,7 +75,7 @@ SESSION_INIT(PMPI_Session_init)
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (ibp_mpi.abi == IBP_ABI_OPENMPI) begin_recording();                                                         \
         if (ibp_is_active() && !ibp_is_within_call()) {                                                                \
-            ibp_enter((struct ibp_current_call){.operation = IBP_OPERATION_##name, .kind = IBP_CALL_BLOCKING});        \
+            ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});      \
             result = next arguments;                                                                                   \
             ibp_leave();                                                                                               \
             return result;                                                                                             \

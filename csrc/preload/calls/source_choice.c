@@ -17,11 +17,13 @@
 /* The sources of an MPI, the likelier one first. Components of Open MPI may use UCX or libfabric too, below the
  * layer where its messages are seen. */
 static const struct ibp_source_operations *const sources_of_openmpi[] = {&ibp_source_openmpi, NULL};
-static const struct ibp_source_operations *const sources_of_others[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
+static const struct ibp_source_operations *const sources_behind_layer[] = {&ibp_source_openmpi_behind_layer, NULL};
+static const struct ibp_source_operations *const sources_of_mpich[] = {&ibp_source_ucx, &ibp_source_libfabric, NULL};
 
 static const struct ibp_source_operations *const *list_sources(void)
 {
-    return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_others;
+    if (ibp_mpi.is_behind_layer) return sources_behind_layer;
+    return ibp_mpi.abi == IBP_ABI_OPENMPI ? sources_of_openmpi : sources_of_mpich;
 }
 
 /* Values of IBPROF_SOURCE: with the first two ibprof chooses; the last one records work requests alone. */

@@ -7,12 +7,16 @@
  * takes one register or one slot of the stack.
  */
 #include "platform/system.h"
+#include "calls/demands.h"
 #include "calls/trampolines.h"
 #include "calls/wrapper.h"
+#include "counting/calls.h"
+#include "counting/communicator_contexts.h"
 #include "counting/current_call.h"
+#include "counting/ledger.h"
 #include "counting/periodic.h"
 #include "counting/requests.h"
-#include "libmpi/communicators.h"
+#include "counting/times.h"
 #include "libmpi/grids.h"
 #include "libmpi/handles.h"
 #include "libmpi/lock.h"
@@ -20,6 +24,7 @@
 #include "recording/process_state.h"
 #include "sources/source.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -67,12 +72,34 @@ static ibp_handle handle_at(long address)
 /* Forget a communicator or window: its handle may be reused. */
 static void forget(long address)
 {
-    const ibp_handle handle = handle_at(address);
+    ibp_handle handle;
 
+    if (ibp_mpi.is_behind_layer) return;
+    handle = handle_at(address);
     ibp_lock();
-    ibp_communicator_forget(handle);
+    ibp_context_forget(handle);
     ibp_unlock();
     if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
+}
+
+/* Remember a persistent request, and what each of its starts asks for. */
+static void keep_request(long request, const struct ibp_demanding *call)
+{
+    const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
+
+    ibp_request_keep_operation(ibp_mpi_request((void **)request, 0), call->operation,
+                               is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
+}
+
+/* Return whether a call asks to move no items. The two counts are those at the places of MPI_Gather and MPI_Scatter, of
+ * which a root may pass only one. */
+static bool moves_nothing(const struct ibp_demanding *call, long first_count, long second_count)
+{
+    const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
+    const long counts = is_leaf ? first_count | second_count : call->items;
+
+    if (!is_leaf && call->shape != IBP_DEMAND_GROUP && call->shape != IBP_DEMAND_TREE) return false;
+    return call->is_large ? !counts : !(int)counts;
 }
 
 /* The following are not inline: repeated in four hundred wrappers they would be most of the library. */
@@ -82,35 +109,45 @@ static __attribute__((noinline)) void prepare(enum ibp_call_kind kind, long firs
     if (kind == IBP_CALL_FREEING) forget(first_argument);
 }
 
-static __attribute__((noinline)) void leave_with_request(int result, enum ibp_call_kind kind, long last_argument)
+static __attribute__((noinline)) void leave_with_request(int result, enum ibp_call_kind kind, long last_argument,
+                                                         const struct ibp_demanding *call)
 {
-    const unsigned operation = ibp_current_call.operation;
-
     ibp_source->after_tag(result == 0);
     ibp_leave();
-    if (kind == IBP_CALL_PERSISTENT && !result)
-        ibp_request_keep_operation(ibp_mpi_request((void **)last_argument, 0), operation);
+    if (kind == IBP_CALL_PERSISTENT && !result && !ibp_mpi.is_behind_layer) keep_request(last_argument, call);
 }
 
-static inline __attribute__((always_inline)) void enter(unsigned operation, enum ibp_call_kind kind, long communicator,
-                                                        long first_argument)
+/* Enter a call in the ledger that has returned. */
+static __attribute__((noinline)) void enter_in_ledger(int result, const struct ibp_demanding *call)
 {
-    ibp_enter((struct ibp_current_call){
-        .operation = (uint16_t)operation,
-        .kind = (uint8_t)kind,
-        .communicator = communicator,
-    });
+    if (result)
+        ibp_ledger_add_failed(call->call);
+    else
+        ibp_ledger_add(call);
+}
+
+static inline __attribute__((always_inline)) void enter(struct ibp_call *call, enum ibp_call_kind kind,
+                                                        long communicator, long first_argument, bool of_nothing)
+{
+    ibp_enter(call, (struct ibp_current_call){
+                        .kind = (uint8_t)kind,
+                        .moves_nothing = of_nothing,
+                        .communicator = communicator,
+                    });
     ibp_periodic_check();
     if (takes_tag(kind) || kind == IBP_CALL_FREEING) prepare(kind, first_argument);
 }
 
-static inline void leave(int result, unsigned operation, enum ibp_call_kind kind, long last_argument)
+static __attribute__((noinline)) void leave(int result, enum ibp_call_kind kind, long last_argument,
+                                            const struct ibp_demanding *call)
 {
-    if (operation == IBP_OPERATION_Cart_create && !result) ibp_grid_note(handle_at(last_argument));
+    if (call->operation == IBP_OPERATION_Cart_create && !result && !ibp_mpi.is_behind_layer)
+        ibp_grid_note(handle_at(last_argument));
     if (takes_tag(kind))
-        leave_with_request(result, kind, last_argument);
+        leave_with_request(result, kind, last_argument, call);
     else
         ibp_leave();
+    if (call->shape != IBP_DEMAND_NONE && kind != IBP_CALL_PERSISTENT) enter_in_ledger(result, call);
 }
 
 /* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
@@ -132,17 +169,56 @@ static inline bool is_sendrecv(unsigned operation)
 static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 {
     return !takes_tag(kind) && kind != IBP_CALL_FREEING && operation != IBP_OPERATION_Cart_create &&
-           IBP_LIKELY(ibp_get_here() == &ibp_outside) && IBP_LIKELY(!ibp_periodic) &&
+           IBP_LIKELY(ibp_get_here()->is_outside) && IBP_LIKELY(!ibp_periodic) && IBP_LIKELY(!ibp_times_recorded) &&
            (!is_sendrecv(operation) || IBP_LIKELY(!ibp_source_unproved));
+}
+
+/* Return the call of an operation that is only passed on, and set it as the present one; NULL where it is part of
+ * another call. */
+static __attribute__((noinline)) struct ibp_call *pass_on(unsigned operation, const void *address)
+{
+    struct ibp_call *call;
+
+    if (!ibp_is_active() || ibp_is_within_call()) return NULL;
+    call = ibp_call_find(operation, address);
+    if (ibp_threads_multiple)
+        ibp_current_call.call = call;
+    else if (ibp_get_here()->is_outside)
+        ibp_set_here(&call->context);
+    return call;
+}
+
+/* Return whether another tool wraps a call too: its wrapper calls ibprof's of the other name. */
+static bool is_wrapped_by_tool(const char *name)
+{
+    void *next = ibp_mpi_next(name);
+    Dl_info object;
+
+    return next && dladdr && dladdr(next, &object) && !ibp_is_mpi_library(object.dli_fname);
 }
 
 /* One of a call's arguments; 0 where it has none at that place. */
 #define ARGUMENT(count, place)                                                                                         \
     ((place) < 0 || (place) >= (count) ? 0 : (long[]){ARGUMENTS_##count}[(place) < 0 ? 0 : (place) % (count)])
 
+/* What a call asks for; a send only where wrappers label it. */
+#define DEMANDING(at, function, name, count, position)                                                                 \
+    ((struct ibp_demanding){                                                                                           \
+        .call = (at),                                                                                                  \
+        .operation = IBP_OPERATION_##name,                                                                             \
+        .shape = ibp_demand_places[IBP_OPERATION_##name].shape != IBP_DEMAND_PEER || IBP_UNLIKELY(ibp_labels_sends)    \
+                     ? ibp_demand_places[IBP_OPERATION_##name].shape                                                   \
+                     : IBP_DEMAND_NONE,                                                                                \
+        .is_large = IBP_IS_LARGE(function),                                                                            \
+        .communicator = ARGUMENT(count, position),                                                                     \
+        .items = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].items),                                       \
+        .type = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].type),                                         \
+        .root = ARGUMENT(count, ibp_demand_places[IBP_OPERATION_##name].root),                                         \
+    })
+
 /* The next function of a wrapper's name; until the first call, one that finds it. */
 #define NEXT(function, count)                                                                                          \
-    static int find_##function(PARAMETERS_##count);                                                                    \
+    static __attribute__((cold)) int find_##function(PARAMETERS_##count);                                              \
     static int (*next_##function)(PARAMETERS_##count) = find_##function;                                               \
     static int find_##function(PARAMETERS_##count)                                                                     \
     {                                                                                                                  \
@@ -153,73 +229,186 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
         return next_##function(ARGUMENTS_##count);                                                                     \
     }
 
+/* Calls that are only passed on, while times are recorded. Most end in a tail call. `whole_` times all of a call. */
+#define PASSING_ON(function, name, count)                                                                              \
+    static __attribute__((noinline, cold)) int whole_##function(PARAMETERS_##count)                                    \
+    {                                                                                                                  \
+        struct ibp_call *const call = pass_on(IBP_OPERATION_##name, __builtin_return_address(0));                      \
+        struct ibp_timing timing;                                                                                      \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (!call) return next_##function(ARGUMENTS_##count);                                                          \
+        ibp_timing_begin(&timing, call);                                                                               \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
+        ibp_timing_end(&timing);                                                                                       \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+    static int timed_##function(PARAMETERS_##count)                                                                    \
+    {                                                                                                                  \
+        struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
+                                                                                                                       \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call) || !ibp_time_at_random(call))             \
+            return whole_##function(ARGUMENTS_##count);                                                                \
+        ibp_set_here(&call->context);                                                                                  \
+        return next_##function(ARGUMENTS_##count);                                                                     \
+    }
+
+/* What a wrapper calls: the next function, or one that does something first. With a tool in between, each call is timed
+ * as a whole, so that what it calls is known to be part of it. */
+#define CHOICE(function, name, count, untimed, timed, whole)                                                           \
+    static __attribute__((cold)) int first_##function(PARAMETERS_##count);                                             \
+    static int (*chosen_##function)(PARAMETERS_##count) = first_##function;                                            \
+    static __attribute__((cold)) void choose_##function(void)                                                          \
+    {                                                                                                                  \
+        int (*choice)(PARAMETERS_##count) = untimed;                                                                   \
+        void *found = next_##function == find_##function ? ibp_mpi_next(#function) : NULL;                             \
+                                                                                                                       \
+        if (found) memcpy(&next_##function, &found, sizeof found);                                                     \
+        if (ibp_times_recorded && ibp_operation_wanted[IBP_OPERATION_##name])                                          \
+            choice = is_wrapped_by_tool("MPI_" #name) ? whole : timed;                                                 \
+        __atomic_store_n(&chosen_##function, choice ? choice : next_##function, __ATOMIC_RELAXED);                     \
+    }                                                                                                                  \
+    static int first_##function(PARAMETERS_##count)                                                                    \
+    {                                                                                                                  \
+        choose_##function();                                                                                           \
+        return chosen_##function(ARGUMENTS_##count);                                                                   \
+    }
+
 /* Most calls take the short path: one thread is in MPI, in no other call, and no other work is due. */
 #define WRAPPER(define, function, name, count, call_kind, position)                                                    \
     NEXT(function, count)                                                                                              \
-    static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
+    static __attribute__((noinline, cold)) int slowly_##function(PARAMETERS_##count)                                   \
     {                                                                                                                  \
+        struct ibp_demanding call;                                                                                     \
+        struct ibp_timing timing;                                                                                      \
         int result;                                                                                                    \
                                                                                                                        \
-        if (ibp_get_here() != &ibp_outside && (!ibp_is_active() || ibp_is_within_call()))                              \
+        if (!ibp_get_here()->is_outside && (!ibp_is_active() || ibp_is_within_call()))                                 \
             return next_##function(ARGUMENTS_##count);                                                                 \
-        enter(IBP_OPERATION_##name, IBP_CALL_##call_kind, ARGUMENT(count, position), a0);                              \
+        call = DEMANDING(IBP_CALL_HERE(IBP_OPERATION_##name), function, name, count, position);                        \
+        enter(call.call, IBP_CALL_##call_kind, ARGUMENT(count, position), a0,                                          \
+              IBP_CALL_##call_kind == IBP_CALL_NONBLOCKING &&                                                          \
+                  moves_nothing(&call, ARGUMENT(count, 1), ARGUMENT(count, 4)));                                       \
+        ibp_timing_begin(&timing, call.call);                                                                          \
         if (is_sendrecv(IBP_OPERATION_##name) && IBP_UNLIKELY(ibp_source_unproved))                                    \
             expect(#function, ARGUMENT(count, 1), ARGUMENT(count, 2), ARGUMENT(count, 3), ARGUMENT(count, 4));         \
         result = next_##function(ARGUMENTS_##count);                                                                   \
-        leave(result, IBP_OPERATION_##name, IBP_CALL_##call_kind, ARGUMENT(count, (count) - 1));                       \
+        ibp_timing_end(&timing);                                                                                       \
+        leave(result, IBP_CALL_##call_kind, ARGUMENT(count, (count) - 1), &call);                                      \
         return result;                                                                                                 \
     }                                                                                                                  \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
+        struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
         int result;                                                                                                    \
                                                                                                                        \
-        if (!is_short(IBP_OPERATION_##name, IBP_CALL_##call_kind)) return slowly_##function(ARGUMENTS_##count);        \
-        ibp_enter((struct ibp_current_call){                                                                           \
-            .operation = IBP_OPERATION_##name,                                                                         \
-            .kind = IBP_CALL_##call_kind,                                                                              \
-            .communicator = ARGUMENT(count, position),                                                                 \
-        });                                                                                                            \
+        if (!is_short(IBP_OPERATION_##name, IBP_CALL_##call_kind) || IBP_UNLIKELY(!call) ||                            \
+            !ibp_ledger_add_known(DEMANDING(call, function, name, count, position)))                                   \
+            return slowly_##function(ARGUMENTS_##count);                                                               \
+        ibp_enter(call, (struct ibp_current_call){                                                                     \
+                            .kind = IBP_CALL_##call_kind,                                                              \
+                            .communicator = ARGUMENT(count, position),                                                 \
+                        });                                                                                            \
         result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \
+        if (ibp_demand_places[IBP_OPERATION_##name].shape != IBP_DEMAND_NONE && IBP_UNLIKELY(result))                  \
+            ibp_ledger_add_failed(call);                                                                               \
         return result;                                                                                                 \
     }
 
 /* Ends in a tail call where the source sees the mode of a send. Where it does not, the short path applies as above. */
 #define SEND_WRAPPER(define, function, name, count, position, keeps_request)                                           \
     NEXT(function, count)                                                                                              \
-    static __attribute__((noinline)) int slowly_##function(PARAMETERS_##count)                                         \
+    static __attribute__((noinline, cold)) int slowly_##function(PARAMETERS_##count)                                   \
     {                                                                                                                  \
+        struct ibp_demanding call;                                                                                     \
+        struct ibp_timing timing;                                                                                      \
         int result;                                                                                                    \
                                                                                                                        \
         if (ibp_is_within_call()) return next_##function(ARGUMENTS_##count);                                           \
-        enter(IBP_OPERATION_##name, IBP_CALL_SENDING, ARGUMENT(count, position), 0);                                   \
+        call = DEMANDING(IBP_CALL_HERE(IBP_OPERATION_##name), function, name, count, position);                        \
+        enter(call.call, IBP_CALL_SENDING, ARGUMENT(count, position), 0, false);                                       \
+        ibp_timing_begin(&timing, call.call);                                                                          \
         if (IBP_UNLIKELY(ibp_source_unproved) && !(keeps_request)) expect(#function, a1, a2, a3, a4);                  \
         result = next_##function(ARGUMENTS_##count);                                                                   \
+        ibp_timing_end(&timing);                                                                                       \
         ibp_leave();                                                                                                   \
-        if ((keeps_request) && !result)                                                                                \
-            ibp_request_keep_operation(ibp_mpi_request((void **)ARGUMENT(count, (count) - 1), 0),                      \
-                                       IBP_OPERATION_##name);                                                          \
+        if (!(keeps_request))                                                                                          \
+            enter_in_ledger(result, &call);                                                                            \
+        else if (!result)                                                                                              \
+            keep_request(ARGUMENT(count, (count) - 1), &call);                                                         \
         return result;                                                                                                 \
     }                                                                                                                  \
     static __attribute__((noinline)) int label_##function(PARAMETERS_##count)                                          \
     {                                                                                                                  \
+        struct ibp_call *const call = IBP_CALL_HERE_CACHED(IBP_OPERATION_##name);                                      \
         int result;                                                                                                    \
                                                                                                                        \
-        if ((keeps_request) || IBP_UNLIKELY(ibp_get_here() != &ibp_outside) || IBP_UNLIKELY(ibp_source_unproved))      \
+        if ((keeps_request) || IBP_UNLIKELY(ibp_times_recorded) || IBP_UNLIKELY(!ibp_get_here()->is_outside) ||        \
+            IBP_UNLIKELY(ibp_source_unproved) || IBP_UNLIKELY(!call) ||                                                \
+            !ibp_ledger_add_known(DEMANDING(call, function, name, count, position)))                                   \
             return slowly_##function(ARGUMENTS_##count);                                                               \
-        ibp_enter((struct ibp_current_call){                                                                           \
-            .operation = IBP_OPERATION_##name,                                                                         \
-            .kind = IBP_CALL_SENDING,                                                                                  \
-            .communicator = ARGUMENT(count, position),                                                                 \
-        });                                                                                                            \
+        ibp_enter(call, (struct ibp_current_call){                                                                     \
+                            .kind = IBP_CALL_SENDING,                                                                  \
+                            .communicator = ARGUMENT(count, position),                                                 \
+                        });                                                                                            \
         result = next_##function(ARGUMENTS_##count);                                                                   \
         ibp_leave();                                                                                                   \
         return result;                                                                                                 \
     }                                                                                                                  \
+    /* The source sees the mode of a send, and not its site. */                                                        \
+    static __attribute__((noinline, cold)) int find_site_##function(PARAMETERS_##count)                                \
+    {                                                                                                                  \
+        (void)pass_on(IBP_OPERATION_##name, __builtin_return_address(0));                                              \
+        return next_##function(ARGUMENTS_##count);                                                                     \
+    }                                                                                                                  \
+    static int site_##function(PARAMETERS_##count)                                                                     \
+    {                                                                                                                  \
+        struct ibp_call *const call = ibp_call_cached(IBP_OPERATION_##name, __builtin_return_address(0));              \
+                                                                                                                       \
+        if (IBP_UNLIKELY(!ibp_get_here()->is_outside) || IBP_UNLIKELY(!call))                                          \
+            return find_site_##function(ARGUMENTS_##count);                                                            \
+        ibp_set_here(&call->context);                                                                                  \
+        return next_##function(ARGUMENTS_##count);                                                                     \
+    }                                                                                                                  \
+    PASSING_ON(function, name, count)                                                                                  \
+    CHOICE(function, name, count,                                                                                      \
+           ibp_labels_sends     ? label_##function                                                                     \
+           : ibp_sites_recorded ? site_##function                                                                      \
+                                : NULL,                                                                                \
+           ibp_labels_sends ? label_##function : timed_##function,                                                     \
+           ibp_labels_sends ? label_##function : whole_##function)                                                     \
     define(function, PARAMETERS_##count)                                                                               \
     {                                                                                                                  \
-        if (IBP_LIKELY(!ibp_labels_sends)) return next_##function(ARGUMENTS_##count);                                  \
-        return label_##function(ARGUMENTS_##count);                                                                    \
+        return chosen_##function(ARGUMENTS_##count);                                                                   \
+    }
+
+/* Of a call that sends nothing and may wait. */
+#define TIMED_WRAPPER(define, function, name, count, duration)                                                         \
+    NEXT(function, count)                                                                                              \
+    TIMED_##duration(function, name, count) CHOICE(function, name, count, NULL, timed_##function,                      \
+                                                   WHOLE_##duration(function)) define(function, PARAMETERS_##count)    \
+    {                                                                                                                  \
+        return chosen_##function(ARGUMENTS_##count);                                                                   \
+    }
+#define WHOLE_WAITING(function) whole_##function
+#define WHOLE_SHORT(function) whole_##function
+#define WHOLE_LONG(function) timed_##function
+#define TIMED_WAITING PASSING_ON
+#define TIMED_SHORT PASSING_ON
+#define TIMED_LONG(function, name, count)                                                                              \
+    static int timed_##function(PARAMETERS_##count)                                                                    \
+    {                                                                                                                  \
+        struct ibp_timing timing;                                                                                      \
+        int result;                                                                                                    \
+                                                                                                                       \
+        if (!ibp_is_active() || ibp_is_within_call()) return next_##function(ARGUMENTS_##count);                       \
+        ibp_enter(IBP_CALL_HERE(IBP_OPERATION_##name), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});          \
+        ibp_timing_begin(&timing, ibp_current_call.call);                                                              \
+        result = next_##function(ARGUMENTS_##count);                                                                   \
+        ibp_timing_end(&timing);                                                                                       \
+        ibp_leave();                                                                                                   \
+        return result;                                                                                                 \
     }
 
 /* Each call has two names, with P and without; where it has a form for large counts, a third one. */
@@ -231,6 +420,8 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define IBP_LARGE_CALL(name, ...) ALL_THREE(WRAPPER, name, __VA_ARGS__)
 #define IBP_SEND(name, count, communicator) ALL_THREE(SEND_WRAPPER, name, count, communicator, false)
 #define IBP_SEND_INIT(name, count, communicator) ALL_THREE(SEND_WRAPPER, name, count, communicator, true)
+#define IBP_TIMED(name, count, duration) BOTH(TIMED_WRAPPER, name, count, duration)
+#define IBP_LARGE_TIMED(name, count, duration) ALL_THREE(TIMED_WRAPPER, name, count, duration)
 #define IBP_POINT_TO_POINT(name)
 #include "mpi.def"
 #undef IBP_CALL
@@ -259,9 +450,32 @@ static inline bool is_short(unsigned operation, enum ibp_call_kind kind)
 #define IBP_LARGE_CALL(name, count, kind, communicator) ENTRY(name)
 #define IBP_SEND(name, count, communicator) ENTRY(name)
 #define IBP_SEND_INIT(name, count, communicator) ENTRY(name)
+#define IBP_TIMED(name, count, duration)
+#define IBP_LARGE_TIMED(name, count, duration) ENTRY(name)
 #define IBP_POINT_TO_POINT(name)
 static const struct ibp_replacement large_calls[] = {
 #include "mpi.def"
 };
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
 
 const struct ibp_replacements ibp_large_trampolines = {large_calls, sizeof large_calls / sizeof *large_calls};
+
+/* -- what wrappers do ---------------------------------------------------------------------------------------------- */
+
+void ibp_wrappers_choose(void)
+{
+#define CHOOSE(name)                                                                                                   \
+    choose_MPI_##name();                                                                                               \
+    choose_PMPI_##name();
+#define CHOOSE_LARGE(name)                                                                                             \
+    CHOOSE(name)                                                                                                       \
+    choose_MPI_##name##_c();
+#define IBP_CALL(name, count, kind, communicator)
+#define IBP_POINT_TO_POINT(name)
+#define IBP_SEND(name, count, communicator) CHOOSE_LARGE(name)
+#define IBP_SEND_INIT(name, count, communicator) CHOOSE_LARGE(name)
+#define IBP_TIMED(name, count, duration) CHOOSE(name)
+#define IBP_LARGE_TIMED(name, count, duration) CHOOSE_LARGE(name)
+#include "mpi.def"
+}

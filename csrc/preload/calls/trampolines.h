@@ -11,4 +11,7 @@
 /* Those for large counts, which replace the MPI library's in callers. */
 extern IBP_INTERNAL const struct ibp_replacements ibp_large_trampolines;
 
+/* Choose what the wrappers of sends, and of calls that are only timed, do: by what is recorded now. */
+void ibp_wrappers_choose(void);
+
 #endif

@@ -3,11 +3,13 @@
  */
 #include "platform/system.h"
 #include "counting/activity.h"
-#include "counting/context.h"
+#include "counting/calls.h"
+#include "counting/contexts.h"
 #include "counting/counters.h"
 #include "counting/current_call.h"
 #include "counting/periodic.h"
 #include "counting/regions.h"
+#include "counting/times.h"
 #include "libmpi/library.h"
 #include "libmpi/lock.h"
 #include "recording/process_state.h"
@@ -29,6 +31,8 @@ void ibp_activity_begin(enum ibp_source source, bool labels_sends)
     ibp_counters.source = source;
     ibp_process_state->active = true;
     ibp_labels_sends = labels_sends;
+    ibp_sites_begin();
+    ibp_times_begin();
     set_contexts();
 }
 
@@ -36,6 +40,8 @@ void ibp_activity_end(void)
 {
     ibp_process_state->active = false;
     ibp_labels_sends = false;
+    ibp_times_end();
+    ibp_sites_end();
     set_contexts();
 }
 

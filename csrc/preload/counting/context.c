@@ -3,68 +3,83 @@
  */
 #include "platform/system.h"
 #include "counting/context.h"
+#include "counting/counters.h"
+#include "libmpi/datatypes.h"
 
-#define LOWEST_TAG_OF_USERS (-1) /* MPI_ANY_TAG */
+#include <limits.h>
 
-struct ibp_context ibp_outside, ibp_within[IBP_OPERATIONS + 1];
-struct ibp_context *ibp_here = &ibp_within[IBP_OPERATION_NONE], *ibp_between = &ibp_within[IBP_OPERATION_NONE];
+struct ibp_context ibp_outside;
+struct ibp_context *ibp_here = &ibp_outside, *ibp_between = &ibp_outside;
 
 int ibp_lowest_tag_within;
 
-/* Counters that have a peer, to be forgotten. */
-static struct ibp_recent *used[3 * (IBP_OPERATIONS + 2)];
-static unsigned used_count;
+ibp_handle ibp_contexts_world;
 
-static struct ibp_recent recent_of(unsigned operation)
+/* Those that have a peer or an origin, to be forgotten. */
+static struct ibp_recent *used;
+
+void ibp_recents_forget(void)
 {
-    return (struct ibp_recent){.peer = IBP_NO_PEER, .operation = (uint16_t)operation};
+    for (struct ibp_recent *next; used; used = next) {
+        next = used->next;
+        used->peer = IBP_NO_PEER;
+        used->origin = 0;
+        used->is_listed = false;
+    }
 }
 
-static struct ibp_context context_of(ibp_handle world, int lowest_tag, unsigned send, unsigned isend, unsigned receive)
+static void list(struct ibp_recent *recent)
 {
-    return (struct ibp_context){
-        .sent_on = ibp_operation_wanted[send] || ibp_operation_wanted[isend] ? world : 0,
-        .received_on = ibp_operation_wanted[receive] ? world : 0,
-        .lowest_tag = lowest_tag,
-        .send = recent_of(send),
-        .isend = recent_of(isend),
-        .receive = recent_of(receive),
-    };
-}
-
-static void set_all(ibp_handle world, struct ibp_context *between)
-{
-    used_count = 0;
-    ibp_outside = context_of(world, LOWEST_TAG_OF_USERS, IBP_OPERATION_Send, IBP_OPERATION_Isend, IBP_OPERATION_Recv);
-    for (unsigned operation = 0; operation <= IBP_OPERATIONS; operation++)
-        ibp_within[operation] = context_of(world, ibp_lowest_tag_within, operation, operation, operation);
-    ibp_between = between;
-    ibp_set_here(between);
-}
-
-void ibp_contexts_open(ibp_handle world)
-{
-    set_all(world, &ibp_outside);
-    /* Messages that set up partitioned requests do not carry their data. */
-    ibp_within[IBP_OPERATION_Psend_init].sent_on = 0;
-    ibp_within[IBP_OPERATION_Precv_init].received_on = 0;
-}
-
-void ibp_contexts_close(void)
-{
-    set_all(0, &ibp_within[IBP_OPERATION_NONE]);
-}
-
-void ibp_contexts_enter_region(uint32_t region)
-{
-    ibp_counters_enter(region);
-    while (used_count) used[--used_count]->peer = IBP_NO_PEER;
+    if (recent->is_listed) return;
+    recent->is_listed = true;
+    recent->next = used;
+    used = recent;
 }
 
 void ibp_recent_set(struct ibp_recent *recent, const struct ibp_slot *slot, int peer)
 {
-    if (recent->peer == IBP_NO_PEER) used[used_count++] = recent;
+    list(recent);
     recent->amount = slot->amount;
     recent->bins = slot->bins;
     recent->peer = peer;
+    recent->origin = ibp_key_origin(slot->key);
+}
+
+uint32_t ibp_context_origin(const struct ibp_context *context, struct ibp_recent *recent)
+{
+    if (!recent->origin) {
+        recent->origin = ibp_origin_at_site(recent->operation, context->site);
+        list(recent);
+    }
+    return recent->origin;
+}
+
+/* -- beginning ------------------------------------------------------------------------------------------- */
+
+void ibp_recent_begin(struct ibp_recent *recent, unsigned operation)
+{
+    recent->peer = IBP_NO_PEER;
+    recent->operation = (uint16_t)operation;
+}
+
+/* Messages that set up partitioned requests do not carry their data. */
+void ibp_context_set_open(struct ibp_context *context, int lowest_tag)
+{
+    const unsigned send = context->send.operation, receive = context->receive.operation;
+    const bool is_sent = ibp_operation_wanted[send] || ibp_operation_wanted[context->isend.operation];
+
+    context->sent_on = ibp_datatype_size_offset && is_sent && send != IBP_OPERATION_Psend_init ? ibp_contexts_world : 0;
+    context->received_on =
+        ibp_operation_wanted[receive] && receive != IBP_OPERATION_Precv_init ? ibp_contexts_world : 0;
+    context->lowest_tag = ibp_contexts_world ? lowest_tag : INT_MAX;
+}
+
+void ibp_context_begin(struct ibp_context *context, unsigned operation, uint32_t site, bool is_outside)
+{
+    context->site = site;
+    context->is_outside = is_outside && ibp_contexts_world;
+    ibp_recent_begin(&context->send, operation);
+    ibp_recent_begin(&context->isend, operation);
+    ibp_recent_begin(&context->receive, is_outside ? IBP_OPERATION_Recv : operation);
+    ibp_context_set_open(context, is_outside ? IBP_LOWEST_TAG_OF_USERS : ibp_lowest_tag_within);
 }

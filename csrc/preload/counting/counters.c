@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/counters.h"
+#include "counting/partners.h"
 #include "libmpi/job_line.h"
 #include "platform/memory.h"
 #include "recording/process_state.h"
@@ -14,26 +15,20 @@
 #define FIRST_SLOTS 1024 /* a power of two */
 
 _Static_assert(IBP_OPERATIONS <= IBP_KEY_OPERATION_MASK, "operations fit a key");
-_Static_assert(IBP_REGIONS_MAX <= 1 << 14, "regions fit a key");
 _Static_assert((sizeof(struct ibp_slot) & (sizeof(struct ibp_slot) - 1)) == 0, "offsets of slots can be masked");
 
 struct ibp_counters ibp_counters;
 
 static uint64_t waste_bins[IBP_SIZE_BINS];
 
-static unsigned key_operation(uint64_t key)
-{
-    return (unsigned)key & IBP_KEY_OPERATION_MASK;
-}
-
 static enum ibp_direction key_direction(uint64_t key)
 {
-    return (enum ibp_direction)((key >> 10) & 3);
+    return (enum ibp_direction)((key & 3) - 1);
 }
 
-static uint32_t key_region(uint64_t key)
+static enum ibp_kind key_kind(uint64_t key)
 {
-    return (uint32_t)(key >> 14) & 0x3fff;
+    return (enum ibp_kind)(key >> 2 & 3);
 }
 
 static uint32_t key_peer(uint64_t key)
@@ -68,13 +63,8 @@ int ibp_counters_open(struct ibp_process *process, enum ibp_source source)
         .source = source,
         .process = process,
     };
-    ibp_counters_enter(0);
+    ibp_origins_enter(0);
     return 0;
-}
-
-void ibp_counters_enter(uint32_t region)
-{
-    ibp_counters.region_key = IBP_KEY_REGION(region);
 }
 
 void ibp_counters_note_full(void)
@@ -110,26 +100,24 @@ static void grow(void)
     ibp_counters.mask = mask_of(2 * slots);
 }
 
-/* Return the bins of a (region, operation). All its peers share them, so their key has peer 0 and a direction that
+/* Return the bins of an origin. All its peers share them, so their key has peer 0 and a direction that
  * counters do not use. */
 static uint64_t *find_bins(uint64_t key)
 {
-    enum { BINS_DIRECTION = 3 };
+    enum { BINS_DIRECTION = -1 };
     const enum ibp_direction direction = key_direction(key);
     uint64_t bins_key;
     struct ibp_slot *slot;
     struct ibp_sizes *sizes;
 
     if (direction == IBP_DIRECTION_RECEIVED) return waste_bins;
-    bins_key = IBP_KEY_OF(key_operation(key), ibp_key_kind(key), BINS_DIRECTION) | IBP_KEY_REGION(key_region(key)) |
-               IBP_KEY_PEER(direction);
+    bins_key = IBP_SLOT_KEY(ibp_key_origin(key), key_kind(key), BINS_DIRECTION, direction);
     slot = probe(ibp_counters.slots, ibp_counters.mask, bins_key);
     if (slot->key) return slot->bins;
     sizes = ibp_recording_reserve(IBP_SEGMENT_SIZES);
     if (!sizes) return waste_bins;
-    sizes->region = key_region(key);
-    sizes->operation = (uint16_t)key_operation(key);
-    sizes->kind = ibp_key_kind(key);
+    sizes->origin = ibp_origin_record(ibp_key_origin(key));
+    sizes->kind = key_kind(key);
     sizes->direction = direction;
     ibp_recording_publish(IBP_SEGMENT_SIZES);
     *slot = (struct ibp_slot){.key = bins_key, .bins = sizes->messages};
@@ -137,35 +125,67 @@ static uint64_t *find_bins(uint64_t key)
     return sizes->messages;
 }
 
+static uint64_t *record_counter(uint64_t key, uint32_t origin)
+{
+    struct ibp_counter *counter = ibp_recording_reserve(IBP_SEGMENT_COUNTERS);
+
+    if (!counter) return NULL;
+    counter->origin = origin;
+    counter->kind = key_kind(key);
+    counter->direction = key_direction(key);
+    counter->peer = key_peer(key);
+    counter->source = (uint8_t)ibp_counters.source;
+    ibp_recording_publish(IBP_SEGMENT_COUNTERS);
+    return &counter->bytes;
+}
+
+static uint64_t *record_demand(uint64_t key, uint32_t origin)
+{
+    struct ibp_demand *demand = ibp_recording_reserve(IBP_SEGMENT_DEMANDS);
+
+    if (!demand) return NULL;
+    demand->origin = origin;
+    demand->partner = ibp_partner_of(key_peer(key));
+    ibp_recording_publish(IBP_SEGMENT_DEMANDS);
+    return &demand->bytes;
+}
+
+/* Make the record of a slot, and leave what has no space for one to the lost bytes. */
+static struct ibp_slot make_slot(uint64_t key)
+{
+    static uint64_t waste_amount[2];
+    const bool is_demand = key_kind(key) == IBP_KEY_DEMAND;
+    const uint32_t origin = ibp_origin_record(ibp_key_origin(key));
+    struct ibp_slot made = {.key = key, .bins = waste_bins};
+
+    if (origin != UINT32_MAX) {
+        if (!is_demand) made.bins = find_bins(key);
+        made.amount = is_demand ? record_demand(key, origin) : record_counter(key, origin);
+    }
+    if (made.amount)
+        made.ordinal = ibp_recording_used(is_demand ? IBP_SEGMENT_DEMANDS : IBP_SEGMENT_COUNTERS);
+    else if (is_demand)
+        made.amount = waste_amount;
+    else
+        made.amount = &ibp_counters.process->lost_bytes;
+    return made;
+}
+
 struct ibp_slot *ibp_counters_find(uint64_t key)
 {
     struct ibp_slot *slot = probe(ibp_counters.slots, ibp_counters.mask, key);
-    struct ibp_slot made = {.key = key, .amount = &ibp_counters.process->lost_bytes};
-    struct ibp_counter *counter;
+    struct ibp_slot made;
 
     if (slot->key) return slot;
     if (ibp_counters.used + 8 > slot_count()) { /* no memory for a larger index: one slot takes the rest */
         static struct ibp_slot rest;
 
-        rest = (struct ibp_slot){.amount = made.amount, .bins = waste_bins};
+        rest = (struct ibp_slot){.amount = &ibp_counters.process->lost_bytes, .bins = waste_bins};
         return &rest;
     }
     grow();
-    made.bins = find_bins(key);
-    counter = ibp_recording_reserve(IBP_SEGMENT_COUNTERS);
-    if (counter) {
-        counter->region = key_region(key);
-        counter->operation = (uint16_t)key_operation(key);
-        counter->kind = ibp_key_kind(key);
-        counter->direction = key_direction(key);
-        counter->peer = key_peer(key);
-        counter->source = ibp_counters.source;
-        ibp_recording_publish(IBP_SEGMENT_COUNTERS);
-        made.amount = &counter->bytes;
-        made.ordinal = ibp_recording_used(IBP_SEGMENT_COUNTERS);
-    } else {
-        ibp_counters_note_full();
-    }
+    made = make_slot(key);
+    if (!made.ordinal) ibp_counters_note_full();
     slot = probe(ibp_counters.slots, ibp_counters.mask, key);
     *slot = made;
     ibp_counters.used++;
@@ -180,6 +200,7 @@ static void move_amount(struct ibp_slot *from, struct ibp_slot *into)
     const uint64_t bytes = into->amount[0] + from->amount[0];
     const uint64_t messages = into->amount[1] + from->amount[1];
 
+    process->redo_kind = key_kind(into->key) == IBP_KEY_DEMAND ? IBP_SEGMENT_DEMANDS : IBP_SEGMENT_COUNTERS;
     process->redo_into = (uint32_t)into->ordinal;
     process->redo_bytes = bytes;
     process->redo_messages = messages;
@@ -208,8 +229,10 @@ void ibp_counters_move(uint32_t from, uint32_t into)
         const uint64_t mask = ibp_counters.mask;
         struct ibp_slot source = slot, *target;
 
-        if (!slot.key || key_region(slot.key) != from || !slot.ordinal || !(slot.amount[0] | slot.amount[1])) continue;
-        target = ibp_counters_find((slot.key & ~IBP_KEY_REGION(0x3fff)) | IBP_KEY_REGION(into));
+        if (!slot.ordinal || !(slot.amount[0] | slot.amount[1]) || ibp_origin_region(ibp_key_origin(slot.key)) != from)
+            continue;
+        target = ibp_counters_find(IBP_SLOT_KEY(ibp_origin_moved(ibp_key_origin(slot.key), into), key_kind(slot.key),
+                                                key_direction(slot.key), key_peer(slot.key)));
         if (target->ordinal) {
             move_amount(&source, target);
             move_bins(source.bins, target->bins);
@@ -244,7 +267,7 @@ void ibp_counters_by_group(uint32_t group_ranks, uint64_t *bytes, uint64_t *mess
         const struct ibp_slot *slot = &ibp_counters.slots[i];
         uint32_t group;
 
-        if (!slot->ordinal || ibp_key_kind(slot->key) != IBP_KIND_USER ||
+        if (!slot->ordinal || key_kind(slot->key) != IBP_KIND_USER ||
             key_direction(slot->key) == IBP_DIRECTION_RECEIVED)
             continue;
         group = group_of(key_peer(slot->key), group_ranks);
@@ -258,7 +281,7 @@ void ibp_counters_total(struct ibp_mark *mark)
     for (uint64_t i = 0; i < slot_count(); i++) {
         const struct ibp_slot *slot = &ibp_counters.slots[i];
 
-        if (!slot->ordinal || ibp_key_kind(slot->key) != IBP_KIND_USER) continue;
+        if (!slot->ordinal || key_kind(slot->key) != IBP_KIND_USER) continue;
         if (key_direction(slot->key) == IBP_DIRECTION_SENT) {
             mark->sent_bytes += slot->amount[0];
             mark->sent_messages += slot->amount[1];

@@ -9,8 +9,7 @@
 #ifndef IBPROF_COUNTING_COUNTERS_H
 #define IBPROF_COUNTING_COUNTERS_H
 
-#include "counting/periodic.h"
-#include "libmpi/lock.h"
+#include "counting/origins.h"
 #include "platform/system.h"
 #include "recording/operations.h"
 
@@ -18,8 +17,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#define IBP_REGIONS_MAX 8192
 
 /* The counter of one key. `bins` counts messages by size; where sizes are not recorded it is a scratch array. */
 struct ibp_slot {
@@ -37,8 +34,6 @@ struct ibp_counters {
     struct ibp_slot *slots;
     /* Mask of the offset of a slot in bytes. */
     uint64_t mask;
-    /* Of the region in which bytes are counted now. */
-    uint64_t region_key;
     uint64_t used;
     enum ibp_source source;
     struct ibp_process *process;
@@ -67,17 +62,28 @@ void ibp_counters_note_full(void);
 /* Set a mark's totals of user data over all regions. */
 void ibp_counters_total(struct ibp_mark *mark);
 
-/* A key identifies a counter: peer 32 bits, region 14, kind 2, direction 2, operation 10, which is never 0. Small
- * numbers are in the low bits, so that the multiplication spreads them over the bits that select a slot. An
- * operation alone is the key of user data sent. */
+/* What a call counts, without a peer: kind 2 bits, direction 2, operation 10. */
 #define IBP_KEY_OPERATION_MASK 0x3ff
 #define IBP_KEY_OF(operation, kind, direction) ((uint64_t)(kind) << 12 | (uint64_t)(direction) << 10 | (operation))
-#define IBP_KEY_REGION(region) ((uint64_t)(region) << 14)
-#define IBP_KEY_PEER(peer) ((uint64_t)(uint32_t)(peer) << 28)
 
-static inline enum ibp_kind ibp_key_kind(uint64_t key)
+static inline enum ibp_kind ibp_key_kind(uint64_t key_of_operation)
 {
-    return (enum ibp_kind)(key >> 12 & 3);
+    return (enum ibp_kind)(key_of_operation >> 12 & 3);
+}
+
+/* The kind of slots of demands (counting/ledger.h): calls instead of messages, and a partner instead of a peer. */
+#define IBP_KEY_DEMAND 3
+
+/* The key of a slot: peer 32 bits, origin 24, kind 2, direction plus 1 in 2, of which 0 is for bins. The key of a
+ * counter is never 0, also without an origin. Small numbers are in the low bits, so that the multiplication spreads
+ * them over the bits that select a slot. */
+#define IBP_SLOT_KEY(origin, kind, direction, peer)                                                                    \
+    ((uint64_t)(uint32_t)(peer) << 28 | (uint64_t)(origin) << 4 | (uint64_t)(kind) << 2 | ((uint64_t)(direction) + 1))
+
+/* Return the number of the origin in a slot's key. */
+static inline uint32_t ibp_key_origin(uint64_t key)
+{
+    return (uint32_t)(key >> 4) & ((1U << IBP_ORIGIN_BITS) - 1);
 }
 
 /* Return the offset in bytes of the slot that a key hashes to. */
@@ -100,43 +106,37 @@ static inline void ibp_add(uint64_t *amount, uint64_t bytes)
     amount[1] += 1;
 }
 
-static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
+/* Return the bin of messages of a size. */
+static inline unsigned ibp_size_bin(uint64_t bytes)
 {
     const unsigned zeros = (unsigned)__builtin_clzll(2 * bytes | 1); /* messages of 2^63 bytes and more do not occur */
 
     if (zeros > 63) __builtin_unreachable(); /* saves the compiler an extension of the sign */
-    bins[63 - zeros] += 1;
+    return 63 - zeros;
 }
 
-/* Return the slot of a key that has a counter in the present region, without a call; NULL leaves other keys to
- * ibp_count. Only while one thread at a time is in MPI. */
-static inline const struct ibp_slot *ibp_slot_known(uint64_t key_of_operation, int peer)
+static inline void ibp_add_size(uint64_t *bins, uint64_t bytes)
 {
-    const uint64_t key = key_of_operation | ibp_counters.region_key | IBP_KEY_PEER(peer);
+    bins[ibp_size_bin(bytes)] += 1;
+}
+
+/* Return the slot of what has a counter, without a call; NULL leaves the rest to ibp_count. Only while one thread at a
+ * time is in MPI. */
+static inline const struct ibp_slot *ibp_slot_known(uint32_t origin, enum ibp_kind kind, enum ibp_direction direction,
+                                                    int peer)
+{
+    const uint64_t key = IBP_SLOT_KEY(origin, kind, direction, peer);
     const struct ibp_slot *slot = ibp_slot_of(key);
 
     return IBP_LIKELY(slot->key == key) ? slot : NULL;
 }
 
-/* Set the region in which bytes are counted from now on. Called by ibp_contexts_enter_region alone, since contexts
- * keep slots of the former region. */
-void ibp_counters_enter(uint32_t region);
-
-/* Count one message. The operation must be wanted. */
-static inline void ibp_count(unsigned operation, enum ibp_kind kind, enum ibp_direction direction, uint32_t peer,
-                             uint64_t bytes)
+/* Return the slot of a key, made if needed. */
+static inline struct ibp_slot *ibp_slot_made(uint64_t key)
 {
-    struct ibp_slot *slot;
-    uint64_t key;
+    struct ibp_slot *slot = ibp_slot_of(key);
 
-    if (IBP_UNLIKELY(ibp_periodic_in_messages)) ibp_periodic_check_now();
-    ibp_lock();
-    key = IBP_KEY_OF(operation, kind, direction) | ibp_counters.region_key | IBP_KEY_PEER(peer);
-    slot = ibp_slot_of(key);
-    if (IBP_UNLIKELY(slot->key != key)) slot = ibp_counters_find(key);
-    ibp_add(slot->amount, bytes);
-    ibp_add_size(slot->bins, bytes);
-    ibp_unlock();
+    return IBP_LIKELY(slot->key == key) ? slot : ibp_counters_find(key);
 }
 
 #endif

@@ -3,9 +3,14 @@
  */
 #include "platform/system.h"
 #include "counting/current_call.h"
+#include "recording/process_state.h"
 
 IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
-bool ibp_labels_sends;
+
+unsigned ibp_current_call_number(void)
+{
+    return ibp_counting ? ibp_current_call.call->number : IBP_OPERATION_UNWANTED;
+}
 
 /* Source: Itanium C++ ABI: Exception Handling, 1.5.2. Frames are removed in the second phase; the first phase only
  * searches for a handler. The end of a thread by pthread_exit or pthread_cancel has the second phase alone. */

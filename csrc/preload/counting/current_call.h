@@ -6,6 +6,7 @@
 #ifndef IBPROF_COUNTING_CURRENT_CALL_H
 #define IBPROF_COUNTING_CURRENT_CALL_H
 
+#include "counting/calls.h"
 #include "counting/context.h"
 #include "libmpi/handles.h"
 #include "platform/stack.h"
@@ -33,24 +34,28 @@ struct ibp_current_call {
     uint8_t kind;            /* enum ibp_call_kind */
     /* The call is MPI_Start or MPI_Startall, whose messages are counted by their requests. */
     bool starts_request;
+    /* The call is nonblocking, and of no items. */
+    bool moves_nothing;
     /* The internal tag that the call is expected to take; 0 where it takes none. */
     int tag;
     /* The call's argument, not interpreted; 0 where it has none. */
     long communicator;
     /* The end of the wrapper's stack frame. */
     uintptr_t frame;
+    /* The call, also after it has returned; of sends only while several threads are in MPI. */
+    struct ibp_call *call;
 };
 
 extern IBP_INTERNAL IBP_THREAD_LOCAL struct ibp_current_call ibp_current_call;
 
-/* Return the communicator of the call; 0 where it has none. */
+/* Return the communicator of the call; 0 where it has none, or where its handle is another library's. */
 static inline ibp_handle ibp_current_communicator(void)
 {
-    return IBP_HANDLE(ibp_current_call.communicator);
+    return ibp_mpi.is_behind_layer ? 0 : IBP_HANDLE(ibp_current_call.communicator);
 }
 
-/* Whether the calls that send have to set this, because the source cannot distinguish them. */
-extern IBP_INTERNAL bool ibp_labels_sends;
+/* Return the number of the current call, under which messages that it starts are counted. */
+unsigned ibp_current_call_number(void);
 
 /* The personality routine of wrappers: an unwinder calls it for each wrapper's frame that it removes. */
 IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, void *exception, void *context);
@@ -62,13 +67,15 @@ IBP_INTERNAL int ibp_personality(int version, int actions, uint64_t language, vo
 #define IBP_NAMES_PERSONALITY ((void)0)
 #endif
 
-/* Enter a call: set all members but the frame, which is that of the calling function. */
-static inline __attribute__((always_inline)) void ibp_enter(struct ibp_current_call call)
+/* Enter a call: set the members that the arguments leave out. The frame is that of the calling function. */
+static inline __attribute__((always_inline)) void ibp_enter(struct ibp_call *call, struct ibp_current_call current)
 {
     IBP_NAMES_PERSONALITY;
-    call.frame = ibp_stack_end;
-    ibp_current_call = call;
-    ibp_set_here(&ibp_within[call.operation]);
+    current.operation = call->operation;
+    current.frame = ibp_stack_end;
+    current.call = call;
+    ibp_current_call = current;
+    ibp_set_here(&call->context);
 }
 
 /* Return whether this thread is in a wrapped call. A frame that no longer exists means that the call was left

@@ -16,6 +16,7 @@
 #include "platform/text.h"
 #include "recording/launch.h"
 #include "recording/operations.h"
+#include "recording/other_transports.h"
 #include "recording/ports.h"
 #include "recording/process_state.h"
 #include "recording/recording.h"
@@ -53,6 +54,7 @@ static void describe_process(void)
     process->pid = (uint32_t)getpid();
     describe_command(process->command, sizeof process->command);
     process->start_ns = ibp_clock_ns();
+    ibp_other_transports_describe(process->notes, sizeof process->notes);
 }
 
 /* Open the recording and enter this process. Return 0, or -1 with the reason in `why`. */
@@ -138,6 +140,8 @@ void ibp_process_hand_over(void)
 static __attribute__((destructor)) void end_process(void)
 {
     if (!ibp_is_recorded() || process->world_size) return;
+    process->notes[0] = '\0';
+    ibp_other_transports_describe(process->notes, sizeof process->notes);
     ibp_process_finish();
     ibp_process_hand_over();
 }

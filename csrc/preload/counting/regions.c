@@ -3,10 +3,12 @@
  */
 #include "platform/system.h"
 #include "counting/regions.h"
-#include "counting/context.h"
+#include "counting/contexts.h"
 #include "counting/counters.h"
 #include "counting/periodic.h"
+#include "counting/times.h"
 #include "counting/transfers.h"
+#include "libmpi/lock.h"
 #include "platform/clock.h"
 #include "platform/memory.h"
 #include "platform/text.h"
@@ -135,7 +137,10 @@ static uint32_t close_open_region(const char *name, uint64_t now)
     const uint32_t region = find_region(name, 0);
 
     note_transfers();
-    if (region) ibp_counters_move(0, region);
+    if (region) {
+        ibp_counters_move(0, region);
+        ibp_times_move(0, region);
+    }
     if (region) ibp_transfers_move(0, region);
     visit(region, regions->open_since_ns, now);
     regions->open_since_ns = now;

@@ -3,52 +3,52 @@
  */
 #include "platform/system.h"
 #include "counting/requests.h"
+#include "counting/count.h"
 #include "counting/current_call.h"
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"
 #include "recording/operations.h"
+#include "recording/process_state.h"
 
 #include "ibprof_recording.h"
 
 #define FIRST_PLACES 256
 
-static struct {
-    /* By hash of the address; role 0 marks one that was forgotten. */
-    struct ibp_request *place;
-    uint64_t mask, used;
-} table;
+/* Before the first request. */
+static struct ibp_request nothing;
+struct ibp_requests ibp_requests = {.place = &nothing};
+bool ibp_requests_show_starts;
 
-static uint64_t hash(void *address)
-{
-    return ((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-}
+/* Number of places with an address, forgotten ones too. */
+static uint64_t used;
 
 static struct ibp_request *probe(struct ibp_request *places, uint64_t mask, void *address)
 {
-    uint64_t place = hash(address) & mask;
+    uint64_t place = ibp_request_place(address, mask) / sizeof *places;
 
-    while (places[place].address && places[place].address != address) place = (place + 1) & mask;
+    while (places[place].address && places[place].address != address) place = (place + 1) & mask / sizeof *places;
     return &places[place];
 }
 
 static int ensure_capacity(void)
 {
-    const uint64_t places = table.place ? table.mask + 1 : 0;
+    const uint64_t places = ibp_requests.mask / sizeof(struct ibp_request) + 1;
     uint64_t larger = FIRST_PLACES, live = 0;
     struct ibp_request *moved;
 
-    if (places && table.used * 2 < places) return 0;
+    if (used * 2 < places - 1) return 0;
     for (uint64_t i = 0; i < places; i++)
-        if (table.place[i].role && ++live * 4 > larger) larger *= 2;
+        if (ibp_requests.place[i].role && ++live * 4 > larger) larger *= 2;
     moved = ibp_memory_map(larger * sizeof *moved);
-    if (!moved) return table.used < table.mask ? 0 : -1;
+    if (!moved) return used + 1 < places ? 0 : -1;
     for (uint64_t i = 0; i < places; i++)
-        if (table.place[i].role) *probe(moved, larger - 1, table.place[i].address) = table.place[i];
-    ibp_memory_unmap(table.place, places * sizeof *moved);
-    table.place = moved;
-    table.mask = larger - 1;
-    table.used = live;
+        if (ibp_requests.place[i].role)
+            *probe(moved, (larger - 1) * sizeof *moved, ibp_requests.place[i].address) = ibp_requests.place[i];
+    if (ibp_requests.place != &nothing) ibp_memory_unmap(ibp_requests.place, places * sizeof *moved);
+    ibp_requests.place = moved;
+    ibp_requests.mask = (larger - 1) * sizeof *moved;
+    used = live;
     return 0;
 }
 
@@ -57,23 +57,31 @@ void ibp_request_remember(const struct ibp_request *request)
     struct ibp_request *place;
 
     if (!request->address || ensure_capacity()) return;
-    place = probe(table.place, table.mask, request->address);
-    if (!place->address) table.used++;
+    place = probe(ibp_requests.place, ibp_requests.mask, request->address);
+    if (!place->address) used++;
     *place = *request;
 }
 
-const struct ibp_request *ibp_request_find(void *address)
+struct ibp_request *ibp_request_find(void *address)
 {
-    const struct ibp_request *place;
+    struct ibp_request *place = probe(ibp_requests.place, ibp_requests.mask, address);
 
-    if (!table.place) return NULL;
-    place = probe(table.place, table.mask, address);
     return place->role ? place : NULL;
 }
 
 void ibp_request_forget(void *address)
 {
-    if (table.place) probe(table.place, table.mask, address)->role = 0;
+    struct ibp_request *place = probe(ibp_requests.place, ibp_requests.mask, address);
+
+    if (place->role) place->role = 0;
+}
+
+void ibp_requests_visit(void (*visit)(const struct ibp_request *request))
+{
+    const uint64_t places = ibp_requests.mask / sizeof(struct ibp_request) + 1;
+
+    for (uint64_t i = 0; i < places; i++)
+        if (ibp_requests.place[i].role) visit(&ibp_requests.place[i]);
 }
 
 bool ibp_request_copy(void *address, struct ibp_request *copy)
@@ -96,10 +104,12 @@ void ibp_request_freed(void *address)
 
 void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
 {
+    ibp_communicator_learn(communicator);
     ibp_lock();
+    ibp_requests_show_starts = false;
     ibp_request_remember(&(struct ibp_request){
         .address = address,
-        .role = IBP_REQUEST_SEND,
+        .role = IBP_REQUEST_PARTS,
         .operation = (uint16_t)operation,
         .kind = IBP_KIND_USER,
         .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
@@ -108,15 +118,37 @@ void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uin
     ibp_unlock();
 }
 
-void ibp_request_keep_operation(void *address, unsigned operation)
+void ibp_request_count_parts(void *address)
+{
+    struct ibp_request known;
+
+    if (!ibp_request_copy(address, &known) || known.role != IBP_REQUEST_PARTS) return;
+    if (ibp_counting && ibp_operation_wanted[known.operation])
+        ibp_count(known.operation, (enum ibp_kind)known.kind, IBP_DIRECTION_SENT, known.peer, known.bytes);
+}
+
+void ibp_request_keep_operation(void *address, unsigned operation, struct ibp_demanded demanded, bool is_demand)
 {
     ibp_lock();
+    ibp_requests_show_starts = false;
     ibp_request_remember(&(struct ibp_request){
         .address = address,
         .role = IBP_REQUEST_COLLECTIVE,
         .operation = (uint16_t)operation,
+        .peer = demanded.partner,
+        .bytes = demanded.bytes,
+        .is_demand = is_demand,
     });
     ibp_unlock();
+}
+
+void ibp_request_demand(void *address)
+{
+    struct ibp_request known;
+
+    if (ibp_request_copy(address, &known) && known.is_demand)
+        ibp_ledger_enter(&ibp_calls[known.operation],
+                         (struct ibp_demanded){.partner = known.peer, .bytes = known.bytes});
 }
 
 unsigned ibp_request_operation(void *address)

@@ -23,6 +23,7 @@ static struct {
     struct ibp_snapshot *record[KEPT_MAX];
     uint32_t kept, made;
     uint32_t group_ranks;
+    /* 0 while no snapshots are wanted, or no source sees messages. */
     uint64_t period_ns;
     /* Infinite until the first one is planned. */
     uint64_t next_ns;
@@ -134,5 +135,5 @@ void ibp_timeline_begin(uint32_t world_size)
 
 void ibp_timeline_end(void)
 {
-    if (ibp_periodic_in_messages) ibp_timeline_take(ibp_clock_coarse_ns());
+    if (timeline.period_ns) ibp_timeline_take(ibp_clock_coarse_ns());
 }

@@ -17,7 +17,7 @@ void ibp_timeline_select(void);
 /* Begin snapshots, if they are wanted, of a job of `world_size` ranks; 0 where peers are known by address. */
 void ibp_timeline_begin(uint32_t world_size);
 
-/* Take the last snapshot, if they are wanted. */
+/* Take the last snapshot, if snapshots were begun. */
 void ibp_timeline_end(void);
 
 /* The same with a given interval and time. Return whether a snapshot is due, which each message checks; take one of

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "libmpi/communicators.h"
 #include "libmpi/handles.h"
+#include "libmpi/lock.h"
 #include "platform/memory.h"
 #include "recording/operations.h"
 
@@ -66,6 +67,7 @@ static int describe_communicator(ibp_handle handle, struct ibp_communicator *int
     int between = 0, failed;
 
     if (ibp_mpi_is_null(handle) || ibp_mpi.comm_test_inter(handle, &between)) return -1;
+    into->is_between = between;
     failed = between ? ibp_mpi.comm_remote_group(handle, &group) : ibp_mpi.comm_group(handle, &group);
     if (!failed) {
         failed = translate(group, into);
@@ -165,6 +167,29 @@ struct ibp_communicator *ibp_communicator_find(ibp_handle communicator)
     return find(communicator, describe_communicator);
 }
 
+void ibp_communicator_learn(ibp_handle communicator)
+{
+    struct ibp_communicator learned = {.handle = communicator}, *entry;
+    const struct ibp_communicator *known;
+
+    ibp_lock();
+    known = ibp_communicator_known(communicator);
+    ibp_unlock();
+    if (known) return;
+    if (describe_communicator(communicator, &learned)) learned.size = 0; /* every peer is unknown then */
+    ibp_lock();
+    entry = enter(communicator);
+    if (entry && !entry->described) {
+        entry->size = learned.size;
+        entry->world_rank = learned.world_rank;
+        entry->is_between = learned.is_between;
+        entry->described = true;
+    } else {
+        ibp_memory_unmap(learned.world_rank, map_bytes(learned.size));
+    }
+    ibp_unlock();
+}
+
 struct ibp_communicator *ibp_window_find(ibp_handle window)
 {
     return find(window, describe_window);
@@ -200,20 +225,20 @@ void ibp_communicator_note_carrier(ibp_handle communicator)
     if (entry) entry->carries_windows = true;
 }
 
-unsigned ibp_tag_operation(const struct ibp_communicator *communicator, int tag)
+unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag)
 {
     const struct ibp_tag_memory *tags = communicator->tags;
     const unsigned place = (unsigned)-tag % IBP_TAGS_REMEMBERED;
 
-    return tags && tags->place[place].tag == tag ? tags->place[place].operation : IBP_OPERATION_NONE;
+    return tags && tags->place[place].tag == tag ? tags->place[place].call : IBP_OPERATION_NONE;
 }
 
-void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned operation)
+void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call)
 {
     const unsigned place = (unsigned)-tag % IBP_TAGS_REMEMBERED;
 
     if (!communicator->tags) communicator->tags = ibp_memory_map(sizeof *communicator->tags);
     if (!communicator->tags) return;
     communicator->tags->place[place].tag = tag;
-    communicator->tags->place[place].operation = (uint16_t)operation;
+    communicator->tags->place[place].call = (uint16_t)call;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Communicators and windows: the world ranks of their members, and the operations of their internal tags.
+ * Communicators and windows: the world ranks of their members, and the calls that took their internal tags.
  */
 #ifndef IBPROF_LIBMPI_COMMUNICATORS_H
 #define IBPROF_LIBMPI_COMMUNICATORS_H
@@ -18,18 +18,24 @@
 struct ibp_tag_memory {
     struct {
         int tag;
-        uint16_t operation;
+        uint16_t call;
     } place[IBP_TAGS_REMEMBERED];
 };
 
+struct ibp_context; /* counting/context.h */
+
 struct ibp_communicator {
     ibp_handle handle;
+    /* Of messages on it, once they are known to be user data; owned by counting/communicator_contexts.h. */
+    struct ibp_context *context;
     /* NULL: ranks are world ranks. */
     uint32_t *world_rank;
     /* Of the group that receives messages. */
     int size;
     /* `world_rank` and `size` are known. */
     bool described;
+    /* An intercommunicator: ranks are those of the remote group. */
+    bool is_between;
     /* Made for a window: its messages carry one-sided traffic. */
     bool carries_windows;
     /* Open MPI's own, for partitioned messages. */
@@ -40,13 +46,23 @@ struct ibp_communicator {
     bool is_duplicated;
     /* Number of tags taken by nonblocking calls, where the library does not show it. */
     uint32_t tags_taken;
+    /* Calls were taken for such that take no tag. */
+    bool has_spared_tags;
     /* The operation of all of these calls, if they are of one operation; IBP_OPERATION_NONE before the first. */
     uint16_t only_started;
     struct ibp_tag_memory *tags;
+    /* The number of its group (counting/partners.h), if it is known. */
+    uint32_t group;
+    bool is_grouped;
 };
 
 /* Return the entry of a communicator, which is described on first use; NULL when there is no memory. */
 struct ibp_communicator *ibp_communicator_find(ibp_handle communicator);
+
+/* Describe a communicator that is new, without ibprof's lock: MPICH and Intel MPI take a lock of their own to answer,
+ * which another thread may hold while it sends, and thus waits for ibprof's. Call it within a call on the
+ * communicator, which then lives as long. */
+void ibp_communicator_learn(ibp_handle communicator);
 
 /* Return the entry without asking MPI about the communicator, for callers that keep notes there. */
 struct ibp_communicator *ibp_communicator_enter(ibp_handle communicator);
@@ -69,8 +85,8 @@ uint32_t ibp_communicator_peer(const struct ibp_communicator *communicator, int 
 /* Note that a communicator, which may be incomplete, was made for a window. */
 void ibp_communicator_note_carrier(ibp_handle communicator);
 
-/* Return the operation that an internal tag belongs to; IBP_OPERATION_NONE when it is unknown. */
-unsigned ibp_tag_operation(const struct ibp_communicator *communicator, int tag);
-void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned operation);
+/* Return the number of the call (counting/calls.h) that took an internal tag; IBP_OPERATION_NONE when it is unknown. */
+unsigned ibp_tag_call(const struct ibp_communicator *communicator, int tag);
+void ibp_tag_remember(struct ibp_communicator *communicator, int tag, unsigned call);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -107,11 +108,13 @@ static struct tables find_tables(const struct dl_phdr_info *info)
 /* Return what a slot calls. Before the first call it points back into its own library, to the lazy binding code. */
 static void *resolve(const struct dl_phdr_info *info, void *const *slot, const char *name)
 {
-    void *library;
+    void *library, *found;
 
     if (*slot && !is_in(info, PT_LOAD, PF_X, *slot)) return *slot;
     library = ibp_loaded_library(info->dlpi_name);
-    return library ? dlsym(library, name) : NULL;
+    found = library ? dlsym(library, name) : NULL;
+    if (library) dlclose(library);
+    return found;
 }
 
 static bool is_large_call(const char *name)
@@ -220,6 +223,56 @@ void ibp_got_redirect_all(const char *name, void *function, void *replacement)
 
     if (dl_iterate_phdr) dl_iterate_phdr(visit_caller, &search);
     ibp_log(3, "%s: %d slots of all callers are redirected", name, search.found);
+}
+
+typedef void *choose_function(const char *, void *);
+
+struct choice {
+    choose_function *choose;
+    bool of_bindings;
+};
+
+static bool is_call_name(const char *name, bool of_bindings)
+{
+    if (!of_bindings) return !strncmp(name, "MPI", 3) || !strncmp(name, "PMPI", 4);
+    return !strncasecmp(name, "mpi_", 4) || !strncasecmp(name, "pmpi_", 5);
+}
+
+static int visit_deep(struct dl_phdr_info *info, size_t bytes, void *into)
+{
+    const struct choice *choice = into;
+    struct tables tables;
+
+    (void)bytes;
+    if (!info->dlpi_name || (!*info->dlpi_name && !choice->of_bindings) || ibp_is_mpi_library(info->dlpi_name) ||
+        is_in(info, PT_LOAD, 0, &changed))
+        return 0;
+    tables = find_tables(info);
+    for (unsigned table = 0; table < 2; table++)
+        for (size_t i = 0; tables.relocations[table] && i < tables.count[table]; i++) {
+            const ElfW(Rela) *relocation = &tables.relocations[table][i];
+            const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
+            void **slot = (void **)(info->dlpi_addr + relocation->r_offset);
+            const char *name = tables.names + symbol->st_name;
+            void *found;
+
+            if (!IS_ADDRESS_SLOT(ELF64_R_TYPE(relocation->r_info)) || symbol->st_shndx != SHN_UNDEF) continue;
+            if (!is_call_name(name, choice->of_bindings)) continue;
+            found = resolve(info, slot, name);
+            if (found && choice->choose(name, found) != found)
+                set_slot(slot, choice->choose(name, found), is_in(info, PT_GNU_RELRO, 0, slot));
+        }
+    return 0;
+}
+
+void ibp_got_redirect_deep(choose_function *choose)
+{
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_deep, &(struct choice){choose, false});
+}
+
+void ibp_got_redirect_bindings(choose_function *choose)
+{
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_deep, &(struct choice){choose, true});
 }
 
 void ibp_got_restore(void)

@@ -27,6 +27,13 @@ struct ibp_replacements {
 };
 void ibp_got_redirect_users(const struct ibp_replacement *replacements, size_t count);
 
+/* Replace bound and unbound calls of MPI's functions, permanently, in libraries that RTLD_DEEPBIND binds past ibprof.
+ * `choose` returns what a name that leads to `found` is to call: this, or the replacement. */
+void ibp_got_redirect_deep(void *(*choose)(const char *name, void *found));
+
+/* Do the same for the names of MPI's bindings for Fortran, in the program too. */
+void ibp_got_redirect_bindings(void *(*choose)(const char *name, void *found));
+
 /* Undo both kinds of redirection. */
 void ibp_got_restore(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * MPI's handles in the ABI of this process's library: null handles, arrays of handles, sizes of datatypes.
+ * MPI's handles in the ABI of this process's library: null handles, arrays of handles.
  */
 #ifndef IBPROF_LIBMPI_HANDLES_H
 #define IBPROF_LIBMPI_HANDLES_H
@@ -28,24 +28,6 @@ static inline void *ibp_mpi_request(void *const *requests, size_t i)
 static inline void **ibp_mpi_requests_from(void **requests, size_t i)
 {
     return ibp_mpi.abi == IBP_ABI_MPICH ? (void **)((int *)requests + i) : requests + i;
-}
-
-/* The size of the predefined datatype used last. It never changes, while the address of a derived type may be
- * reused. */
-struct ibp_known_type {
-    ibp_handle datatype;
-    uint64_t size;
-};
-extern IBP_INTERNAL struct ibp_known_type ibp_known_type;
-
-/* Return the bytes of `count` items of any datatype. */
-uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
-
-/* The same, without a call for the datatype used last. */
-static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)
-{
-    if (__builtin_expect(datatype == ibp_known_type.datatype, 1)) return count * ibp_known_type.size;
-    return ibp_mpi_bytes_of_other(count, datatype);
 }
 
 #endif

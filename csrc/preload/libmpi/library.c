@@ -3,12 +3,11 @@
  */
 #include "platform/system.h"
 #include "libmpi/library.h"
-#include "platform/loader.h"
-#include "platform/text.h"
 
 #include <errno.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 struct ibp_mpi ibp_mpi;
@@ -24,62 +23,47 @@ bool ibp_is_mpi_library(const char *path)
     return false;
 }
 
-static struct ibp_span writable_data(const struct dl_phdr_info *info)
-{
-    struct ibp_span span = {0, 0};
+/* The library that the program calls. */
+static struct ibp_implementation front;
 
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W) {
-            span.begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-            span.end = span.begin + info->dlpi_phdr[i].p_memsz;
-        }
-    return span;
-}
-
-/* Visit a loaded library. mpi4py and others load MPI where RTLD_NEXT does not search, so it is found by its file's
- * name. */
-static int visit_library(struct dl_phdr_info *info, size_t bytes, void *unused)
+/* The program comes first. */
+static int visit_program(struct dl_phdr_info *info, size_t bytes, void *into)
 {
-    void *library;
+    struct ibp_span *span = into;
 
     (void)bytes;
-    (void)unused;
-    if (!info->dlpi_name) return 0;
-    if (!ibp_mpi.program_data.end) ibp_mpi.program_data = writable_data(info); /* the program comes first */
-    if (!ibp_is_mpi_library(info->dlpi_name)) return 0;
-    library = ibp_loaded_library(info->dlpi_name);
-    if (!library || !dlsym(library, "PMPI_Init")) return 0;
-    ibp_mpi.library = library;
-    ibp_mpi.library_data = writable_data(info);
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_W) {
+            span->begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            span->end = span->begin + info->dlpi_phdr[i].p_memsz;
+        }
     return 1;
 }
 
-static void find_library(void)
+static bool find_front(void)
 {
-    if (!ibp_mpi.library && dl_iterate_phdr) dl_iterate_phdr(visit_library, NULL);
+    return front.handle || (dlsym && ibp_implementation_find(&front));
 }
 
 void *ibp_mpi_next(const char *name)
 {
     void *found = dlsym ? dlsym(RTLD_NEXT, name) : NULL;
 
-    if (found) return found;
-    find_library();
-    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : NULL;
+    return found || !find_front() ? found : dlsym(front.handle, name);
 }
 
 void *ibp_mpi_symbol(const char *name)
 {
     /* Ask for the program's symbol first: after a copy relocation the library's own object is unused. */
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *found = ibp_mpi.is_behind_layer ? NULL : dlsym(RTLD_DEFAULT, name);
 
-    return found || !ibp_mpi.library ? found : dlsym(ibp_mpi.library, name);
+    return found || !ibp_mpi.library.handle ? found : dlsym(ibp_mpi.library.handle, name);
 }
 
 /* Return a PMPI function of the library itself, not ibprof's wrapper of that name. */
 static void *own_function(const char *name)
 {
-    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : dlsym(RTLD_NEXT, name);
+    return ibp_implementation_function(&ibp_mpi.library, name);
 }
 
 static int find_functions(void)
@@ -114,45 +98,24 @@ static int find_functions(void)
     return 0;
 }
 
-/* Return whether this is the standard ABI. A library may offer both ABIs, in two files. */
-static bool has_standard_abi(void)
+static void set_world(void)
 {
-    Dl_info init;
-    const char *slash;
-
-    if (!dladdr(own_function("PMPI_Init"), &init) || !init.dli_fname) return false;
-    slash = strrchr(init.dli_fname, '/');
-    return !strncmp(slash ? slash + 1 : init.dli_fname, "libmpi_abi", strlen("libmpi_abi"));
-}
-
-static void find_abi(void)
-{
-    if (ibp_mpi_symbol("ompi_mpi_comm_world")) {
-        ibp_mpi.abi = IBP_ABI_OPENMPI;
+    switch (ibp_mpi.abi) {
+    case IBP_ABI_OPENMPI:
         ibp_mpi.world = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_world");
         ibp_mpi.self = (ibp_handle)ibp_mpi_symbol("ompi_mpi_comm_self");
-    } else if (has_standard_abi()) {
-        ibp_mpi.abi = IBP_ABI_STANDARD;
+        break;
+    case IBP_ABI_STANDARD:
         ibp_mpi.world = 0x101;
         ibp_mpi.self = 0x102;
-    } else {
-        ibp_mpi.abi = IBP_ABI_MPICH;
+        break;
+    case IBP_ABI_MPICH:
         ibp_mpi.world = 0x44000000;
         ibp_mpi.self = 0x44000001;
+        break;
+    default:
+        ibp_mpi.world = ibp_mpi.self = 0;
     }
-}
-
-static void ask_version(void)
-{
-    static char text[8192]; /* MPI_MAX_LIBRARY_VERSION_STRING is at most this */
-    int (*get_version)(char *, int *) = NULL;
-    void *function = own_function("PMPI_Get_library_version");
-    int length = 0;
-
-    memcpy(&get_version, &function, sizeof function);
-    if (!get_version || get_version(text, &length)) return;
-    ibp_text_copy(ibp_mpi.version, sizeof ibp_mpi.version, text);
-    ibp_mpi.version[strcspn(ibp_mpi.version, "\n")] = '\0';
 }
 
 static void ask_thread_level(void)
@@ -166,16 +129,17 @@ static void ask_thread_level(void)
 
 void *ibp_mpi_dependency(const char *name)
 {
-    return ibp_mpi.library ? dlsym(ibp_mpi.library, name) : NULL;
+    return ibp_mpi.library.handle ? dlsym(ibp_mpi.library.handle, name) : NULL;
 }
 
 int ibp_mpi_find(void)
 {
-    if (!dlsym) return -ENOSYS;
-    find_library();
-    if (!own_function("PMPI_Init")) return -ENOSYS;
-    find_abi();
-    return 0;
+    if (!find_front()) return -ENOSYS;
+    if (dl_iterate_phdr) dl_iterate_phdr(visit_program, &ibp_mpi.program_data);
+    ibp_mpi.library = front;
+    ibp_mpi.abi = ibp_implementation_abi(&front);
+    set_world();
+    return ibp_mpi.abi == IBP_ABI_NONE ? -ENOTSUP : 0;
 }
 
 /* Return the handle of MPI_INFO_NULL, or below that of MPI_ERRORS_RETURN. */
@@ -226,18 +190,39 @@ void ibp_mpi_close(void)
     if (ibp_mpi.has_own_self) ibp_mpi.comm_free(&ibp_mpi.self);
     ibp_mpi.session = ibp_mpi.world_group = 0;
     ibp_mpi.has_own_self = false;
-    find_abi();
+    set_world();
 }
 
-int ibp_mpi_open(void)
+/* Find the library behind one of unknown ABI, if that only translates handles. */
+static int find_behind(char *why, size_t why_bytes)
 {
-    if (ibp_mpi_find() || find_functions()) return -ENOSYS;
-    ask_version();
+    ibp_implementation_version(&front, ibp_mpi.version, sizeof ibp_mpi.version);
+    if (ibp_mpi.session || !ibp_implementation_find_behind(&front, &ibp_mpi.library)) {
+        snprintf(why, why_bytes, "ibprof does not know this MPI (%.200s), and leaves it alone",
+                 *ibp_mpi.version ? ibp_mpi.version : front.name);
+        return -1;
+    }
+    if (ibp_implementation_abi(&ibp_mpi.library) != IBP_ABI_OPENMPI) {
+        snprintf(why, why_bytes,
+                 "the program calls its MPI (%.200s) through a library that translates handles (%.100s)",
+                 ibp_mpi.version, front.name);
+        return -1;
+    }
+    ibp_mpi.is_behind_layer = true;
+    ibp_mpi.abi = IBP_ABI_OPENMPI;
+    set_world();
+    return 0;
+}
+
+int ibp_mpi_open(char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "the MPI library's functions cannot be found");
+    if (!find_front() || (ibp_mpi_find() && find_behind(why, why_bytes)) || find_functions()) return -1;
+    ibp_implementation_version(&ibp_mpi.library, ibp_mpi.version, sizeof ibp_mpi.version);
     ask_thread_level();
     if (ibp_mpi.session) return ask_process_sets();
-    if (ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size))
-        return -EPROTO;
-    return 0;
+    snprintf(why, why_bytes, "MPI (%.200s) does not tell the rank of this process", ibp_mpi.version);
+    return ibp_mpi.comm_rank(ibp_mpi.world, &ibp_mpi.rank) || ibp_mpi.comm_size(ibp_mpi.world, &ibp_mpi.size) ? -1 : 0;
 }
 
 unsigned ibp_mpi_largest_tag(void)

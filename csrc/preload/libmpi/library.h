@@ -7,6 +7,7 @@
 #ifndef IBPROF_LIBMPI_LIBRARY_H
 #define IBPROF_LIBMPI_LIBRARY_H
 
+#include "libmpi/implementation.h"
 #include "platform/system.h"
 
 #include <stdbool.h>
@@ -14,12 +15,13 @@
 
 typedef intptr_t ibp_handle;
 
-enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
-
 struct ibp_mpi {
+    /* IBP_ABI_NONE: unknown, the library gets no handle. */
     enum ibp_abi abi;
-    /* As dlopen returns it. */
-    void *library;
+    struct ibp_implementation library;
+    /* The program calls another library, which translates its handles for this one. Handles among the arguments of the
+     * program's calls are then not followed. */
+    bool is_behind_layer;
     ibp_handle world;
     ibp_handle self;
     /* In MPI_COMM_WORLD, or else in the process set mpi://WORLD. */
@@ -32,11 +34,9 @@ struct ibp_mpi {
     bool has_own_self;
     int thread_level;
     char version[256];
-    /* Writable data of the library and of the program. Predefined datatypes lie there: a copy relocation may move
+    /* Writable data of the program. Like the library's it holds predefined datatypes, if a copy relocation moved
      * them. */
-    struct ibp_span {
-        uintptr_t begin, end;
-    } library_data, program_data;
+    struct ibp_span program_data;
 
     int (*comm_rank)(ibp_handle, int *);
     int (*comm_free)(ibp_handle *);
@@ -58,14 +58,15 @@ struct ibp_mpi {
 
 extern IBP_INTERNAL struct ibp_mpi ibp_mpi;
 
-/* Find the library and its ABI; MPI need not be initialised. Return 0, or a negative errno. */
+/* Find the library and its ABI, before MPI is initialised. Return 0, or a negative errno when none is found or its ABI
+ * is unknown. */
 int ibp_mpi_find(void);
 
 /* Return whether a file is an MPI library, by its name. */
 bool ibp_is_mpi_library(const char *path);
 
-/* Find the library and ask it about this process; MPI must be initialised. Return 0, or a negative errno. */
-int ibp_mpi_open(void);
+/* Find the library and ask it about this process; MPI must be initialised. Return 0, or -1 with the reason in `why`. */
+int ibp_mpi_open(char *why, size_t why_bytes);
 
 /* Free what ibp_mpi_open made, before the last session ends. */
 void ibp_mpi_close(void);
@@ -74,7 +75,7 @@ void ibp_mpi_close(void);
  * none. */
 void *ibp_mpi_next(const char *name);
 
-/* Return a symbol of the MPI library, as the program sees it. */
+/* Return a symbol of the MPI library, as the program sees it if it calls this library. */
 void *ibp_mpi_symbol(const char *name);
 
 /* Return MPI_TAG_UB, in the ABIs of MPICH and the standard; 0 where it is unknown. */

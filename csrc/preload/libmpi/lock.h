@@ -15,14 +15,25 @@ extern IBP_INTERNAL bool ibp_threads_multiple;
 extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
+/* For code that runs only while several threads may be in MPI. */
+static inline void ibp_lock_among_threads(void)
+{
+    if (IBP_UNLIKELY(__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE))) ibp_lock_slowly();
+}
+
+static inline void ibp_unlock_among_threads(void)
+{
+    __atomic_clear(&ibp_spinlock, __ATOMIC_RELEASE);
+}
+
 static inline void ibp_lock(void)
 {
-    if (IBP_UNLIKELY(ibp_threads_multiple) && __atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE)) ibp_lock_slowly();
+    if (IBP_UNLIKELY(ibp_threads_multiple)) ibp_lock_among_threads();
 }
 
 static inline void ibp_unlock(void)
 {
-    if (IBP_UNLIKELY(ibp_threads_multiple)) __atomic_clear(&ibp_spinlock, __ATOMIC_RELEASE);
+    if (IBP_UNLIKELY(ibp_threads_multiple)) ibp_unlock_among_threads();
 }
 
 #endif

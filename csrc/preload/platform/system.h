@@ -33,16 +33,19 @@
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.2.5");
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
+__asm__(".symver dlclose,dlclose@GLIBC_2.2.5");
 #elif defined(__GLIBC__) && (defined(__aarch64__) || defined(__powerpc64__))
 __asm__(".symver dlsym,dlsym@GLIBC_2.17");
 __asm__(".symver dlvsym,dlvsym@GLIBC_2.17");
 __asm__(".symver dladdr,dladdr@GLIBC_2.17");
+__asm__(".symver dlclose,dlclose@GLIBC_2.17");
 #endif
 
 /* They were part of libdl once, which a program without MPI need not have loaded. */
 #pragma weak dlsym
 #pragma weak dlvsym
 #pragma weak dladdr
+#pragma weak dlclose
 #pragma weak dl_iterate_phdr
 
 #endif

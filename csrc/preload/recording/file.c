@@ -12,6 +12,7 @@
 #include "platform/text.h"
 #include "recording/operations.h"
 #include "recording/output.h"
+#include "recording/own_file.h"
 #include "recording/storage.h"
 
 #include <errno.h>
@@ -20,9 +21,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ATTEMPTS 100
+#define COPY_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH)
 
 int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped)
 {
@@ -60,6 +63,7 @@ static void fill_header(struct ibp_file_header *header, const struct ibp_file_he
     header->end_bytes = HEADER_BYTES;
     header->start_ns = ibp_clock_ns();
     header->operation_count = IBP_OPERATIONS;
+    header->header_bytes = sizeof *header;
     for (unsigned operation = 0; operation < IBP_OPERATIONS; operation++)
         ibp_text_copy(names + operation * IBP_OPERATION_NAME_BYTES, IBP_OPERATION_NAME_BYTES,
                       ibp_operation_name(operation));
@@ -92,7 +96,7 @@ static int make_copy(const struct ibp_recording_file *recording, struct ibp_file
     for (unsigned attempt = 0; attempt < ATTEMPTS && file < 0; attempt++) {
         if (!name_file(header->output, sizeof header->output, recording->output_folder, recording->stem, attempt))
             return ENAMETOOLONG;
-        file = ibp_storage_open(header->output, O_WRONLY | O_CREAT | O_EXCL);
+        file = ibp_storage_open(header->output, O_WRONLY | O_CREAT | O_EXCL, COPY_MODE);
         if (file < 0 && errno != EEXIST) return errno;
     }
     if (file < 0) return EEXIST;
@@ -111,7 +115,7 @@ static int make_file(struct ibp_recording_file *recording, const struct ibp_file
     int file, error;
 
     snprintf(unfinished, sizeof unfinished, "%s.%ld", recording->path, (long)getpid());
-    file = ibp_storage_open(unfinished, O_RDWR | O_CREAT | O_EXCL);
+    file = ibp_own_file_create(unfinished);
     if (file < 0) return errno;
     error = ibp_file_map(file, 0, HEADER_BYTES, (void **)&header);
     close(file);
@@ -145,22 +149,37 @@ static bool become_member(struct ibp_file_header *header)
     return true;
 }
 
-/* Join a file that another process of this launch made. Return 0 or an errno; EEXIST when the file belongs to
- * another launch. */
+/* Read the header and return whether the file is of this launch, and mapped where it lies. */
+static bool is_of_launch(int file, const char *path, const struct ibp_file_header *identity)
+{
+    struct ibp_file_header found;
+
+    return pread(file, &found, sizeof found, 0) == (ssize_t)sizeof found && found.magic == IBP_FILE_MAGIC &&
+           found.version == IBP_FORMAT_VERSION && found.operation_count == IBP_OPERATIONS &&
+           !strcmp(found.launch, identity->launch) && !strcmp(found.run, identity->run) &&
+           !strcmp(found.library_version, identity->library_version) &&
+           (!*found.storage || !strcmp(found.storage, path));
+}
+
+/* Join a file that another process of this launch made. Nothing is allocated before it is known to be that file. Return
+ * 0 or an errno; EEXIST when the file belongs to another launch, or is no recording. */
 static int join_file(struct ibp_recording_file *recording, const struct ibp_file_header *identity)
 {
-    const int file = ibp_storage_open(recording->path, O_RDWR);
+    const int reader = ibp_own_file_open(recording->path);
     struct ibp_file_header *header = NULL;
-    int error;
+    int file, error;
 
-    if (file < 0) return errno;
-    error = ibp_file_map(file, 0, HEADER_BYTES, (void **)&header);
-    close(file);
+    if (reader < 0) return errno;
+    if (!is_of_launch(reader, recording->path, identity)) {
+        close(reader);
+        return EEXIST;
+    }
+    file = ibp_own_file_open_to_write(recording->path, reader);
+    error = file < 0 ? errno : ibp_file_map(file, 0, HEADER_BYTES, (void **)&header);
+    if (file >= 0) close(file);
+    close(reader);
     if (error) return error;
-    if (header->magic != IBP_FILE_MAGIC || header->version != IBP_FORMAT_VERSION ||
-        header->operation_count != IBP_OPERATIONS || strcmp(header->launch, identity->launch) ||
-        strcmp(header->run, identity->run) || strcmp(header->library_version, identity->library_version) ||
-        !become_member(header)) {
+    if (!become_member(header)) {
         ibp_memory_unmap(header, HEADER_BYTES);
         return EEXIST;
     }
@@ -200,6 +219,12 @@ static int open_on_node(struct ibp_recording_file *recording, const struct ibp_f
     return error;
 }
 
+/* Return whether an error says that a file system maps no files, or not those of this user. */
+static bool is_unfit(int error)
+{
+    return error == EINVAL || error == ENODEV || error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
+}
+
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes)
 {
     struct ibp_file_header identity;
@@ -209,21 +234,42 @@ int ibp_file_open(struct ibp_recording_file *recording, const char *output, char
     ibp_output_stem(&identity, recording->stem, sizeof recording->stem);
     error = ibp_output_make_folder(output, &identity, folder, bytes);
     if (error) return error;
-    if (!ibp_storage_is_remote(folder)) return open_in(recording, folder, &identity);
+    if (!ibp_storage_is_remote(folder)) {
+        error = open_in(recording, folder, &identity);
+        if (!is_unfit(error)) return error;
+    }
     ibp_text_copy(recording->output_folder, sizeof recording->output_folder, folder);
     return open_on_node(recording, &identity);
 }
 
-int ibp_file_reopen(const struct ibp_recording_file *recording, const char *path)
+/* Return whether a file is still the one whose header is mapped, or its copy. */
+static bool is_same(const struct ibp_recording_file *recording, int file)
 {
-    const int file = ibp_storage_open(path, O_RDWR);
     struct ibp_file_header found;
 
-    if (file < 0) return -1;
-    if (pread(file, &found, sizeof found, 0) != (ssize_t)sizeof found || found.magic != recording->header->magic ||
-        found.start_ns != recording->header->start_ns || strcmp(found.launch, recording->header->launch)) {
-        close(file);
-        return -1;
-    }
+    return pread(file, &found, sizeof found, 0) == (ssize_t)sizeof found && found.magic == recording->header->magic &&
+           found.start_ns == recording->header->start_ns && !strcmp(found.launch, recording->header->launch);
+}
+
+int ibp_file_reopen(const struct ibp_recording_file *recording)
+{
+    const int reader = ibp_own_file_open(recording->path);
+    int file = -1;
+
+    if (reader < 0) return -1;
+    if (is_same(recording, reader)) file = ibp_own_file_open_to_write(recording->path, reader);
+    close(reader);
     return file;
+}
+
+/* The owner of a copy does not count: file systems of servers have numbers of their own, and nothing is mapped. */
+int ibp_file_reopen_copy(const struct ibp_recording_file *recording)
+{
+    const int file = ibp_storage_open(recording->header->output, O_RDWR, 0);
+
+    if (file < 0) return -1;
+    if (ibp_own_file_is_regular(file) && is_same(recording, file)) return file;
+    close(file);
+    errno = ESTALE;
+    return -1;
 }

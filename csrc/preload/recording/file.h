@@ -26,11 +26,13 @@ struct ibp_recording_file {
 };
 
 /* Make or join the file in the folder that `output` names (%j job, %h host; made if needed), and write the folder's path.
- * Where that is a network file system, the file is made on the node's own storage. Return 0 or an errno. */
+ * Where that is a network file system, or maps no files, the file is made on the node's own storage. Return 0 or an errno. */
 int ibp_file_open(struct ibp_recording_file *recording, const char *output, char *folder, size_t bytes);
 
-/* Reopen the file, or its copy, and check that it is still the one whose header is mapped. Return a descriptor or -1. */
-int ibp_file_reopen(const struct ibp_recording_file *recording, const char *path);
+/* Reopen the file, or its copy, and check that it is still the one whose header is mapped. Return a descriptor, or -1
+ * with errno set. */
+int ibp_file_reopen(const struct ibp_recording_file *recording);
+int ibp_file_reopen_copy(const struct ibp_recording_file *recording);
 
 /* Allocate and map a part of the file; `offset` need not be a multiple of this system's page. Return 0 or an errno. */
 int ibp_file_map(int file, uint64_t offset, uint64_t bytes, void **mapped);

@@ -7,11 +7,14 @@
 #ifndef IBPROF_RECORDING_HYDRA_H
 #define IBPROF_RECORDING_HYDRA_H
 
+#include "recording/ancestors.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Name the job, with the same name on all its hosts, and this launch on this host. Return false, with nothing
- * written, when no proxy started this process. */
-bool ibp_hydra_describe(char *job, size_t job_bytes, char *launch, size_t launch_bytes);
+/* Name the job of this rank, with the same name on all its hosts, and this launch on this host. `proxy` is the ancestor
+ * that started it. Return false, with nothing written, when the proxy did not start this process as a rank. */
+bool ibp_hydra_describe(const struct ibp_ancestor *proxy, char *job, size_t job_bytes, char *launch,
+                        size_t launch_bytes);
 
 #endif

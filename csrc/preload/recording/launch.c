@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "recording/launch.h"
 #include "platform/text.h"
+#include "recording/ancestors.h"
 #include "recording/recording.h"
 
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #define TEXT_MAX (256 * 1024) /* of one list: twice the length for 10,000 hosts */
-#define ANCESTORS_MAX 8
 
 /* The launcher's list, set by `ibprof run`, then variables of batch systems. */
 static const char *const list_variables[] = {"IBPROF_HOSTS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST",
@@ -67,26 +67,16 @@ static bool is_launcher(const char *command)
     return false;
 }
 
-static long parent_of(long process)
-{
-    char path[64], text[512];
-    const char *end;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    if (ibp_text_read_file(path, text, sizeof text) <= 0) return 0;
-    end = strrchr(text, ')'); /* the command's name may contain any character; state and parent follow */
-    return end && strlen(end) > 4 ? (long)ibp_text_number(end + 4) : 0;
-}
-
 static void record_launcher(void)
 {
-    long process = (long)getppid();
+    struct ibp_ancestor process;
+    bool found = ibp_ancestor_first(&process);
 
-    for (unsigned i = 0; i < ANCESTORS_MAX && process > 1; i++, process = parent_of(process)) {
+    for (int i = 0; found && i < IBP_ANCESTORS_MAX; i++, found = ibp_ancestor_next(&process)) {
         char path[64], command[4096];
 
-        snprintf(path, sizeof path, "/proc/%ld/cmdline", process);
-        if (ibp_text_read_file(path, command, sizeof command) > 0 && is_launcher(command)) {
+        if (ibp_ancestor_arguments(&process, command, sizeof command) > 0 && is_launcher(command)) {
+            snprintf(path, sizeof path, "/proc/%ld/cmdline", process.pid);
             record_file("command line", path);
             return;
         }

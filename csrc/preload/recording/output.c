@@ -3,9 +3,8 @@
  */
 #include "platform/system.h"
 #include "recording/output.h"
-#include "platform/clock.h"
 #include "platform/text.h"
-#include "recording/hydra.h"
+#include "recording/job_name.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,39 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Write the launcher's name of this job: the same in all processes of one MPI_COMM_WORLD, and in no others. */
-static void describe_job(char *job, size_t bytes)
-{
-    job[0] = '\0';
-    if (*ibp_environment("PMIX_NAMESPACE")) {
-        ibp_text_copy(job, bytes, ibp_environment("PMIX_NAMESPACE"));
-        /* Open MPI 4 makes its name from a PID, and PIDs are reused; this variable is random. */
-        ibp_text_append(job, bytes, "/");
-        ibp_text_append(job, bytes, ibp_environment("OMPI_MCA_orte_precondition_transports"));
-    } else if (*ibp_environment("SLURM_STEP_ID")) {
-        ibp_text_copy(job, bytes, ibp_environment("SLURM_JOB_ID"));
-        ibp_text_append(job, bytes, ".");
-        ibp_text_append(job, bytes, ibp_environment("SLURM_STEP_ID"));
-    }
-}
-
-/* Write what identifies this launch on this host: the address of its daemon here, or this process itself. */
-static void describe_launch(char *launch, size_t bytes, const char *job)
-{
-    static const char *const daemon_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
-                                                   "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"};
-
-    for (size_t i = 0; i < sizeof daemon_addresses / sizeof *daemon_addresses; i++)
-        if (*ibp_environment(daemon_addresses[i])) {
-            ibp_text_copy(launch, bytes, ibp_environment(daemon_addresses[i]));
-            return;
-        }
-    if (*job)
-        ibp_text_copy(launch, bytes, job);
-    else
-        snprintf(launch, bytes, "process %ld %llu", (long)getpid(), (unsigned long long)ibp_clock_ns());
-}
 
 /* Keep letters, digits and a few signs of a name; replace other characters by '_'. */
 static void make_file_name(char *name)
@@ -102,10 +68,7 @@ void ibp_output_identify(struct ibp_file_header *identity)
     memset(identity, 0, sizeof *identity);
     if (gethostname(identity->host, sizeof identity->host - 1))
         ibp_text_copy(identity->host, sizeof identity->host, "unknown");
-    describe_job(identity->job, sizeof identity->job);
-    if (*identity->job ||
-        !ibp_hydra_describe(identity->job, sizeof identity->job, identity->launch, sizeof identity->launch))
-        describe_launch(identity->launch, sizeof identity->launch, identity->job);
+    ibp_job_identify(identity->job, sizeof identity->job, identity->launch, sizeof identity->launch);
     ibp_text_copy(identity->run, sizeof identity->run, ibp_environment("IBPROF_RUN"));
     ibp_text_copy(identity->library_version, sizeof identity->library_version, IBP_VERSION);
 }

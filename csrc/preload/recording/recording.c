@@ -14,18 +14,32 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KINDS (IBP_SEGMENT_GRIDS + 1)
+#define KINDS (IBP_SEGMENT_TIMES + 1)
 #define LARGEST_SEGMENT_PAGES 256
 #define SEGMENTS_MAX 4096
 
-static const uint32_t record_bytes[KINDS] = {
-    [IBP_SEGMENT_PROCESS] = sizeof(struct ibp_process),   [IBP_SEGMENT_PORTS] = sizeof(struct ibp_port),
-    [IBP_SEGMENT_REGIONS] = sizeof(struct ibp_region),    [IBP_SEGMENT_COUNTERS] = sizeof(struct ibp_counter),
-    [IBP_SEGMENT_SIZES] = sizeof(struct ibp_sizes),       [IBP_SEGMENT_MARKS] = sizeof(struct ibp_mark),
-    [IBP_SEGMENT_PAIRS] = sizeof(struct ibp_pair),        [IBP_SEGMENT_TRANSFERS] = sizeof(struct ibp_transfer),
-    [IBP_SEGMENT_HARDWARE] = sizeof(struct ibp_hardware), [IBP_SEGMENT_SNAPSHOTS] = sizeof(struct ibp_snapshot),
-    [IBP_SEGMENT_ADDRESSES] = sizeof(struct ibp_address), [IBP_SEGMENT_LAUNCH] = sizeof(struct ibp_launch),
-    [IBP_SEGMENT_GRIDS] = sizeof(struct ibp_grid),
+/* The size and the version of each kind's records. A record that grows at its end gets the next version. */
+static const struct {
+    uint32_t bytes, version;
+} record[KINDS] = {
+    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 2},
+    [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 1},
+    [IBP_SEGMENT_REGIONS] = {sizeof(struct ibp_region), 1},
+    [IBP_SEGMENT_ORIGINS] = {sizeof(struct ibp_origin), 1},
+    [IBP_SEGMENT_COUNTERS] = {sizeof(struct ibp_counter), 1},
+    [IBP_SEGMENT_SIZES] = {sizeof(struct ibp_sizes), 1},
+    [IBP_SEGMENT_MARKS] = {sizeof(struct ibp_mark), 1},
+    [IBP_SEGMENT_PAIRS] = {sizeof(struct ibp_pair), 1},
+    [IBP_SEGMENT_TRANSFERS] = {sizeof(struct ibp_transfer), 1},
+    [IBP_SEGMENT_HARDWARE] = {sizeof(struct ibp_hardware), 1},
+    [IBP_SEGMENT_SNAPSHOTS] = {sizeof(struct ibp_snapshot), 1},
+    [IBP_SEGMENT_ADDRESSES] = {sizeof(struct ibp_address), 1},
+    [IBP_SEGMENT_LAUNCH] = {sizeof(struct ibp_launch), 1},
+    [IBP_SEGMENT_GRIDS] = {sizeof(struct ibp_grid), 1},
+    [IBP_SEGMENT_DEMANDS] = {sizeof(struct ibp_demand), 1},
+    [IBP_SEGMENT_OBJECTS] = {sizeof(struct ibp_object), 1},
+    [IBP_SEGMENT_SITES] = {sizeof(struct ibp_site), 1},
+    [IBP_SEGMENT_TIMES] = {sizeof(struct ibp_time), 1},
 };
 _Static_assert(sizeof(struct ibp_segment) + sizeof(struct ibp_process) <= IBP_PAGE_BYTES, "a process fits a page");
 
@@ -93,7 +107,7 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
         return refuse_segment("too many segments");
     if (bytes > (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES)
         bytes = (uint64_t)LARGEST_SEGMENT_PAGES * IBP_PAGE_BYTES;
-    file = ibp_file_reopen(&recording.file, recording.file.path);
+    file = ibp_file_reopen(&recording.file);
     if (file < 0) return refuse_segment("it cannot be opened again");
     offset = __atomic_fetch_add(&recording.file.header->end_bytes, bytes, __ATOMIC_RELAXED);
     error = ibp_file_map(file, offset, bytes, (void **)&segment);
@@ -104,8 +118,9 @@ static struct ibp_segment *add_segment(enum ibp_segment_kind kind)
     segment->offset = offset;
     segment->bytes = bytes;
     segment->process = recording.process_offset;
-    segment->record_bytes = record_bytes[kind];
-    segment->capacity = (uint32_t)((bytes - sizeof *segment) / record_bytes[kind]);
+    segment->record_bytes = record[kind].bytes;
+    segment->version = record[kind].version;
+    segment->capacity = (uint32_t)((bytes - sizeof *segment) / segment->record_bytes);
     __atomic_store_n(&segment->magic, IBP_SEGMENT_MAGIC, __ATOMIC_RELEASE);
     recording.segment[kind] = segment;
     number = __atomic_fetch_add(&recording.segments, 1, __ATOMIC_RELAXED);
@@ -161,7 +176,7 @@ static int copy_segments(void)
     struct ibp_process *process = (struct ibp_process *)(recording.all[0] + 1);
     int file, error;
 
-    file = ibp_file_reopen(&recording.file, recording.file.header->output);
+    file = ibp_file_reopen_copy(&recording.file);
     if (file < 0) return errno ? errno : ENOENT;
     /* The process's own record goes before and after: if the process is killed in between, the copy shows it. */
     process->copy_begun_ns = ibp_clock_ns();

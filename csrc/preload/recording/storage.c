@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Values of f_type of statfs(2), from the kernel's linux/magic.h and from file systems outside of the kernel. */
@@ -41,6 +43,69 @@ static const uint32_t remote_types[] = {
     0xbacbacbc, /* and of VMware */
 };
 
+/* The kernel's struct is the C library's on supported systems. */
+int ibp_storage_status(int file, struct stat *status)
+{
+    return (int)syscall(SYS_fstat, file, status);
+}
+
+int ibp_storage_status_of(const char *path, struct stat *status)
+{
+    return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
+/* A word of a line of /proc/self/mountinfo, cut to fit. */
+struct word {
+    char text[32];
+    size_t length;
+    unsigned number; /* in its line, from 0 */
+};
+
+static void add_character(struct word *word, char character)
+{
+    if (word->length + 1 < sizeof word->text) word->text[word->length++] = character;
+    word->text[word->length] = '\0';
+}
+
+/* Find the type in the line of a mounted device: ID, parent, major:minor, ..., "-", type, ... */
+static bool find_type(int mounts, const char *device, const char *type)
+{
+    struct word word = {"", 0, 0};
+    bool of_device = false, after_dash = false;
+    char text[4096];
+    ssize_t length;
+
+    while ((length = read(mounts, text, sizeof text)) > 0)
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] != ' ' && text[i] != '\n') {
+                add_character(&word, text[i]);
+                continue;
+            }
+            if (word.number == 2) of_device = !strcmp(word.text, device);
+            if (of_device && after_dash) return !strcmp(word.text, type);
+            after_dash = word.number > 2 && !strcmp(word.text, "-");
+            word = (struct word){"", 0, text[i] == '\n' ? 0 : word.number + 1};
+        }
+    return false;
+}
+
+/* Return whether a folder is on a mount of a type. */
+static bool is_mount_of(const char *folder, const char *type)
+{
+    struct stat status;
+    char device[32];
+    bool found;
+    int mounts;
+
+    if (syscall(SYS_newfstatat, AT_FDCWD, folder, &status, 0)) return false;
+    mounts = ibp_storage_open("/proc/self/mountinfo", O_RDONLY, 0);
+    if (mounts < 0) return false;
+    snprintf(device, sizeof device, "%u:%u", major(status.st_dev), minor(status.st_dev));
+    found = find_type(mounts, device, type);
+    close(mounts);
+    return found;
+}
+
 bool ibp_storage_is_remote(const char *folder)
 {
     struct statfs status;
@@ -48,14 +113,8 @@ bool ibp_storage_is_remote(const char *folder)
     if (statfs(folder, &status)) return false;
     for (size_t i = 0; i < sizeof remote_types / sizeof *remote_types; i++)
         if ((uint32_t)status.f_type == remote_types[i]) return true;
-    return false;
-}
-
-/* Call lstat by its number: its symbol needs glibc 2.33. The kernel's struct is the C library's on supported
- * systems. */
-static int ask_status(const char *path, struct stat *status)
-{
-    return (int)syscall(SYS_newfstatat, AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+    /* A server of 9P answers with the type of its own file system. Source: Linux, v9fs_statfs in fs/9p/vfs_super.c */
+    return is_mount_of(folder, "9p");
 }
 
 int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
@@ -72,16 +131,16 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
     ibp_text_append(folder, bytes, name);
     if (mkdir(folder, 0700) && errno != EEXIST) return errno;
     /* Everybody may write in such places: do not use a folder that another user made. */
-    if (ask_status(folder, &status)) return errno;
+    if (ibp_storage_status_of(folder, &status)) return errno;
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) return EPERM;
     return 0;
 }
 
-int ibp_storage_open(const char *path, int flags)
+int ibp_storage_open(const char *path, int flags, mode_t mode)
 {
     int file;
 
-    do file = open(path, flags | O_CLOEXEC, 0666);
+    do file = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode);
     while (file < 0 && errno == EINTR);
 
     if (file >= 0 && file <= STDERR_FILENO) {

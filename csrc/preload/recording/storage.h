@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 /* Return whether a folder lies on a file system of a server or of a user-space program. */
 bool ibp_storage_is_remote(const char *folder);
@@ -20,9 +21,13 @@ bool ibp_storage_is_remote(const char *folder);
  * positive errno when this choice is not available, or -1 after the last one. */
 int ibp_storage_folder(unsigned n, char *folder, size_t bytes);
 
-/* Open or create a file. Its descriptor is never a standard one, even if the program has closed these. Return the
- * descriptor, or -1 with errno set. */
-int ibp_storage_open(const char *path, int flags);
+/* Open or create a file, without following a link or waiting for the other end of a FIFO. Its descriptor is never a
+ * standard one, even if the program has closed these. Return the descriptor, or -1 with errno set. */
+int ibp_storage_open(const char *path, int flags, mode_t mode);
+
+/* Call fstat and lstat, whose symbols need glibc 2.33. Return 0, or -1 with errno set. */
+int ibp_storage_status(int file, struct stat *status);
+int ibp_storage_status_of(const char *path, struct stat *status);
 
 /* Write all bytes at an offset, without raising SIGXFSZ. Return 0 or an errno. */
 int ibp_storage_write(int file, const void *data, size_t bytes, size_t offset);

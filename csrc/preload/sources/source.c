@@ -8,6 +8,7 @@
 #include "counting/process.h"
 #include "libmpi/job_line.h"
 #include "platform/text.h"
+#include "recording/other_transports.h"
 
 const struct ibp_source_operations *ibp_source;
 bool ibp_source_unproved;
@@ -24,6 +25,7 @@ void ibp_source_note_gaps(void)
         ibp_text_append(process->notes, sizeof process->notes, ibp_source_why_not);
         ibp_text_append(process->notes, sizeof process->notes, "\n");
     }
+    ibp_other_transports_describe(process->notes, sizeof process->notes);
 }
 
 void ibp_source_reject(const char *why)

@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* MPI_Startall, or MPI_Start for one request. */
+typedef int ibp_start_function(int count, void **requests);
+
 struct ibp_source_operations {
     enum ibp_source source;
     const char *name;
@@ -35,6 +38,9 @@ struct ibp_source_operations {
     /* Remove all hooks. */
     void (*detach)(void);
 
+    /* Return whether it sees messages between ranks of one host too. */
+    bool (*sees_host)(void);
+
     /* Append what the source cannot see in this process, or did not see: sentences, each followed by a newline. */
     void (*describe_gaps)(char *notes, size_t bytes);
 
@@ -42,12 +48,16 @@ struct ibp_source_operations {
     void (*before_tag)(void);
     void (*after_tag)(bool succeeded);
 
-    /* Called before and after the library starts persistent requests of the application; after_start may be NULL. */
-    void (*before_start)(size_t count, void **requests);
-    void (*after_start)(size_t count, void **requests, void *const *before);
+    /* Start persistent requests of the application: as many as send and receive messages, from the first one on, and
+     * fit one call. Set the result and return their number. A request for which it is 0 is partitioned or a
+     * collective. NULL where wrappers label the calls that send. */
+    size_t (*start)(ibp_start_function *start, size_t count, void **requests, int *result);
 
     /* Called when the application frees a communicator; may be NULL. */
     void (*forget_communicator)(ibp_handle communicator);
+
+    /* Called when the application frees a request; may be NULL. */
+    void (*forget_request)(void *request);
 
     /* Called while ibp_source_unproved, before the application sends `count` items under a tag; may be NULL
      * otherwise. */

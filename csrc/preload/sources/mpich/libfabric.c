@@ -11,7 +11,10 @@
 #include "libmpi/library.h"
 #include "platform/text.h"
 #include "sources/mpich/libfabric_abi.h"
+#include "sources/mpich/libfabric_layout.h"
+#include "sources/mpich/libfabric_memory.h"
 #include "sources/mpich/libfabric_peers.h"
+#include "sources/mpich/libfabric_rendezvous.h"
 #include "sources/mpich/libfabric_sends.h"
 #include "sources/mpich/libfabric_tables.h"
 #include "sources/mpich/messages.h"
@@ -77,6 +80,7 @@ static int hook_domain(struct ibp_fi_fabric *fabric, void *info, struct ibp_fi_d
     PUT((*domain)->table, av_open, hook_av_open);
     PUT((*domain)->table, endpoint, hook_endpoint);
     PUT((*domain)->table, scalable_endpoint, hook_scalable_endpoint);
+    ibp_fi_hook_domain(*domain);
     return result;
 }
 
@@ -131,6 +135,9 @@ static int attach(char *why, size_t why_bytes)
 static void describe_gaps(char *notes, size_t bytes)
 {
     ibp_mpich_describe_gaps(notes, bytes);
+    ibp_fi_describe_rendezvous(notes, bytes);
+    if (ibp_fi_work_was_queued())
+        ibp_text_append(notes, bytes, "what libfabric sends by triggered operations, for collectives, is not seen\n");
     if (ibp_fi_is_beyond_limit()) ibp_text_append(notes, bytes, "there were more endpoints than can be watched\n");
 }
 

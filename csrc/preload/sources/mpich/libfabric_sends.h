@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * What MPICH and Intel MPI send and read through libfabric.
+ * What MPICH and Intel MPI send through libfabric.
  */
 #ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H
 #define IBPROF_SOURCES_MPICH_LIBFABRIC_SENDS_H
@@ -9,10 +9,7 @@
 #include "sources/mpich/libfabric_abi.h"
 #include "sources/mpich/libfabric_peers.h"
 
-/* Find the layout of this MPI's match bits; MPI must be initialised. */
-void ibp_fi_find_layout(void);
-
-/* Hook the functions by which an endpoint, or one of its contexts, sends and reads. */
+/* Hook the functions by which an endpoint, or one of its contexts, moves data. */
 void ibp_fi_hook_sends(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
 
 #endif

@@ -4,6 +4,7 @@
 #include "platform/system.h"
 #include "sources/mpich/proof.h"
 #include "counting/addresses.h"
+#include "libmpi/datatypes.h"
 #include "libmpi/handles.h"
 #include "platform/log.h"
 #include "platform/text.h"

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "sources/openmpi/classify.h"
+#include "counting/communicator_contexts.h"
 #include "counting/current_call.h"
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
@@ -43,6 +44,7 @@ static void examine(struct ibp_communicator *communicator)
 {
     communicator->is_examined = true;
     communicator->carries_partitions = is_of_partitions(communicator->handle);
+    if (!communicator->carries_partitions && !communicator->carries_windows) ibp_context_make(communicator);
 }
 
 static uint32_t world_rank(ibp_handle communicator, int rank)
@@ -68,7 +70,8 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
         message.operation = ibp_openmpi_starting_operation(ibp_current_call.operation);
         return message;
     }
-    if (handle == ibp_mpi.world && !counted) {
+    /* While several threads are in MPI, MPI_COMM_WORLD has a context like all others. */
+    if (handle == ibp_mpi.world && !counted && !ibp_threads_multiple) {
         message.operation = untagged_operation(tag, otherwise);
         return message;
     }
@@ -86,8 +89,8 @@ struct ibp_openmpi_message ibp_openmpi_classify(ibp_handle handle, int rank, int
         message.kind = IBP_KIND_CONTROL;
         otherwise = IBP_OPERATION_UNATTRIBUTED;
     }
-    message.operation =
-        communicator && counted ? ibp_openmpi_tagged_operation(communicator, tag) : untagged_operation(tag, otherwise);
+    if (communicator && counted) message.call = ibp_call_by_number(ibp_openmpi_tagged_call(communicator, tag));
+    message.operation = message.call ? message.call->operation : untagged_operation(tag, otherwise);
     ibp_unlock();
     return message;
 }

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "sources/openmpi/completion.h"
+#include "counting/count.h"
 #include "libmpi/communicators.h"
 #include "libmpi/lock.h"
 #include "recording/process_state.h"
@@ -10,7 +11,10 @@
 size_t ibp_openmpi_request_offset;
 ibp_openmpi_release_function *ibp_openmpi_release;
 
-/* Numbers of watched requests, and of those whose completion was seen, with several threads in MPI. */
+uint64_t ibp_openmpi_pending;
+
+/* With several threads in MPI: the numbers of requests that no context counts as pending, and of those whose completion
+ * was seen. */
 static uint64_t watched, ended;
 
 /* -- counting ------------------------------------------------------------------------------------------------------ */
@@ -45,19 +49,21 @@ static int count_complete(void *request)
     return 0;
 }
 
-void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_recent *recent)
+void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
-    const struct ibp_slot *slot =
-        status->cancelled
-            ? NULL
-            : ibp_slot_known(IBP_KEY_OF(recent->operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED), status->source);
+    const unsigned operation = context->receive.operation;
+    const struct ibp_slot *slot;
+    uint32_t peer;
 
-    if (!slot || !ibp_is_active()) {
-        ibp_openmpi_count_watched(status, IBP_WATCH(ibp_mpi.world, recent->operation));
+    if (!ibp_is_active() || status->cancelled || status->source < 0) return;
+    peer = ibp_context_peer(context, status->source);
+    slot = ibp_slot_known(ibp_origin_received(operation), IBP_KIND_USER, IBP_DIRECTION_RECEIVED, (int)peer);
+    if (!slot) {
+        ibp_count(operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, peer, status->bytes);
         return;
     }
     ibp_add(slot->amount, status->bytes);
-    ibp_recent_set(recent, slot, status->source);
+    ibp_recent_set(&context->receive, slot, status->source);
 }
 
 int ibp_openmpi_request_arrived(void *request)
@@ -66,6 +72,7 @@ int ibp_openmpi_request_arrived(void *request)
     struct ibp_context *context = (struct ibp_context *)(uintptr_t)part->datum;
 
     part->datum = 0;
+    context->pending--;
     ibp_openmpi_count_received(&part->status, context);
     return 0;
 }
@@ -77,43 +84,131 @@ static bool is_complete(const struct ibp_openmpi_request *part)
     return __atomic_load_n(&part->complete, __ATOMIC_ACQUIRE) == IBP_OPENMPI_COMPLETED;
 }
 
+static inline void end_pending_locked(struct ibp_context *context)
+{
+    context->pending--;
+    ibp_openmpi_pending--;
+}
+
+void ibp_openmpi_end_pending(struct ibp_context *context)
+{
+    ibp_lock_among_threads();
+    end_pending_locked(context);
+    ibp_unlock_among_threads();
+}
+
+/* Count what arrived from another peer than the last one, or what is not counted. */
+static __attribute__((noinline)) void count_other_among_threads(const struct ibp_openmpi_status *status,
+                                                                struct ibp_context *context)
+{
+    struct ibp_recent *recent = &context->receive;
+    uint32_t peer;
+
+    if (!ibp_is_active() || status->cancelled || status->source < 0) return;
+    peer = ibp_context_peer(context, status->source);
+    ibp_recent_set(recent, ibp_slot_made(ibp_key_here(recent->operation, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, peer)),
+                   status->source);
+    ibp_add(recent->amount, status->bytes);
+}
+
+static inline void count_arrived(const struct ibp_openmpi_status *status, struct ibp_context *context)
+{
+    ibp_lock_among_threads();
+    end_pending_locked(context);
+    if (IBP_LIKELY(status->source == context->receive.peer) && IBP_LIKELY(!status->cancelled))
+        ibp_add(context->receive.amount, status->bytes);
+    else
+        count_other_among_threads(status, context);
+    ibp_unlock_among_threads();
+}
+
+void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
+{
+    count_arrived(status, context);
+}
+
+int ibp_openmpi_request_arrived_among_threads(void *request)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+    struct ibp_context *context = (struct ibp_context *)(uintptr_t)part->datum;
+
+    part->datum = 0;
+    count_arrived(&part->status, context);
+    return 0;
+}
+
 static bool is_watched(const struct ibp_openmpi_request *part)
 {
-    return part->callback == (void *)count_complete || part->callback == (void *)ibp_openmpi_request_arrived;
+    return part->callback == (void *)count_complete || part->callback == (void *)ibp_openmpi_request_arrived ||
+           part->callback == (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
 /* Count a completed request, unless that was done. Open MPI reads a request's callback and marks the request as
  * complete some time later. A callback that a thread sets in between is not called, and the thread cannot see that:
  * the request is pending before and after. But whoever waits for the request frees it when it is complete, by a
  * function that is replaced meanwhile. */
-static void settle(void *request)
+static __attribute__((noinline)) void settle(void *request)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+    void *callback;
 
-    if (is_complete(part) && is_watched(part) && __atomic_exchange_n(&part->callback, NULL, __ATOMIC_SEQ_CST))
+    if (!is_complete(part) || !is_watched(part)) return;
+    callback = __atomic_exchange_n(&part->callback, NULL, __ATOMIC_SEQ_CST);
+    if (callback == (void *)ibp_openmpi_request_arrived_among_threads)
+        ibp_openmpi_request_arrived_among_threads(request);
+    else if (callback)
         count_complete(request);
 }
 
-static int release_watched(void **request)
+int ibp_openmpi_release_watched(void **request)
 {
-    ibp_openmpi_request_of(*request)->release = (void *)ibp_openmpi_release;
-    settle(*request);
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(*request);
+
+    part->release = (void *)ibp_openmpi_release;
+    if (IBP_UNLIKELY(__atomic_load_n(&part->callback, __ATOMIC_ACQUIRE) != NULL)) settle(*request);
     return ibp_openmpi_release(request);
 }
 
-static void watch_among_threads(void *request)
+/* Replace the function that frees a request. Return whether it is replaced. */
+static inline bool replace_release(struct ibp_openmpi_request *part)
+{
+    if (IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))
+        return part->release == (void *)ibp_openmpi_release_watched;
+    part->release = (void *)ibp_openmpi_release_watched;
+    return true;
+}
+
+/* Whoever frees the request settles it; where its function is not known that is tried here, at the cost of a fence. */
+static inline void set_callback(void *request, ibp_openmpi_complete_function *callback)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
-    __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
-    if (ibp_openmpi_release && part->release == (void *)ibp_openmpi_release) part->release = (void *)release_watched;
-    __atomic_store_n(&part->callback, (void *)count_complete, __ATOMIC_SEQ_CST);
-    settle(request);
+    if (IBP_LIKELY(replace_release(part))) {
+        __atomic_store_n(&part->callback, (void *)callback, __ATOMIC_RELEASE);
+    } else {
+        __atomic_store_n(&part->callback, (void *)callback, __ATOMIC_SEQ_CST);
+        settle(request);
+    }
 }
 
 uint64_t ibp_openmpi_requests_missed(void)
 {
-    return watched - ended;
+    return ibp_openmpi_pending + watched - ended;
+}
+
+int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+
+    if (is_complete(part)) {
+        count_arrived(&part->status, context);
+    } else if (!part->callback || is_watched(part)) {
+        part->datum = (uintptr_t)context;
+        set_callback(request, ibp_openmpi_request_arrived_among_threads);
+    } else { /* another component's callback: the receive is not counted */
+        ibp_openmpi_end_pending(context);
+    }
+    return 0;
 }
 
 /* -- watching ------------------------------------------------------------------------------------------------------ */
@@ -130,22 +225,26 @@ void ibp_openmpi_request_watch(void *request, uint64_t watch)
 {
     struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
 
-    if (is_complete(part))
+    if (is_complete(part)) {
         ibp_openmpi_count_watched(&part->status, watch);
-    else if (!set_datum(part, watch))
+    } else if (!set_datum(part, watch)) {
         return;
-    else if (ibp_threads_multiple)
-        watch_among_threads(request);
-    else
+    } else if (ibp_threads_multiple) {
+        __atomic_fetch_add(&watched, 1, __ATOMIC_RELAXED);
+        set_callback(request, count_complete);
+    } else {
         part->callback = (void *)count_complete;
+    }
 }
 
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context)
 {
-    if (is_complete(part))
+    if (is_complete(part)) {
         ibp_openmpi_count_received(&part->status, context);
-    else if (set_datum(part, (uintptr_t)context))
+    } else if (set_datum(part, (uintptr_t)context)) {
+        context->pending++;
         part->callback = (void *)ibp_openmpi_request_arrived;
+    }
     return 0;
 }
 

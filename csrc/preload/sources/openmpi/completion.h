@@ -75,14 +75,14 @@ void ibp_openmpi_request_watch_next(void *request, uint64_t watch);
 /* The same for a context, while one thread at a time is in MPI: the datum is the context. */
 ibp_openmpi_complete_function ibp_openmpi_request_arrived;
 int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct ibp_context *context);
-void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_recent *recent);
+void ibp_openmpi_count_other(const struct ibp_openmpi_status *status, struct ibp_context *context);
 
 static inline void ibp_openmpi_count_received(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     if (IBP_LIKELY(status->source == context->receive.peer) && IBP_LIKELY(!status->cancelled))
         ibp_add(context->receive.amount, status->bytes);
     else
-        ibp_openmpi_count_other(status, &context->receive);
+        ibp_openmpi_count_other(status, context);
 }
 
 /* Count what a request receives under a context. Return 0, for a tail call. */
@@ -92,13 +92,55 @@ static inline int ibp_openmpi_request_expect(void *request, struct ibp_context *
 
     if (IBP_UNLIKELY((uintptr_t)part->complete | (uintptr_t)part->callback))
         return ibp_openmpi_request_expect_slowly(part, context);
+    context->pending++;
     part->datum = (uintptr_t)context;
     part->callback = (void *)ibp_openmpi_request_arrived;
     return 0;
 }
 
-/* Return the number of watched requests whose completion was not seen: they are pending, or were never waited for.
- * Counted under MPI_THREAD_MULTIPLE alone. */
+/* The same for a persistent request that is about to be started. */
+static inline void ibp_openmpi_request_expect_next(void *request, struct ibp_context *context)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+
+    if (IBP_UNLIKELY(part->callback != NULL)) return;
+    context->pending++;
+    part->datum = (uintptr_t)context;
+    part->callback = (void *)ibp_openmpi_request_arrived;
+}
+
+/* While several threads are in MPI: the number of receives that contexts count as pending. Changes with the lock. */
+extern IBP_INTERNAL uint64_t ibp_openmpi_pending;
+
+/* Functions of such requests: at completion, and when they are freed. */
+ibp_openmpi_complete_function ibp_openmpi_request_arrived_among_threads;
+ibp_openmpi_release_function ibp_openmpi_release_watched;
+
+int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context);
+
+/* Count what a request receives under a context, which counts it as pending: now if it is complete, else on completion.
+ * Return 0, for a tail call. */
+static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+
+    if (IBP_UNLIKELY(part->complete == IBP_OPENMPI_COMPLETED) || IBP_UNLIKELY(part->callback != NULL) ||
+        IBP_UNLIKELY(part->release != (void *)ibp_openmpi_release))
+        return ibp_openmpi_request_expect_among_threads_slowly(request, context);
+    part->datum = (uintptr_t)context;
+    part->release = (void *)ibp_openmpi_release_watched;
+    __atomic_store_n(&part->callback, (void *)ibp_openmpi_request_arrived_among_threads, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* Count what arrived for one of a context's pending receives. */
+void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context);
+
+/* End a receive that a context counts as pending, uncounted. */
+void ibp_openmpi_end_pending(struct ibp_context *context);
+
+/* Return the number of receives whose completion was not seen: they are pending, or were never waited for. Counted
+ * under MPI_THREAD_MULTIPLE alone. */
 uint64_t ibp_openmpi_requests_missed(void);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "platform/system.h"
 #include "sources/openmpi/receives.h"
+#include "counting/communicator_contexts.h"
 #include "counting/context.h"
 #include "counting/requests.h"
 #include "libmpi/lock.h"
@@ -14,6 +15,21 @@
 
 #define UNWATCHED 0
 
+/* -- hooks --------------------------------------------------------------------------------------------------------- */
+
+/* Return the context under which a receive is counted; NULL where it must be classified. */
+static inline struct ibp_context *find_context(struct ibp_context *here, int tag, ibp_handle communicator)
+{
+    struct ibp_context *context = here;
+
+    if (IBP_UNLIKELY(tag < here->lowest_tag)) return NULL;
+    if (communicator == here->received_on) return here;
+    context = ibp_context_cached(communicator);
+    if (IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == here->receive.operation))
+        return context;
+    return NULL;
+}
+
 /* Return the watch of a receive that is about to be posted; UNWATCHED when it is not counted. */
 static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, int tag)
 {
@@ -21,19 +37,14 @@ static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, in
 
     if (!ibp_is_active()) return UNWATCHED;
     message = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv);
+    if (ibp_get_here()->received_on && tag >= ibp_get_here()->lowest_tag)
+        (void)ibp_context_find_for_receives(communicator, ibp_get_here()->receive.operation);
     if (!ibp_operation_wanted[message.operation]) return UNWATCHED;
     return IBP_WATCH_OF(communicator, message.operation, message.kind);
 }
 
-/* -- hooks --------------------------------------------------------------------------------------------------------- */
-
-static inline bool is_here(const struct ibp_context *here, int tag, ibp_handle communicator)
-{
-    return IBP_LIKELY(communicator == here->received_on) && IBP_LIKELY(tag >= here->lowest_tag);
-}
-
-static __attribute__((noinline)) int recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                                ibp_handle communicator, struct ibp_openmpi_status *status)
+int ibp_openmpi_recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                           struct ibp_openmpi_status *status)
 {
     const uint64_t watch = find_watch(communicator, tag);
     const int result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
@@ -45,19 +56,21 @@ static __attribute__((noinline)) int recv_other(void *buffer, size_t count, ibp_
 int ibp_openmpi_hook_recv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                           struct ibp_openmpi_status *status)
 {
+    struct ibp_context *context = find_context(ibp_get_here(), tag, communicator);
     struct ibp_openmpi_status own = {0};
     int result;
 
     if (!status) status = &own;
-    if (!is_here(ibp_get_here(), tag, communicator))
-        return recv_other(buffer, count, datatype, peer, tag, communicator, status);
+    if (IBP_UNLIKELY(!context)) return ibp_openmpi_recv_other(buffer, count, datatype, peer, tag, communicator, status);
+    context->pending++;
     result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
-    if (IBP_LIKELY(!result)) ibp_openmpi_count_received(status, ibp_get_here());
+    context->pending--;
+    if (IBP_LIKELY(!result)) ibp_openmpi_count_received(status, context);
     return result;
 }
 
-static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                                 ibp_handle communicator, void **request)
+int ibp_openmpi_irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                            void **request)
 {
     const uint64_t watch = find_watch(communicator, tag);
     const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
@@ -69,14 +82,15 @@ static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp
 int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
                            void **request)
 {
+    struct ibp_context *context = find_context(ibp_get_here(), tag, communicator);
     int result;
 
-    if (!is_here(ibp_get_here(), tag, communicator))
-        return irecv_other(buffer, count, datatype, peer, tag, communicator, request);
+    if (IBP_UNLIKELY(!context))
+        return ibp_openmpi_irecv_other(buffer, count, datatype, peer, tag, communicator, request);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     IBP_IN_MEMORY(request);
     if (IBP_UNLIKELY(result)) return result;
-    return ibp_openmpi_request_expect(*request, ibp_get_here());
+    return ibp_openmpi_request_expect(*request, context);
 }
 
 /* Remember the communicator of a matched message, which does not show it. */

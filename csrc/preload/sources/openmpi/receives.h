@@ -15,4 +15,8 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
+/* Classify a receive, and count it on completion. Blocking receives need a status. */
+ibp_openmpi_recv_function ibp_openmpi_recv_other;
+ibp_openmpi_irecv_function ibp_openmpi_irecv_other;
+
 #endif

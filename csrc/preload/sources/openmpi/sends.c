@@ -5,73 +5,76 @@
  */
 #include "platform/system.h"
 #include "sources/openmpi/sends.h"
+#include "counting/communicator_contexts.h"
 #include "counting/context.h"
-#include "counting/counters.h"
+#include "counting/count.h"
 #include "counting/periodic.h"
-#include "libmpi/handles.h"
+#include "libmpi/datatypes.h"
 #include "recording/process_state.h"
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion_probe.h"
-
-static const uint16_t blocking_operation[IBP_OPENMPI_MODES] =
-    IBP_OPENMPI_BY_MODE(IBP_OPERATION_Send, IBP_OPERATION_Ssend, IBP_OPERATION_Bsend, IBP_OPERATION_Rsend);
-static const uint16_t nonblocking_operation[IBP_OPENMPI_MODES] =
-    IBP_OPENMPI_BY_MODE(IBP_OPERATION_Isend, IBP_OPERATION_Issend, IBP_OPERATION_Ibsend, IBP_OPERATION_Irsend);
 
 int ibp_openmpi_probes_seen;
 
 /* -- messages of ibp_here ------------------------------------------------------------------------------------------ */
 
-/* Return whether ibp_here applies to a message: it is on MPI_COMM_WORLD, its datatype's size is known, and it is in
- * standard mode, which outside of wrapped calls means MPI_Send or MPI_Isend. */
-static inline bool is_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
-                           ibp_handle communicator)
+/* Return whether the call that sends a message is known: the message is in standard mode, which outside of wrapped
+ * calls means MPI_Send or MPI_Isend, and not a nonblocking collective's. */
+static inline bool is_of_call(const struct ibp_context *here, int tag, int mode)
 {
-    return IBP_LIKELY(communicator == here->sent_on) && IBP_LIKELY(tag >= here->lowest_tag) &&
-           IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE) &&
-           (IBP_LIKELY(datatype == ibp_known_type.datatype) || IBP_LIKELY(!count));
+    return IBP_LIKELY(tag >= here->lowest_tag) && IBP_LIKELY(mode == IBP_OPENMPI_STANDARD_MODE);
 }
 
-/* The same for a message to another peer than the last one's: inside a call its mode does not matter. */
-static inline bool is_another_here(const struct ibp_context *here, size_t count, ibp_handle datatype, int tag, int mode,
-                                   ibp_handle communicator)
+/* Return a member of a context, `send` or `isend`, by its offset. */
+static inline struct ibp_recent *recent_of(const struct ibp_context *context, size_t member)
 {
-    return is_here(here, count, datatype, tag, here == &ibp_outside ? mode : IBP_OPENMPI_STANDARD_MODE, communicator);
+    return (struct ibp_recent *)((char *)context + member);
 }
 
-static inline void add_sent(uint64_t *amount, uint64_t *bins, size_t count)
-{
-    const uint64_t bytes = count * ibp_known_type.size;
-
-    ibp_add(amount, bytes);
-    ibp_add_size(bins, bytes);
-}
-
-/* Count a message to the peer of the last message; return false for all others. */
+/* Count a message to the peer of the last message in a context; return false for all others. */
 static inline bool see_recent(const struct ibp_context *here, const struct ibp_recent *recent, size_t count,
-                              ibp_handle datatype, int peer, int tag, int mode, ibp_handle communicator)
+                              ibp_handle datatype, int peer, int tag, int mode)
 {
-    if (!is_here(here, count, datatype, tag, mode, communicator) || IBP_UNLIKELY(peer != recent->peer)) return false;
-    add_sent(recent->amount, recent->bins, count);
+    if (!is_of_call(here, tag, mode) || IBP_UNLIKELY(peer != recent->peer)) return false;
+    ibp_openmpi_add_sent(recent->amount, recent->bins, count, datatype);
     return true;
 }
 
-/* Count a message to another peer, if it has a counter already, and remember that; return false otherwise. */
-static inline bool see_known(struct ibp_recent *recent, size_t count, int peer)
+/* Return the member of the communicator's context if its last message was of this call; NULL otherwise. */
+static inline const struct ibp_recent *recent_elsewhere(const struct ibp_context *here, size_t member,
+                                                        ibp_handle communicator)
 {
-    const struct ibp_slot *slot =
-        ibp_slot_known(IBP_KEY_OF(recent->operation, IBP_KIND_USER, IBP_DIRECTION_SENT), peer);
+    const struct ibp_context *context = ibp_context_cached(communicator);
 
+    if (IBP_UNLIKELY(!context)) return NULL;
+    return IBP_LIKELY(recent_of(context, member)->origin == recent_of(here, member)->origin)
+               ? recent_of(context, member)
+               : NULL;
+}
+
+/* Count a message to another peer or of another call, if it has a counter already, and remember that; return false
+ * otherwise. Inside a call the mode does not matter. */
+static inline bool see_known(struct ibp_context *here, size_t member, size_t count, ibp_handle datatype, int peer,
+                             int tag, int mode, ibp_handle communicator)
+{
+    struct ibp_context *context = here;
+    const struct ibp_slot *slot;
+
+    if (!here->sent_on || !is_of_call(here, tag, here->is_of_standard_mode ? mode : IBP_OPENMPI_STANDARD_MODE))
+        return false;
+    if (communicator != here->sent_on && !(context = ibp_context_find(communicator))) return false;
+    slot = ibp_slot_known(ibp_context_origin(here, recent_of(here, member)), IBP_KIND_USER, IBP_DIRECTION_SENT,
+                          (int)ibp_context_peer(context, peer));
     if (!slot) return false;
-    add_sent(slot->amount, slot->bins, count);
-    ibp_recent_set(recent, slot, peer);
+    ibp_openmpi_add_sent(slot->amount, slot->bins, count, datatype);
+    ibp_recent_set(recent_of(context, member), slot, peer);
     return true;
 }
 
 /* -- all others ---------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype, int peer, int tag,
-                                              ibp_handle communicator, unsigned otherwise)
+void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                         unsigned otherwise)
 {
     struct ibp_openmpi_message message;
 
@@ -81,7 +84,10 @@ static __attribute__((noinline)) void see_any(size_t count, ibp_handle datatype,
     }
     message = ibp_openmpi_classify(communicator, peer, tag, otherwise);
     if (!ibp_operation_wanted[message.operation]) return;
-    ibp_count(message.operation, message.kind, IBP_DIRECTION_SENT, message.peer, ibp_mpi_bytes(count, datatype));
+    if (message.call)
+        ibp_count_of(message.call, message.kind, IBP_DIRECTION_SENT, message.peer, ibp_mpi_bytes(count, datatype));
+    else
+        ibp_count(message.operation, message.kind, IBP_DIRECTION_SENT, message.peer, ibp_mpi_bytes(count, datatype));
 }
 
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
@@ -93,9 +99,20 @@ static __attribute__((noinline)) int send_other(const void *buffer, size_t count
 {
     struct ibp_context *here = ibp_get_here();
 
-    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->send, count, peer))
-        see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(blocking_operation, mode));
+    if (!see_known(here, offsetof(struct ibp_context, send), count, datatype, peer, tag, mode, communicator))
+        ibp_openmpi_see_any(count, datatype, peer, tag, communicator, ibp_openmpi_blocking_operation(mode));
     return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
+}
+
+static __attribute__((noinline)) int send_elsewhere(const void *buffer, size_t count, ibp_handle datatype, int peer,
+                                                    int tag, int mode, ibp_handle communicator)
+{
+    const struct ibp_context *here = ibp_get_here();
+    const struct ibp_recent *recent = recent_elsewhere(here, offsetof(struct ibp_context, send), communicator);
+
+    if (IBP_LIKELY(recent != NULL) && see_recent(here, recent, count, datatype, peer, tag, mode))
+        return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
+    return send_other(buffer, count, datatype, peer, tag, mode, communicator);
 }
 
 int ibp_openmpi_hook_send(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
@@ -103,9 +120,9 @@ int ibp_openmpi_hook_send(const void *buffer, size_t count, ibp_handle datatype,
 {
     const struct ibp_context *here = ibp_get_here();
 
-    if (see_recent(here, &here->send, count, datatype, peer, tag, mode, communicator))
+    if (IBP_LIKELY(communicator == here->sent_on) && see_recent(here, &here->send, count, datatype, peer, tag, mode))
         return ibp_openmpi_next.send(buffer, count, datatype, peer, tag, mode, communicator);
-    return send_other(buffer, count, datatype, peer, tag, mode, communicator);
+    return send_elsewhere(buffer, count, datatype, peer, tag, mode, communicator);
 }
 
 static __attribute__((noinline)) int isend_other(const void *buffer, size_t count, ibp_handle datatype, int peer,
@@ -113,9 +130,20 @@ static __attribute__((noinline)) int isend_other(const void *buffer, size_t coun
 {
     struct ibp_context *here = ibp_get_here();
 
-    if (!is_another_here(here, count, datatype, tag, mode, communicator) || !see_known(&here->isend, count, peer))
-        see_any(count, datatype, peer, tag, communicator, ibp_openmpi_mode_operation(nonblocking_operation, mode));
+    if (!see_known(here, offsetof(struct ibp_context, isend), count, datatype, peer, tag, mode, communicator))
+        ibp_openmpi_see_any(count, datatype, peer, tag, communicator, ibp_openmpi_nonblocking_operation(mode));
     return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
+}
+
+static __attribute__((noinline)) int isend_elsewhere(const void *buffer, size_t count, ibp_handle datatype, int peer,
+                                                     int tag, int mode, ibp_handle communicator, void **request)
+{
+    const struct ibp_context *here = ibp_get_here();
+    const struct ibp_recent *recent = recent_elsewhere(here, offsetof(struct ibp_context, isend), communicator);
+
+    if (IBP_LIKELY(recent != NULL) && see_recent(here, recent, count, datatype, peer, tag, mode))
+        return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
+    return isend_other(buffer, count, datatype, peer, tag, mode, communicator, request);
 }
 
 int ibp_openmpi_hook_isend(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,
@@ -123,9 +151,9 @@ int ibp_openmpi_hook_isend(const void *buffer, size_t count, ibp_handle datatype
 {
     const struct ibp_context *here = ibp_get_here();
 
-    if (see_recent(here, &here->isend, count, datatype, peer, tag, mode, communicator))
+    if (IBP_LIKELY(communicator == here->sent_on) && see_recent(here, &here->isend, count, datatype, peer, tag, mode))
         return ibp_openmpi_next.isend(buffer, count, datatype, peer, tag, mode, communicator, request);
-    return isend_other(buffer, count, datatype, peer, tag, mode, communicator, request);
+    return isend_elsewhere(buffer, count, datatype, peer, tag, mode, communicator, request);
 }
 
 int ibp_openmpi_hook_send_periodic(const void *buffer, size_t count, ibp_handle datatype, int peer, int tag, int mode,

@@ -6,8 +6,13 @@
 #ifndef IBPROF_SOURCES_OPENMPI_SENDS_H
 #define IBPROF_SOURCES_OPENMPI_SENDS_H
 
+#include "counting/counters.h"
+#include "libmpi/datatypes.h"
 #include "platform/system.h"
 #include "sources/openmpi/table.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 ibp_openmpi_send_function ibp_openmpi_hook_send;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend;
@@ -15,6 +20,19 @@ ibp_openmpi_isend_function ibp_openmpi_hook_isend;
 /* The same for messages that check the clock. */
 ibp_openmpi_send_function ibp_openmpi_hook_send_periodic;
 ibp_openmpi_isend_function ibp_openmpi_hook_isend_periodic;
+
+/* Classify and count a message, which is of an operation `otherwise` outside of any wrapped call. */
+void ibp_openmpi_see_any(size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
+                         unsigned otherwise);
+
+/* Add a message to a counter. The functions of the table read the datatype too, also where the count is 0. */
+static inline void ibp_openmpi_add_sent(uint64_t *amount, uint64_t *bins, size_t count, ibp_handle datatype)
+{
+    const uint64_t bytes = count * ibp_datatype_size_there(datatype);
+
+    ibp_add(amount, bytes);
+    ibp_add_size(bins, bytes);
+}
 
 /* Number of the probe's messages that passed the hooks before recording began. */
 extern IBP_INTERNAL int ibp_openmpi_probes_seen;

@@ -33,8 +33,7 @@ void ibp_openmpi_before_tag(void)
     if (communicator) {
         ibp_current_call.tag = next_tag(ibp_current_communicator());
         if (ibp_current_call.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
-        ibp_tag_remember(communicator, ibp_current_call.tag,
-                         ibp_openmpi_starting_operation(ibp_current_call.operation));
+        ibp_tag_remember(communicator, ibp_current_call.tag, ibp_current_call_number());
     }
     ibp_unlock();
 }
@@ -51,24 +50,27 @@ void ibp_openmpi_after_tag(bool succeeded)
     after = succeeded ? next_tag(ibp_current_communicator()) : ibp_current_call.tag;
     if (communicator && after == ibp_current_call.tag) ibp_tag_remember(communicator, after, IBP_OPERATION_NONE);
     for (int tag = ibp_current_call.tag - 1; communicator && tag > after; tag--)
-        ibp_tag_remember(communicator, tag, ibp_openmpi_starting_operation(ibp_current_call.operation));
+        ibp_tag_remember(communicator, tag, ibp_current_call_number());
     ibp_unlock();
 }
 
-unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int tag)
+unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 {
-    unsigned operation = ibp_tag_operation(communicator, tag);
+    const unsigned call = ibp_tag_call(communicator, tag);
+    unsigned operation;
 
-    if (operation != IBP_OPERATION_NONE) return operation;
+    if (call != IBP_OPERATION_NONE) return call;
     /* No call of the application took the tag. Either a persistent collective that was made long ago is started
      * again, or a communicator is duplicated, or a call uses nonblocking collectives, on its own communicator or on
-     * others. A blocking collective has fixed tags on its own communicator, so there it is not the sender. */
+     * others. A blocking collective has fixed tags on its own communicator, so there it is not the sender; behind a
+     * layer its own communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
         operation = IBP_OPERATION_Comm_idup;
     else if (ibp_current_call.operation &&
-             !(ibp_current_call.kind == IBP_CALL_COLLECTIVE && ibp_current_communicator() == communicator->handle))
+             !(ibp_current_call.kind == IBP_CALL_COLLECTIVE &&
+               (ibp_mpi.is_behind_layer || ibp_current_communicator() == communicator->handle)))
         operation = ibp_current_call.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;

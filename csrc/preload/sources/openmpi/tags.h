@@ -32,9 +32,8 @@ static inline bool ibp_openmpi_tag_is_counted(int tag)
 void ibp_openmpi_before_tag(void);
 void ibp_openmpi_after_tag(bool succeeded);
 
-/* Return the operation of a message under a counted tag: that of the call that started it, in whichever call it is
- * sent. */
-unsigned ibp_openmpi_tagged_operation(struct ibp_communicator *communicator, int tag);
+/* Return the number of the call that started a message under a counted tag, in whichever call it is sent. */
+unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag);
 
 /* Return the operation under which messages started now are counted. */
 static inline unsigned ibp_openmpi_starting_operation(unsigned operation)

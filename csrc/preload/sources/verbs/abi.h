@@ -181,15 +181,17 @@ struct ibp_verbs_qp_ex {
 };
 #define IBP_VERBS_WITH_ATOMIC_WRITE (1 << 12)
 
-/* From mlx5dv.h: struct mlx5dv_obj and mlx5dv_qp_init_attr as far as they are read, opcodes of the device's commands */
-#define IBP_MLX5_OBJECT_QP 1
+/* struct mlx5dv_obj, mlx4dv_obj and manadv_obj as far as they are read */
+#define IBP_VERBS_VENDOR_OBJECT_QP 1
+
+struct ibp_verbs_vendor_object {
+    struct ibp_verbs_qp *qp;
+};
+
+/* From mlx5dv.h: struct mlx5dv_qp_init_attr as far as they are read, opcodes of the device's commands */
 #define IBP_MLX5_INIT_DC (1 << 1)
 #define IBP_MLX5_DC_TARGET 1
 #define IBP_MLX5_COMMAND_CREATE_QP 0x500
-
-struct ibp_mlx5_object {
-    struct ibp_verbs_qp *qp;
-};
 
 /* struct mlx5dv_qp_ex: further functions that set a request's destination or begin a request */
 struct ibp_mlx5_qp_ex {

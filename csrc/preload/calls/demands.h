@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Where the arguments of a call say what it moves. All of this is constant in a wrapper, so that a call outside of the
+ * ledger costs nothing: compilers read such an array while they compile.
+ */
+#ifndef IBPROF_CALLS_DEMANDS_H
+#define IBPROF_CALLS_DEMANDS_H
+
+#include "counting/current_call.h"
+#include "counting/ledger.h"
+#include "recording/operations.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ibp_demand_places {
+    uint8_t shape; /* enum ibp_demand_shape */
+    int8_t items, type, root;
+};
+
+/* The places of each operation's arguments. */
+static const struct ibp_demand_places ibp_demand_places[IBP_OPERATIONS + 1] = {
+#define IBP_DEMAND_OF(name, nonblocking, shape, items, type, root)                                                     \
+    [IBP_OPERATION_##name] = {IBP_DEMAND_##shape, items, type, root},                                                  \
+    [IBP_OPERATION_##nonblocking] = {IBP_DEMAND_##shape, items, type, root},                                           \
+    [IBP_OPERATION_##name##_init] = {IBP_DEMAND_##shape, items, type, root},
+#define IBP_DEMAND_OF_SEND(name) [IBP_OPERATION_##name] = {IBP_DEMAND_PEER, 1, 2, 3},
+#include "calls/demands.def"
+#undef IBP_DEMAND_OF
+#undef IBP_DEMAND_OF_SEND
+};
+
+/* Return whether a function is one for large counts, by its name. */
+#define IBP_IS_LARGE(function)                                                                                         \
+    (sizeof #function > 3 && #function[sizeof #function - 3] == '_' && #function[sizeof #function - 2] == 'c')
+
+#endif

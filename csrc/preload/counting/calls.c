@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/calls.h"
+#include "counting/context.h"
+#include "counting/origins.h"
+#include "libmpi/callers.h"
+#include "libmpi/lock.h"
+#include "platform/memory.h"
+#include "platform/text.h"
+#include "recording/objects.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+#include "recording/recording.h"
+
+#include "ibprof_recording.h"
+
+#include <string.h>
+
+/* Places by hash of an address, and of a site and an operation. */
+#define PLACES (4 * IBP_SITES_MAX)
+/* Most sites have calls of one operation. */
+#define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
+
+enum language {
+    /* The address identifies the site. */
+    LANGUAGE_C,
+    /* The address is within a binding: what called that identifies the site. */
+    LANGUAGE_FORTRAN
+};
+
+struct known {
+    /* The address; 0 in a free place. Set last, and never changed: places are read without the lock. */
+    const void *address;
+    uint32_t site;
+    uint32_t language; /* enum language */
+};
+
+struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
+struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
+bool ibp_sites_recorded, ibp_labels_sends;
+
+static struct {
+    /* By hash of the address. */
+    struct known *places;
+    uint32_t count;
+    /* Places taken: those of sites, and of bindings. */
+    uint32_t used;
+} sites;
+
+/* Calls that have a site; never moved or removed. */
+static struct {
+    struct ibp_call *made;
+    /* Their numbers, from 1, by hash of the site and the operation; 0 in a free place. */
+    uint16_t *places;
+    uint32_t count;
+} calls;
+
+_Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
+_Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && CALLS_MAX < PLACES, "numbers of calls fit");
+
+bool ibp_sites_are_wanted(void)
+{
+    return !strcmp(ibp_environment("IBPROF_SITES"), "1");
+}
+
+void ibp_sites_begin(void)
+{
+    if (!ibp_sites_are_wanted()) return;
+    if (!sites.places) sites.places = ibp_memory_map(PLACES * sizeof *sites.places);
+    if (!calls.made) calls.made = ibp_memory_map(CALLS_MAX * sizeof *calls.made);
+    if (!calls.places) calls.places = ibp_memory_map(PLACES * sizeof *calls.places);
+    ibp_sites_recorded = sites.places && calls.made && calls.places;
+}
+
+void ibp_sites_end(void)
+{
+    ibp_sites_recorded = false;
+}
+
+/* -- finding a site ------------------------------------------------------------------------------------------------ */
+
+static struct known *place_of(const void *address)
+{
+    uint32_t place = (uint32_t)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PLACES - 1);
+
+    while (__atomic_load_n(&sites.places[place].address, __ATOMIC_ACQUIRE) && sites.places[place].address != address)
+        place = (place + 1) & (PLACES - 1);
+    return &sites.places[place];
+}
+
+static uint32_t record(const void *address, struct ibp_object_place *place)
+{
+    struct ibp_site *site;
+
+    if (sites.count == IBP_SITES_MAX) return IBP_SITE_OTHER;
+    ibp_object_record(address, place);
+    if (place->object == IBP_OBJECT_UNKNOWN) return IBP_SITE_OTHER;
+    site = ibp_recording_reserve(IBP_SEGMENT_SITES);
+    if (!site) return IBP_SITE_OTHER;
+    site->object = place->object;
+    site->address = place->address;
+    ibp_recording_publish(IBP_SEGMENT_SITES);
+    return ++sites.count;
+}
+
+/* Make an address known. The lock must be held. */
+static struct known *learn(const void *address)
+{
+    struct known *known = place_of(address);
+    struct ibp_object_place place;
+
+    if (known->address) return known; /* by another thread meanwhile */
+    if (sites.used == PLACES / 2) return NULL;
+    sites.used++;
+    known->site = IBP_SITE_UNKNOWN;
+    if (!ibp_object_find(address, &place))
+        known->language = LANGUAGE_C;
+    else if (ibp_is_mpi_binding(place.path))
+        known->language = LANGUAGE_FORTRAN;
+    else
+        known->site = record(address, &place);
+    __atomic_store_n(&known->address, address, __ATOMIC_RELEASE);
+    return known;
+}
+
+static const struct known *find(const void *address)
+{
+    const struct known *known = place_of(address);
+
+    if (IBP_LIKELY(known->address != NULL)) return known;
+    ibp_lock();
+    known = learn(address);
+    ibp_unlock();
+    return known;
+}
+
+/* -- finding a call ------------------------------------------------------------------------------------------------ */
+
+struct ibp_call *ibp_call_next(const struct ibp_call *call)
+{
+    const uint32_t next = call ? (uint32_t)(call - calls.made) + 1 : 0;
+
+    return next < calls.count ? &calls.made[next] : NULL;
+}
+
+struct ibp_call *ibp_call_by_number(unsigned number)
+{
+    return number <= IBP_OPERATIONS ? &ibp_calls[number] : &calls.made[number - IBP_OPERATIONS - 1];
+}
+
+/* How wrappers treat an operation's calls. */
+static const enum {
+    ENTERED,
+    PASSED_ON,
+    PASSED_ON_UNLESS_LABELLED
+} wrapped[IBP_OPERATIONS + 1] = {
+#define IBP_CALL(name, arguments, kind, communicator)
+#define IBP_POINT_TO_POINT(name)
+#define IBP_SEND(name, arguments, communicator) [IBP_OPERATION_##name] = PASSED_ON_UNLESS_LABELLED,
+#define IBP_SEND_INIT IBP_SEND
+#define WRAPPED_LONG ENTERED
+#define WRAPPED_WAITING PASSED_ON
+#define WRAPPED_SHORT PASSED_ON
+#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = WRAPPED_##duration,
+#include "mpi.def"
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
+};
+
+static bool is_passed_on(unsigned operation)
+{
+    return wrapped[operation] == PASSED_ON || (wrapped[operation] == PASSED_ON_UNLESS_LABELLED && !ibp_labels_sends);
+}
+
+void ibp_call_begin(struct ibp_call *call)
+{
+    ibp_context_begin(&call->context, call->operation, call->site, is_passed_on(call->operation));
+}
+
+/* Return the call of an operation at a site, made if needed. The lock must be held. */
+static struct ibp_call *call_at(unsigned operation, uint32_t site)
+{
+    uint32_t place = (uint32_t)((((uint64_t)site << 16) + operation) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
+    struct ibp_call *call;
+
+    for (; calls.places[place]; place = (place + 1) % PLACES) {
+        call = &calls.made[calls.places[place] - 1];
+        if (call->site == site && call->operation == operation) return call;
+    }
+    /* The last ones are kept for calls at other sites. */
+    if (calls.count >= CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX))
+        return site == IBP_SITE_OTHER ? &ibp_calls[operation] : call_at(operation, IBP_SITE_OTHER);
+    call = &calls.made[calls.count];
+    call->site = site;
+    call->operation = (uint16_t)operation;
+    ibp_call_begin(call);
+    call->number = (uint16_t)(IBP_OPERATIONS + ++calls.count);
+    calls.places[place] = (uint16_t)calls.count;
+    return call;
+}
+
+static void cache(unsigned operation, const void *address, struct ibp_call *call)
+{
+    struct ibp_cached_call *cached = ibp_cached_call_at(operation, ibp_cached_call_offset(address));
+
+    /* Other threads read it at the same time. */
+    __atomic_store_n(&cached->address, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&cached->call, call, __ATOMIC_RELEASE);
+    __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
+}
+
+static struct ibp_call *find_uncached(unsigned operation, const void *address)
+{
+    const struct known *known = find(address);
+    struct ibp_call *call;
+
+    if (known && known->language == LANGUAGE_FORTRAN) {
+        address = ibp_binding_caller();
+        if (!address) return &ibp_calls[operation];
+        call = ibp_call_cached(operation, address);
+        if (call) return call;
+        known = find(address);
+    }
+    ibp_lock();
+    call = call_at(operation, known ? known->site : IBP_SITE_OTHER);
+    if (known) cache(operation, address, call);
+    ibp_unlock();
+    return call;
+}
+
+struct ibp_call *ibp_call_find(unsigned operation, const void *address)
+{
+    struct ibp_call *call;
+
+    if (!ibp_sites_recorded || !ibp_is_active()) return &ibp_calls[operation];
+    call = ibp_threads_multiple ? NULL : ibp_call_cached(operation, address);
+    return call ? call : find_uncached(operation, address);
+}

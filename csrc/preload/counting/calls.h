@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Calls: an operation at a call site, which is the place in the program from which it calls MPI. A call keeps what the
+ * last one like it used, so that the next one finds it: the counters of its messages and its entry in the ledger.
+ *
+ * A wrapper finds its call by the address that it returns to. Where sites are not recorded, each operation has one call,
+ * without a site.
+ *
+ * Calls through a language binding return to the binding, at one address for all the program's lines. Each of these is
+ * looked up by what called the binding.
+ */
+#ifndef IBPROF_COUNTING_CALLS_H
+#define IBPROF_COUNTING_CALLS_H
+
+#include "counting/context.h"
+#include "platform/system.h"
+#include "recording/operations.h"
+
+#include "ibprof_recording.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The partner and the datatype of the last call in the ledger (counting/ledger.h). */
+struct ibp_ledger_recent {
+    /* As passed; 0 where there is none. */
+    long communicator;
+    int root;
+    /* This rank is the root. */
+    bool is_root;
+    /* Bytes, calls. */
+    uint64_t *amount;
+    /* A predefined datatype as passed, and its size, where datatypes do not show it; else 0. */
+    long type;
+    uint64_t type_size;
+    /* The next one in the list of those that have a communicator. */
+    struct ibp_ledger_recent *next;
+};
+
+#define IBP_CALL_LONG_COUNT 3
+
+struct ibp_call {
+    /* What messages are that are sent inside the call. */
+    struct ibp_context context;
+    struct ibp_ledger_recent ledger;
+    /* While times are recorded, in the present region: the record of its time, NULL where it is not known; the same
+     * while calls are timed at random (counting/times.h). */
+    struct ibp_time *time, *time_at_random;
+    /* Each call is timed as a whole. */
+    bool is_timed;
+    /* Of calls timed at random in the present region: those that took long. */
+    uint8_t long_count;
+    uint64_t long_ticks[IBP_CALL_LONG_COUNT];
+    /* The next one in the list of those whose record is known. */
+    struct ibp_call *next_timed;
+    uint32_t site;
+    uint16_t operation;
+    /* Without a site: the operation's. */
+    uint16_t number;
+};
+
+/* By operation: calls without a site. */
+extern IBP_INTERNAL struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
+
+/* Sites are recorded: IBPROF_SITES is not 0, and calls are. */
+extern IBP_INTERNAL bool ibp_sites_recorded;
+
+/* Whether the calls that send have to be entered (counting/current_call.h), because the source cannot distinguish them. */
+extern IBP_INTERNAL bool ibp_labels_sends;
+
+/* Calls used last, by the address that they return to: by some of its bits, plus the operation, so that a place has one
+ * operation for an address. */
+#define IBP_CALLS_CACHED 512
+struct ibp_cached_call {
+    /* NULL in a free place. */
+    const void *address;
+    struct ibp_call *call;
+};
+extern IBP_INTERNAL struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
+
+/* Return the offset in bytes of an address's place from the operation's first one. */
+static inline uintptr_t ibp_cached_call_offset(const void *address)
+{
+    return (uintptr_t)address & (IBP_CALLS_CACHED - 1) * sizeof(struct ibp_cached_call);
+}
+
+static inline struct ibp_cached_call *ibp_cached_call_at(unsigned operation, uintptr_t offset)
+{
+    return (struct ibp_cached_call *)((char *)&ibp_cached_calls[operation] + offset);
+}
+
+/* Return the call of an operation that returns to an address, if it is cached; NULL otherwise. */
+static inline __attribute__((always_inline)) struct ibp_call *ibp_call_cached(unsigned operation, const void *address)
+{
+    uintptr_t offset = ibp_cached_call_offset(address);
+    struct ibp_call *call;
+
+    if (IBP_UNLIKELY(ibp_cached_call_at(operation, offset)->address != address)) return NULL;
+    __asm__("" : "+r"(offset)); /* the sum, is not kept in a register: both loads can add */
+    call = ibp_cached_call_at(operation, offset)->call;
+    if (!call) __builtin_unreachable(); /* saves the callers a second test */
+    return call;
+}
+
+/* Return the same, made if needed; without a site while sites are not recorded. */
+struct ibp_call *ibp_call_find(unsigned operation, const void *address);
+
+/* Return the call of the function that contains this. */
+#define IBP_CALL_HERE(operation)                                                                                       \
+    (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_find(operation, __builtin_return_address(0)))
+
+/* The same where that needs no search; NULL otherwise. */
+#define IBP_CALL_HERE_CACHED(operation)                                                                                \
+    (IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[operation] : ibp_call_cached(operation, __builtin_return_address(0)))
+
+/* Return whether the user wants sites: IBPROF_SITES. */
+bool ibp_sites_are_wanted(void);
+
+/* Begin and end recording sites, if they are wanted. */
+void ibp_sites_begin(void);
+void ibp_sites_end(void);
+
+/* Set up the context of a call that has an operation and a site, for the present state of counting. */
+void ibp_call_begin(struct ibp_call *call);
+
+/* Return a call by its number. */
+struct ibp_call *ibp_call_by_number(unsigned number);
+
+/* Return the next call that has a site; the first one after NULL; NULL after the last one. */
+struct ibp_call *ibp_call_next(const struct ibp_call *call);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/communicator_contexts.h"
+#include "counting/ledger.h"
+#include "platform/memory.h"
+
+#include "ibprof_recording.h"
+
+_Static_assert((sizeof(struct ibp_cached_context) & (sizeof(struct ibp_cached_context) - 1)) == 0,
+               "offsets are masked");
+
+struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
+
+/* -- contexts out of use ------------------------------------------------------------------------------------------- */
+
+/* Their memory is used again and never given back: receives and the list of used counters refer to it. */
+static struct ibp_context *retired;
+
+static void free_world_ranks(struct ibp_context *context)
+{
+    ibp_memory_unmap(context->world_rank, (size_t)context->size * sizeof *context->world_rank);
+    context->world_rank = NULL;
+}
+
+static struct ibp_context *take_retired(void)
+{
+    for (struct ibp_context **place = &retired; *place; place = &(*place)->next) {
+        struct ibp_context *context = *place;
+
+        if (context->pending) continue;
+        *place = context->next;
+        free_world_ranks(context);
+        return context;
+    }
+    return NULL;
+}
+
+static void map_some(void)
+{
+    enum { AT_ONCE = 32 };
+    struct ibp_context *contexts = ibp_memory_map(AT_ONCE * sizeof *contexts);
+
+    for (unsigned i = 0; contexts && i < AT_ONCE; i++) {
+        contexts[i].next = retired;
+        retired = &contexts[i];
+    }
+}
+
+/* -- contexts of communicators ------------------------------------------------------------------------------------- */
+
+/* No message was counted yet. The counter may be in the list of used ones. */
+static void clear(struct ibp_recent *recent)
+{
+    recent->peer = IBP_NO_PEER;
+    recent->operation = IBP_OPERATION_NONE;
+    recent->origin = 0;
+}
+
+void ibp_context_make(struct ibp_communicator *communicator)
+{
+    struct ibp_context *context;
+
+    if (communicator->context || !communicator->size) return;
+    context = take_retired();
+    if (!context) {
+        map_some();
+        context = take_retired();
+    }
+    if (!context) return;
+    context->world_rank = communicator->world_rank;
+    context->size = communicator->size;
+    clear(&context->send);
+    clear(&context->isend);
+    clear(&context->receive);
+    communicator->context = context;
+}
+
+struct ibp_context *ibp_context_find(ibp_handle handle)
+{
+    const struct ibp_communicator *communicator = ibp_communicator_known(handle);
+
+    if (!communicator || !communicator->context) return NULL;
+    *ibp_cached_context_of(handle) = (struct ibp_cached_context){handle, communicator->context};
+    return communicator->context;
+}
+
+struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation)
+{
+    struct ibp_context *context = ibp_context_find(communicator);
+
+    if (!context || context->receive.operation == operation) return context;
+    if (context->pending) return NULL;
+    context->receive.operation = (uint16_t)operation;
+    context->receive.peer = IBP_NO_PEER;
+    return context;
+}
+
+/* Take the context of a communicator out of use, with the world ranks of its members. */
+static void retire(struct ibp_communicator *communicator)
+{
+    struct ibp_context *context = communicator->context;
+
+    context->next = retired;
+    retired = context;
+    communicator->context = NULL;
+    communicator->world_rank = NULL;
+}
+
+void ibp_context_forget(ibp_handle handle)
+{
+    struct ibp_cached_context *cached = ibp_cached_context_of(handle);
+    struct ibp_communicator *communicator;
+
+    ibp_ledger_forget(handle);
+    if (cached->communicator == handle) *cached = (struct ibp_cached_context){0};
+    if (!ibp_communicator_known(handle)) return ibp_communicator_forget(handle);
+    communicator = ibp_communicator_enter(handle);
+    if (communicator->context) retire(communicator);
+    ibp_communicator_forget(handle);
+}

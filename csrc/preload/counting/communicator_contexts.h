@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Contexts of communicators: what ibp_here is for messages on MPI_COMM_WORLD, for those on all others. A communicator
+ * has one once a message on it was classified as user data. Requires the lock.
+ */
+#ifndef IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
+#define IBPROF_COUNTING_COMMUNICATOR_CONTEXTS_H
+
+#include "counting/context.h"
+#include "libmpi/communicators.h"
+#include "platform/system.h"
+
+#include <stddef.h>
+
+/* Contexts used last, by bits of the handle. In Open MPI it is the address of an object. */
+#define IBP_CONTEXTS_CACHED 256
+struct ibp_cached_context {
+    ibp_handle communicator;
+    struct ibp_context *context;
+};
+extern IBP_INTERNAL struct ibp_cached_context ibp_cached_contexts[IBP_CONTEXTS_CACHED];
+
+static inline struct ibp_cached_context *ibp_cached_context_of(ibp_handle communicator)
+{
+    enum { MASK = (IBP_CONTEXTS_CACHED - 1) * sizeof(struct ibp_cached_context) };
+
+    return (struct ibp_cached_context *)((char *)ibp_cached_contexts + ((uintptr_t)communicator & MASK));
+}
+
+/* Return the context of a communicator, which is not 0, if it is cached; NULL otherwise. */
+static inline struct ibp_context *ibp_context_cached(ibp_handle communicator)
+{
+    const struct ibp_cached_context *cached = ibp_cached_context_of(communicator);
+
+    if (IBP_UNLIKELY(cached->communicator != communicator)) return NULL;
+    if (!cached->context) __builtin_unreachable(); /* saves the callers a second test */
+    return cached->context;
+}
+
+/* Return the context of a communicator and cache it; NULL when it has none. */
+struct ibp_context *ibp_context_find(ibp_handle communicator);
+
+/* The same for receives of an operation. A context keeps the operation of pending receives: then NULL. */
+struct ibp_context *ibp_context_find_for_receives(ibp_handle communicator, unsigned operation);
+
+/* Give a communicator, whose messages are user data, a context. */
+void ibp_context_make(struct ibp_communicator *communicator);
+
+/* Forget a communicator or window that is freed: its handle may be reused. Receives that are pending keep the
+ * context. */
+void ibp_context_forget(ibp_handle communicator);
+
+#endif

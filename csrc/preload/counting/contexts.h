@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The contexts of all calls: open, closed, or moved to another region.
+ */
+#ifndef IBPROF_COUNTING_CONTEXTS_H
+#define IBPROF_COUNTING_CONTEXTS_H
+
+#include "libmpi/handles.h"
+
+#include <stdint.h>
+
+/* Open the contexts: from now on ibp_here says what messages on this communicator are. */
+void ibp_contexts_open(ibp_handle world);
+
+/* Close the contexts: from now on each message is classified. */
+void ibp_contexts_close(void);
+
+/* Count in another region from now on. Remembered counters are forgotten, since a region has its own. */
+void ibp_contexts_enter_region(uint32_t region);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "counting/times.h"
+#include "counting/counters.h"
+#include "counting/current_call.h"
+#include "counting/origins.h"
+#include "libmpi/lock.h"
+#include "platform/text.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+#include "recording/recording.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The first calls of a site may set up connections. */
+#define FIRST_CALLS 16
+
+/* A call that takes longer, about a microsecond, is long. */
+#define LONG_TICKS 3000
+
+/* Ticks between two notes of the clock. */
+#define NOTE_TICKS (UINT64_C(1) << 28)
+
+bool ibp_times_recorded, ibp_times_see_progress;
+int64_t ibp_times_countdown;
+uint64_t ibp_times_waiting_since;
+
+/* Those whose record is known. */
+static struct ibp_call *timed;
+
+static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15), noted, first_ticks, first_ns;
+
+/* How long calls take that mpi.def says it of; all others are long. */
+static const uint8_t durations[IBP_OPERATIONS + 1] = {
+#define IBP_CALL(name, arguments, kind, communicator)
+#define IBP_POINT_TO_POINT(name)
+#define IBP_TIMED(name, arguments, duration) [IBP_OPERATION_##name] = IBP_DURATION_##duration,
+#include "mpi.def"
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
+    [IBP_OPERATION_Send] = IBP_DURATION_WAITING,     [IBP_OPERATION_Bsend] = IBP_DURATION_WAITING,
+    [IBP_OPERATION_Ssend] = IBP_DURATION_WAITING,    [IBP_OPERATION_Rsend] = IBP_DURATION_WAITING,
+    [IBP_OPERATION_Isend] = IBP_DURATION_SHORT,      [IBP_OPERATION_Ibsend] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Issend] = IBP_DURATION_SHORT,     [IBP_OPERATION_Irsend] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Send_init] = IBP_DURATION_SHORT,  [IBP_OPERATION_Bsend_init] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Ssend_init] = IBP_DURATION_SHORT, [IBP_OPERATION_Rsend_init] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Put] = IBP_DURATION_SHORT,        [IBP_OPERATION_Get] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Rput] = IBP_DURATION_SHORT,       [IBP_OPERATION_Rget] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Accumulate] = IBP_DURATION_SHORT, [IBP_OPERATION_Raccumulate] = IBP_DURATION_SHORT,
+    [IBP_OPERATION_Start] = IBP_DURATION_SHORT,      [IBP_OPERATION_Startall] = IBP_DURATION_SHORT,
+};
+
+bool ibp_times_are_wanted(void)
+{
+    return !strcmp(ibp_environment("IBPROF_TIME"), "1");
+}
+
+/* -- the clock ----------------------------------------------------------------------------------------------------- */
+
+static void note_clock(struct ibp_process *process, uint64_t ticks)
+{
+    noted = ticks;
+    process->clock_ticks[1] = ticks;
+    process->clock_ns[1] = ibp_clock_ns();
+}
+
+void ibp_times_prepare(void)
+{
+    if (!ibp_times_are_wanted() || !ibp_clock_cycles_step()) return;
+    first_ticks = ibp_clock_cycles();
+    first_ns = ibp_clock_ns();
+}
+
+/* -- beginning and ending ------------------------------------------------------------------------------------------ */
+
+/* Choose how many calls are not timed before the next one is: IBP_TIMES_WEIGHT - 1 of them in the mean. */
+static void choose_next(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    ibp_times_countdown = (int64_t)(random_state >> 32) % (2 * IBP_TIMES_WEIGHT - 1);
+}
+
+void ibp_times_begin(void)
+{
+    struct ibp_process *process = ibp_counters.process;
+
+    if (!process || !first_ticks) return;
+    ibp_times_recorded = true;
+    process->times_weight = IBP_TIMES_WEIGHT;
+    process->clock_ticks[0] = first_ticks;
+    process->clock_ns[0] = first_ns;
+    note_clock(process, ibp_clock_cycles());
+    random_state ^= first_ticks;
+    choose_next();
+}
+
+void ibp_times_end(void)
+{
+    if (!ibp_times_recorded) return;
+    ibp_times_recorded = false;
+    note_clock(ibp_counters.process, ibp_clock_cycles());
+    ibp_times_enter_region();
+}
+
+void ibp_times_enter_region(void)
+{
+    for (; timed; timed = timed->next_timed) {
+        timed->time = timed->time_at_random = NULL;
+        timed->long_count = 0;
+        timed->context.waited = NULL;
+    }
+}
+
+/* -- records ------------------------------------------------------------------------------------------------------- */
+
+/* Return the record of an origin, made if needed; NULL when the recording is full. */
+static struct ibp_time *record_of(uint32_t origin)
+{
+    const uint32_t number = ibp_origin_record(origin);
+    struct ibp_time *time;
+
+    if (number == UINT32_MAX) return NULL;
+    time = ibp_origin_time(origin);
+    if (time) return time;
+    time = ibp_recording_reserve(IBP_SEGMENT_TIMES);
+    if (!time) return NULL;
+    time->origin = number;
+    ibp_recording_publish(IBP_SEGMENT_TIMES);
+    ibp_origin_set_time(origin, time);
+    return time;
+}
+
+/* Find the record of a call. The lock must be held. */
+static void find_record(struct ibp_call *call)
+{
+    const uint8_t duration = durations[call->operation];
+    const bool is_seen = ibp_times_see_progress && !ibp_threads_multiple;
+
+    call->time = record_of(ibp_context_origin(&call->context, &call->context.send));
+    if (!call->time) return;
+    call->next_timed = timed;
+    timed = call;
+    if (ibp_threads_multiple || duration == IBP_DURATION_LONG || (duration == IBP_DURATION_WAITING && !is_seen))
+        call->is_timed = true;
+    if (duration == IBP_DURATION_WAITING && is_seen) call->context.waited = call->time;
+    if (!call->is_timed && call->time->timed >= FIRST_CALLS) call->time_at_random = call->time;
+}
+
+void ibp_times_move(uint32_t from, uint32_t into)
+{
+    for (uint32_t origin = 1; ibp_times_recorded && origin <= ibp_origins_count(); origin++) {
+        struct ibp_time *const old = ibp_origin_region(origin) == from ? ibp_origin_time(origin) : NULL, *time;
+
+        if (!old || !old->calls) continue;
+        time = record_of(ibp_origin_moved(origin, into));
+        if (!time) continue;
+        time->calls += old->calls;
+        time->timed += old->timed;
+        time->ticks += old->ticks;
+        time->sampled += old->sampled;
+        time->sampled_ticks += old->sampled_ticks;
+        time->sampled_squares += old->sampled_squares;
+        memset(&old->calls, 0, sizeof *old - offsetof(struct ibp_time, calls));
+    }
+}
+
+/* -- calls --------------------------------------------------------------------------------------------------------- */
+
+/* Where the frame of this thread's timed call ends; 0 outside of one. */
+static IBP_THREAD_LOCAL uintptr_t timed_frame;
+
+/* Return whether a call is made within a timed one. A frame that no longer exists means that the call was left
+ * unnoticed. */
+static bool is_nested(const struct ibp_timing *timing)
+{
+    return timed_frame && (uintptr_t)timing < timed_frame;
+}
+
+void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
+{
+    timing->call = call;
+    timing->time = NULL;
+    timing->is_sampled = false;
+    if (!ibp_times_recorded || !ibp_counting || !ibp_is_active() || !ibp_operation_wanted[call->operation]) return;
+    if (is_nested(timing)) return;
+    ibp_lock();
+    if (!call->time) find_record(call);
+    if (call->time) {
+        call->time->calls++;
+        timing->is_sampled = call->time_at_random && --ibp_times_countdown < 0;
+        if (!call->time_at_random || timing->is_sampled) timing->time = call->time;
+    }
+    if (timing->is_sampled) choose_next();
+    if (timing->time) timing->before = timing->time->ticks;
+    ibp_unlock();
+    ibp_times_waiting_since = 0;
+    if (!timing->time) return;
+    timed_frame = (uintptr_t)timing;
+    timing->begin = ibp_clock_cycles();
+}
+
+static void stand_for_others(struct ibp_time *time, uint64_t ticks)
+{
+    time->sampled_ticks += ticks;
+    time->sampled_squares += (double)ticks * (double)ticks;
+}
+
+static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
+{
+    struct ibp_time *const time = timing->time;
+    struct ibp_call *const call = timing->call;
+    const uint64_t waited = time->ticks - timing->before, rest = ticks > waited ? ticks - waited : 0;
+
+    time->sampled++;
+    if (rest < LONG_TICKS) {
+        stand_for_others(time, rest);
+        return;
+    }
+    /* Some long ones may be due to an interrupt or another process, and stand for themselves. More of them show that
+     * calls of this site take long. */
+    time->ticks += rest;
+    call->long_ticks[call->long_count++] = rest;
+    if (call->long_count < IBP_CALL_LONG_COUNT) return;
+    call->is_timed = true;
+    call->time_at_random = NULL;
+    while (call->long_count) {
+        time->ticks -= call->long_ticks[--call->long_count];
+        stand_for_others(time, call->long_ticks[call->long_count]);
+    }
+}
+
+void ibp_timing_end(const struct ibp_timing *timing)
+{
+    const uint64_t now = timing->time ? ibp_clock_cycles() : 0;
+    const uint64_t ticks = now > timing->begin ? now - timing->begin : 0;
+
+    if (!timing->time) return;
+    timed_frame = 0;
+    if (!ibp_times_recorded) return;
+    ibp_lock();
+    if (timing->is_sampled) {
+        end_sampled(timing, ticks);
+    } else {
+        timing->time->timed++;
+        timing->time->ticks = (ibp_threads_multiple ? timing->time->ticks : timing->before) + ticks;
+        if (!timing->call->is_timed && timing->time == timing->call->time && timing->time->timed >= FIRST_CALLS)
+            timing->call->time_at_random = timing->time;
+    }
+    if (now - noted > NOTE_TICKS) note_clock(ibp_counters.process, now);
+    ibp_unlock();
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Time inside MPI calls. Two reads of a clock in each call would cost more than all else that ibprof does.
+ *
+ *   - Calls that wait do so in the progress loop of the MPI library. Where that is hooked, the clock is read there, from
+ *     the first pass of a call to its last one. A call that finds all done at once reads no clock.
+ *   - Of all calls, one in IBP_TIMES_WEIGHT, chosen at random, is timed as a whole. What the progress loop did not see
+ *     of it stands for the calls that were not chosen. The estimate is unbiased, since what is chosen does not depend
+ *     on the calls.
+ *   - The first calls of a site are timed as a whole, and all its calls once some were long.
+ *   - So are collectives, calls that wait where the progress loop is not hooked, and all calls while several threads are
+ *     in MPI.
+ *
+ * Ticks are those of the processor's cycle counter. They are compared within a process only.
+ */
+#ifndef IBPROF_COUNTING_TIMES_H
+#define IBPROF_COUNTING_TIMES_H
+
+#include "counting/calls.h"
+#include "counting/context.h"
+#include "platform/clock.h"
+#include "platform/system.h"
+
+#include "ibprof_recording.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IBP_TIMES_WEIGHT 64
+
+/* How long the calls of an operation take; see mpi.def. */
+enum ibp_duration { IBP_DURATION_LONG, IBP_DURATION_WAITING, IBP_DURATION_SHORT };
+
+/* Times are recorded: IBPROF_TIME is 1, there is a clock, and calls are recorded. */
+extern IBP_INTERNAL bool ibp_times_recorded;
+
+/* The progress loop is hooked, and reads the clock (below). Set by the source before times are begun. */
+extern IBP_INTERNAL bool ibp_times_see_progress;
+
+/* Number of calls until the next one is chosen. */
+extern IBP_INTERNAL int64_t ibp_times_countdown;
+
+/* When the present call began to wait, or when the last pass of the progress loop ended; 0 before. */
+extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
+
+/* Return whether the user wants times: IBPROF_TIME. */
+bool ibp_times_are_wanted(void);
+
+/* Note the clock when MPI begins, to measure its rate. */
+void ibp_times_prepare(void);
+
+/* Begin and end recording times, if they are wanted. */
+void ibp_times_begin(void);
+void ibp_times_end(void);
+
+/* Count times in another region from now on. */
+void ibp_times_enter_region(void);
+
+/* Move what was counted in one region to another. */
+void ibp_times_move(uint32_t from, uint32_t into);
+
+/* Enter a call that need not be timed as a whole. Return false for all others. */
+static inline __attribute__((always_inline)) bool ibp_time_at_random(const struct ibp_call *call)
+{
+    if (IBP_UNLIKELY(!call->time_at_random) || IBP_UNLIKELY(--ibp_times_countdown < 0)) return false;
+    call->time_at_random->calls++;
+    ibp_times_waiting_since = 0;
+    return true;
+}
+
+/* A call that is timed as a whole; `time` is NULL where it is not. */
+struct ibp_timing {
+    struct ibp_call *call;
+    struct ibp_time *time;
+    bool is_sampled;
+    uint64_t begin;
+    /* The record's ticks when the call began. */
+    uint64_t before;
+};
+void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call);
+void ibp_timing_end(const struct ibp_timing *timing);
+
+/* Called by the hooks of a progress loop: before and after a pass. The first returns 0 when the call is not one that
+ * waits. */
+static inline uint64_t ibp_times_progress_begin(void)
+{
+    if (!ibp_get_here()->waited) return 0;
+    if (!ibp_times_waiting_since) ibp_times_waiting_since = ibp_clock_cycles();
+    return ibp_times_waiting_since;
+}
+
+static inline void ibp_times_progress_end(uint64_t begin)
+{
+    struct ibp_time *const time = ibp_get_here()->waited;
+    uint64_t now;
+
+    /* A callback of the program may have made calls meanwhile. */
+    if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
+    now = ibp_clock_cycles();
+    if (IBP_LIKELY(now > begin)) time->ticks += now - begin;
+    ibp_times_waiting_since = now;
+}
+
+#endif

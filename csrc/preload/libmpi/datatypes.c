@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "libmpi/datatypes.h"
+#include "libmpi/handles.h"
+#include "platform/log.h"
+
+size_t ibp_datatype_size_offset;
+
+/* -- Open MPI ------------------------------------------------------------------------------------------------------ */
+
+#define SEARCHED_BYTES 128
+
+/* Return the only offset at which each of some predefined datatypes holds its size; 0 when there is none. Pairs of a
+ * value and an index have gaps, so that their extents are not their sizes. */
+static size_t find_size_offset(void)
+{
+    static const char *const names[] = {"ompi_mpi_byte",     "ompi_mpi_short",     "ompi_mpi_int",
+                                        "ompi_mpi_double",   "ompi_mpi_short_int", "ompi_mpi_double_int",
+                                        "ompi_mpi_long_int", "ompi_mpi_2int"};
+    enum { TYPES = sizeof names / sizeof *names };
+    ibp_handle types[TYPES];
+    int64_t sizes[TYPES];
+    size_t found = 0;
+
+    for (size_t i = 0; i < TYPES; i++) {
+        types[i] = (ibp_handle)ibp_mpi_symbol(names[i]);
+        if (!types[i] || ibp_mpi.type_size(types[i], &sizes[i])) return 0;
+    }
+    for (size_t offset = sizeof(void *); offset < SEARCHED_BYTES; offset += sizeof(size_t)) {
+        size_t same = 0;
+
+        while (same < TYPES && *(const size_t *)((const char *)types[same] + offset) == (size_t)sizes[same]) same++;
+        if (same < TYPES) continue;
+        if (found) return 0;
+        found = offset;
+    }
+    return found;
+}
+
+bool ibp_datatypes_probe(void)
+{
+    ibp_datatype_size_offset = ibp_mpi.abi == IBP_ABI_OPENMPI ? find_size_offset() : 0;
+    ibp_log(2, "datatypes keep their size at %zu", ibp_datatype_size_offset);
+    return ibp_datatype_size_offset != 0;
+}
+
+/* -- other MPIs ---------------------------------------------------------------------------------------------------- */
+
+#define PLACES 256
+
+/* Predefined datatypes, each at the place of its hash. The first one stays there, so that threads read pairs without
+ * a lock. */
+static struct {
+    ibp_handle datatype;
+    int64_t size;
+} predefined[PLACES];
+
+/* In Open MPI these are objects in the library's data or copies in the program's; other ABIs reserve numbers. */
+bool ibp_datatype_is_predefined(ibp_handle datatype)
+{
+    switch (ibp_mpi.abi) {
+    case IBP_ABI_MPICH:
+        return (datatype & 0xff000000) == 0x4c000000;
+    case IBP_ABI_STANDARD:
+        return datatype > 0 && datatype < 1024;
+    default:
+        return ibp_is_within(ibp_mpi.library.data, (uintptr_t)datatype) ||
+               ibp_is_within(ibp_mpi.program_data, (uintptr_t)datatype);
+    }
+}
+
+static size_t place_of(ibp_handle datatype)
+{
+    return ((uint64_t)datatype * UINT64_C(0x9e3779b97f4a7c15)) >> 56;
+}
+
+static void keep(ibp_handle datatype, int64_t size)
+{
+    const size_t place = place_of(datatype);
+    int64_t nothing = 0;
+
+    /* Sizes of predefined types are positive, MPI_LB's and MPI_UB's apart. Whoever sets the size sets the handle. */
+    if (size > 0 &&
+        __atomic_compare_exchange_n(&predefined[place].size, &nothing, size, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        __atomic_store_n(&predefined[place].datatype, datatype, __ATOMIC_RELEASE);
+}
+
+uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype)
+{
+    int64_t size = 0;
+    size_t place;
+
+    datatype = IBP_HANDLE(datatype);
+    place = place_of(datatype);
+    if (__atomic_load_n(&predefined[place].datatype, __ATOMIC_ACQUIRE) == datatype && datatype)
+        return count * (uint64_t)predefined[place].size;
+    if (!count || ibp_mpi_is_null(datatype)) return 0;
+    ibp_mpi.type_size(datatype, &size);
+    if (ibp_datatype_is_predefined(datatype)) keep(datatype, size);
+    return count * (uint64_t)size;
+}

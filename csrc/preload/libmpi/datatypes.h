@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Sizes of datatypes. In Open MPI a handle is the address of an object that holds the size: where it lies is probed.
+ * Elsewhere the sizes of predefined types are kept, which never change. A derived type is asked for each time, since
+ * its handle may be reused.
+ */
+#ifndef IBPROF_LIBMPI_DATATYPES_H
+#define IBPROF_LIBMPI_DATATYPES_H
+
+#include "libmpi/library.h"
+#include "platform/system.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The offset of the size in a datatype of Open MPI; 0 where it is unknown, and in other ABIs. */
+extern IBP_INTERNAL size_t ibp_datatype_size_offset;
+
+/* Find that offset. MPI must be initialised, but nothing is sent. Return whether it was found. */
+bool ibp_datatypes_probe(void);
+
+/* Return the size of a valid datatype of Open MPI, where the offset is known. */
+static inline uint64_t ibp_datatype_size_there(ibp_handle datatype)
+{
+    return *(const size_t *)((const char *)datatype + ibp_datatype_size_offset);
+}
+
+/* Return whether a datatype is predefined, so that its size never changes. */
+bool ibp_datatype_is_predefined(ibp_handle datatype);
+
+/* Return the bytes of `count` items of a datatype; 0 when its handle is null. A handle that MPI ignores, such as that
+ * of MPI_IN_PLACE's buffer, may be invalid and must not be passed. */
+uint64_t ibp_mpi_bytes_of_other(uint64_t count, ibp_handle datatype);
+
+static inline uint64_t ibp_mpi_bytes(uint64_t count, ibp_handle datatype)
+{
+    if (!count) return 0;
+    if (IBP_LIKELY(ibp_datatype_size_offset && datatype)) return count * ibp_datatype_size_there(datatype);
+    return ibp_mpi_bytes_of_other(count, datatype);
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Loaded libraries that define MPI, and which implementation each is. Until that is known a library gets no handle: one
+ * that it did not make may end the program.
+ */
+#ifndef IBPROF_LIBMPI_IMPLEMENTATION_H
+#define IBPROF_LIBMPI_IMPLEMENTATION_H
+
+#include "platform/system.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The longest text of MPI_Get_library_version, in all implementations. */
+#define IBP_LIBRARY_VERSION_MAX 8192
+
+/* What handles are. */
+enum ibp_abi { IBP_ABI_NONE, IBP_ABI_OPENMPI, IBP_ABI_MPICH, IBP_ABI_STANDARD };
+
+struct ibp_span {
+    uintptr_t begin, end;
+};
+
+static inline bool ibp_is_within(struct ibp_span span, uintptr_t address)
+{
+    return address - span.begin < span.end - span.begin;
+}
+
+/* A loaded library, all zeros for none. */
+struct ibp_implementation {
+    /* As dlopen returns it. */
+    void *handle;
+    /* All of it, and its writable data. */
+    struct ibp_span whole, data;
+    /* The base name of its file. */
+    const char *name;
+};
+
+/* Find the library that defines the MPI functions that ibprof's wrappers call; the program's handles are its own.
+ * Return false when there is none. */
+bool ibp_implementation_find(struct ibp_implementation *found);
+
+/* Find a known MPI that is initialised, other than `front`: the one that `front` translates handles for. Return false
+ * when there is none. */
+bool ibp_implementation_find_behind(const struct ibp_implementation *front, struct ibp_implementation *found);
+
+/* Return the ABI of a library: by symbols that only the implementation itself defines, and by what functions report that
+ * take no handle. IBP_ABI_NONE: unknown. */
+enum ibp_abi ibp_implementation_abi(const struct ibp_implementation *library);
+
+/* Write the first line of what a library says of itself; an empty text if it says nothing. */
+void ibp_implementation_version(const struct ibp_implementation *library, char *text, size_t bytes);
+
+/* Return a symbol that the library itself defines, not one that it depends on; NULL when there is none. */
+void *ibp_implementation_symbol(const struct ibp_implementation *library, const char *name);
+
+/* The same for a function by its PMPI name, or else, in libraries without these, by its MPI name. */
+void *ibp_implementation_function(const struct ibp_implementation *library, const char *name);
+
+#endif

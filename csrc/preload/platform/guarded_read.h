@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Reads of this process' memory that may not be mapped.
+ */
+#ifndef IBPROF_PLATFORM_GUARDED_READ_H
+#define IBPROF_PLATFORM_GUARDED_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Copy memory by a system call. Return false when part of it is not readable, or the system refuses. */
+bool ibp_read_guarded(void *into, const void *address, size_t bytes);
+
+#endif

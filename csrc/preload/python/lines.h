@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * The line of an instruction, from the line table of its code object.
+ */
+#ifndef IBPROF_PYTHON_LINES_H
+#define IBPROF_PYTHON_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The formats, described in Objects/lnotab_notes.txt of CPython 3.9 and 3.10, and in Objects/locations.md of 3.11. */
+enum ibp_line_table {
+    IBP_LINES_LNOTAB,    /* 3.9: distances to the next line */
+    IBP_LINES_RANGES,    /* 3.10: ranges of one line each */
+    IBP_LINES_LOCATIONS, /* 3.11 and newer: ranges with columns */
+};
+
+/* Return the line of the instruction that begins at byte `position` of the bytecode; `first_line` where the table has
+ * none. */
+uint32_t ibp_python_line(enum ibp_line_table format, const uint8_t *table, size_t bytes, uint32_t first_line,
+                         int64_t position);
+
+#endif

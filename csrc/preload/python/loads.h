@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Loads of members of the interpreter's objects, by their offsets.
+ */
+#ifndef IBPROF_PYTHON_LOADS_H
+#define IBPROF_PYTHON_LOADS_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline const char *ibp_load_pointer(const char *object, uint16_t offset)
+{
+    const char *value;
+
+    memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+static inline int64_t ibp_load_int64(const char *object, uint16_t offset)
+{
+    int64_t value;
+
+    memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+static inline int32_t ibp_load_int32(const char *object, uint16_t offset)
+{
+    int32_t value;
+
+    memcpy(&value, object + offset, sizeof value);
+    return value;
+}
+
+/* Return a reference without the marks that CPython keeps in its lowest bits. */
+static inline const char *ibp_load_reference(const char *object, uint16_t offset)
+{
+    return (const char *)((uintptr_t)ibp_load_pointer(object, offset) & ~(uintptr_t)7);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "recording/job_name.h"
+#include "platform/clock.h"
+#include "platform/text.h"
+#include "recording/ancestors.h"
+#include "recording/hydra.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ANCESTORS_NOTED 4 /* of a launch without a name, by which readers put files together */
+
+struct name {
+    char *text;
+    size_t bytes;
+};
+
+/* Append variables, separated by a sign, if the first one is set. */
+static bool join(struct name job, const char *first, char sign, const char *second)
+{
+    const char between[] = {sign, '\0'};
+
+    if (!*ibp_environment(first)) return false;
+    ibp_text_append(job.text, job.bytes, ibp_environment(first));
+    ibp_text_append(job.text, job.bytes, between);
+    ibp_text_append(job.text, job.bytes, ibp_environment(second));
+    return true;
+}
+
+/* -- what each launcher sets in its ranks -------------------------------------------------------------------------- */
+
+/* Open MPI, PRRTE, and others that serve PMIx. Open MPI 4 makes its name from a PID, and PIDs are reused; its second
+ * variable is random. */
+static bool name_by_pmix(struct name job)
+{
+    return join(job, "PMIX_NAMESPACE", '/', "OMPI_MCA_orte_precondition_transports");
+}
+
+/* LSF's jsrun serves PMIx too; it numbers its launches within the batch job.
+ * Source: environments under jsrun, as octotiger and Lightning's LSFEnvironment show them. */
+static bool name_by_jsm(struct name job)
+{
+    return *ibp_environment("JSM_NAMESPACE_RANK") && join(job, "PMIX_NAMESPACE", '/', "LSB_JOBID");
+}
+
+/* HPE's and Cray's PALS: a name for each mpiexec. Flux and Slurm set it too, for Cray MPICH.
+ * Source: the cray-pals plugin of flux-coral2, the cray_shasta plugin of Slurm. */
+static bool name_by_pals(struct name job)
+{
+    return *ibp_environment("PALS_RANKID") && join(job, "PALS_APID", '\0', "");
+}
+
+/* Every `flux run` is a job. Source: flux-environment(7). */
+static bool name_by_flux(struct name job)
+{
+    return *ibp_environment("FLUX_TASK_RANK") && join(job, "FLUX_JOB_ID", '\0', "");
+}
+
+/* MVAPICH2's mpirun_rsh: a random number, its host and its PID, made for all hosts to name one job.
+ * Source: MVAPICH2, src/pm/mpirun/mpirun_rsh.c and mpispawn.c. */
+static bool name_by_mpirun_rsh(struct name job)
+{
+    return join(job, "MPDMAN_KVS_TEMPLATE", '\0', "");
+}
+
+/* A step: each srun is one, the script of a batch job is none. Source: srun(1). */
+static bool name_by_slurm(struct name job)
+{
+    return *ibp_environment("SLURM_STEP_ID") && join(job, "SLURM_JOB_ID", '.', "SLURM_STEP_ID");
+}
+
+typedef bool name_function(struct name job);
+
+/* The order counts where no ancestor is known: a rank of a container does not see them. */
+static name_function *const all_names[] = {name_by_jsm,  name_by_pmix,       name_by_pals,
+                                           name_by_flux, name_by_mpirun_rsh, name_by_slurm};
+
+/* -- the nearest launcher ------------------------------------------------------------------------------------------ */
+
+enum kind { BY_VARIABLES, BY_PROXY, ON_ONE_HOST, UNNAMED };
+
+/* What the processes are called that start ranks, on each host. */
+static const struct launcher {
+    char program[IBP_PROCESS_NAME_BYTES];
+    enum kind kind;
+    name_function *name; /* by variables */
+} launchers[] = {
+    {"orted", BY_VARIABLES, name_by_pmix},
+    {"prted", BY_VARIABLES, name_by_pmix},
+    {"prte", BY_VARIABLES, name_by_pmix},
+    {"prterun", BY_VARIABLES, name_by_pmix},
+    {"orterun", BY_VARIABLES, name_by_pmix},
+    {"mpirun", BY_VARIABLES, name_by_pmix},
+    {"mpiexec", BY_VARIABLES, name_by_pmix},
+    {"mpirun.openmpi", BY_VARIABLES, name_by_pmix},
+    {"mpiexec.openmpi", BY_VARIABLES, name_by_pmix},
+    {"slurmstepd", BY_VARIABLES, name_by_slurm},
+    {"flux-shell", BY_VARIABLES, name_by_flux},
+    {"palsd", BY_VARIABLES, name_by_pals},
+    {"jsmd", BY_VARIABLES, name_by_jsm},
+    {"mpispawn", BY_VARIABLES, name_by_mpirun_rsh},
+    {"hydra_pmi_proxy", BY_PROXY, NULL},
+    {"pmi_proxy", BY_PROXY, NULL},
+    {"mpiexec.gforker", ON_ONE_HOST, NULL},
+    {"mpiexec.remshel", UNNAMED, NULL}, /* its name is longer than the kernel keeps */
+};
+
+static const struct launcher *find_launcher(struct ibp_ancestor *process)
+{
+    bool found = ibp_ancestor_first(process);
+
+    for (int i = 0; found && i < IBP_ANCESTORS_MAX; i++, found = ibp_ancestor_next(process))
+        for (size_t n = 0; n < sizeof launchers / sizeof *launchers; n++)
+            if (!strcmp(process->name, launchers[n].program)) return &launchers[n];
+    return NULL;
+}
+
+static bool is_spawned(void)
+{
+    return *ibp_environment("PMI_SPAWNED") && strcmp(ibp_environment("PMI_SPAWNED"), "0") != 0;
+}
+
+/* Return whether a launcher started this process as a rank of its first job, not as one that a program spawned. */
+static bool is_rank(void)
+{
+    static const char *const variables[] = {"PMI_RANK", "PMI_ID", "PMIX_RANK", "MPIRUN_RANK", "OMPI_COMM_WORLD_RANK"};
+
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (*ibp_environment(variables[i])) return !is_spawned();
+    return false;
+}
+
+static void name_by_process(struct name job, const struct ibp_ancestor *process)
+{
+    char host[64] = "";
+
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(job.text, job.bytes, "%s %s %ld %llu%s", process->name, host, process->pid, process->started,
+             is_spawned() ? " spawned" : "");
+}
+
+static void name_job(struct name job, const struct launcher *nearest, const struct ibp_ancestor *process)
+{
+    if (nearest && nearest->kind == ON_ONE_HOST && (is_rank() || is_spawned())) name_by_process(job, process);
+    if (nearest && (nearest->kind != BY_VARIABLES || nearest->name(job))) return;
+    for (size_t i = 0; i < sizeof all_names / sizeof *all_names; i++)
+        if (all_names[i](job)) return;
+}
+
+/* -- this launch on this host -------------------------------------------------------------------------------------- */
+
+/* A launch without a name: the launcher's process here, else the parent, and their ancestors. A process that nobody
+ * started as a rank, or that a program spawned, is a launch of its own. */
+static void describe_unnamed(struct name launch, struct ibp_ancestor *process, bool found)
+{
+    if (!is_rank() || !found) {
+        snprintf(launch.text, launch.bytes, "process %ld %llu", (long)getpid(), (unsigned long long)ibp_clock_ns());
+        return;
+    }
+    ibp_text_copy(launch.text, launch.bytes, "parent");
+    for (int i = 0; found && i < ANCESTORS_NOTED; i++, found = ibp_ancestor_next(process)) {
+        char one[48];
+
+        snprintf(one, sizeof one, " %ld %llu", process->pid, process->started);
+        ibp_text_append(launch.text, launch.bytes, one);
+    }
+}
+
+/* A launch with a name: the address of its PMIx server on this host, or the name. */
+static void describe_named(struct name launch, const char *job)
+{
+    static const char *const server_addresses[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
+                                                   "PMIX_SERVER_URI21", "PMIX_SERVER_URI2"};
+
+    for (size_t i = 0; i < sizeof server_addresses / sizeof *server_addresses; i++)
+        if (*ibp_environment(server_addresses[i])) {
+            ibp_text_copy(launch.text, launch.bytes, ibp_environment(server_addresses[i]));
+            return;
+        }
+    ibp_text_copy(launch.text, launch.bytes, job);
+}
+
+void ibp_job_identify(char *job, size_t job_bytes, char *launch, size_t launch_bytes)
+{
+    const struct name job_name = {job, job_bytes}, launch_name = {launch, launch_bytes};
+    struct ibp_ancestor process;
+    const struct launcher *nearest;
+
+    job[0] = launch[0] = '\0';
+    nearest = find_launcher(&process);
+    if (nearest && nearest->kind == BY_PROXY && ibp_hydra_describe(&process, job, job_bytes, launch, launch_bytes))
+        return;
+    name_job(job_name, nearest, &process);
+    if (*job && !is_spawned())
+        describe_named(launch_name, job);
+    else
+        describe_unnamed(launch_name, &process, nearest || ibp_ancestor_first(&process));
+}

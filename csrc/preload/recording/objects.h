@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Objects: the files whose code runs in this process, each recorded when it is first asked for.
+ */
+#ifndef IBPROF_RECORDING_OBJECTS_H
+#define IBPROF_RECORDING_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define IBP_OBJECT_UNKNOWN UINT32_MAX
+
+struct ibp_object_place {
+    /* Index of the object's record; IBP_OBJECT_UNKNOWN where there is none. */
+    uint32_t object;
+    /* In the file. */
+    uint64_t address;
+    /* The loader's name of the object, valid while it is loaded; empty for the program itself. */
+    const char *path;
+};
+
+/* Find the program or library that holds an address. Return false when none does. */
+bool ibp_object_find(const void *address, struct ibp_object_place *place);
+
+/* Record it, unless it is recorded already. The lock must be held, as for scripts. */
+void ibp_object_record(const void *address, struct ibp_object_place *place);
+
+/* Return the index of a script's record, made if needed; IBP_OBJECT_UNKNOWN without space. */
+uint32_t ibp_object_of_script(const char *path);
+
+#endif

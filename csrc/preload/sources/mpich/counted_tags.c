@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/mpich/counted_tags.h"
+#include "counting/calls.h"
+#include "counting/current_call.h"
+#include "libmpi/communicators.h"
+#include "libmpi/lock.h"
+#include "sources/mpich/contexts.h"
+
+#include <string.h>
+
+/* Counted tags begin with 287 in the versions tried (3.4 to 5.0). The first one that is seen in its own call corrects
+ * that. */
+static uint32_t first_counted_tag = 287;
+
+#define FEW 16 /* maximum of tags that one call takes */
+
+static bool numbers_were_wrong;
+
+bool ibp_mpich_counted_wrongly(void)
+{
+    return numbers_were_wrong;
+}
+
+static bool takes_tag(void)
+{
+    return ibp_current_call.operation &&
+           (ibp_current_call.kind == IBP_CALL_NONBLOCKING || ibp_current_call.kind == IBP_CALL_DUPLICATING ||
+            ibp_current_call.kind == IBP_CALL_PERSISTENT);
+}
+
+static void note_started(struct ibp_communicator *communicator)
+{
+    const unsigned operation = ibp_mpich_starting(ibp_current_call.operation);
+
+    if (communicator->only_started == IBP_OPERATION_NONE) communicator->only_started = (uint16_t)operation;
+    if (communicator->only_started != operation) communicator->only_started = IBP_OPERATION_UNATTRIBUTED;
+}
+
+static bool is_version(const char *number)
+{
+    const char *version = strstr(ibp_mpi.version, "MPICH Version:");
+
+    if (!version) return false;
+    version += strlen("MPICH Version:");
+    version += strspn(version, " \t");
+    return !strncmp(version, number, strlen(number));
+}
+
+/* Return whether the current call takes a tag. Of no items, these take none in MPICH 4 and 5 and in Intel MPI, as their
+ * next tags show; in later versions messages would show it. MPICH 3 gives a tag to all calls. */
+static bool is_given_tag(const struct ibp_communicator *communicator)
+{
+    if (!ibp_current_call.moves_nothing || communicator->is_between || is_version("3.")) return true;
+    switch (ibp_current_call.operation) {
+    case IBP_OPERATION_Ireduce:
+    case IBP_OPERATION_Iscan:
+    case IBP_OPERATION_Iexscan:
+    case IBP_OPERATION_Igather:
+    case IBP_OPERATION_Iscatter:
+    case IBP_OPERATION_Iallgather:
+    case IBP_OPERATION_Ialltoall:
+    case IBP_OPERATION_Ireduce_scatter_block:
+        return false;
+    case IBP_OPERATION_Ibcast:
+        return is_version("4.0");
+    default:
+        return true;
+    }
+}
+
+static void take_tag(struct ibp_communicator *communicator)
+{
+    ibp_current_call.tag = (int)(first_counted_tag + communicator->tags_taken);
+    ibp_current_call.moves_nothing = !is_given_tag(communicator);
+    if (ibp_current_call.moves_nothing) {
+        communicator->has_spared_tags = true;
+        return;
+    }
+    ibp_tag_remember(communicator, ibp_current_call.tag, ibp_current_call_number());
+    note_started(communicator);
+    communicator->tags_taken++;
+    if (ibp_current_call.kind == IBP_CALL_DUPLICATING) communicator->is_duplicated = true;
+}
+
+void ibp_mpich_before_tag(void)
+{
+    struct ibp_communicator *communicator;
+
+    if (!ibp_current_communicator()) return;
+    ibp_lock();
+    communicator = ibp_communicator_enter(ibp_current_communicator());
+    if (communicator) take_tag(communicator);
+    ibp_unlock();
+}
+
+void ibp_mpich_after_tag(bool succeeded)
+{
+    (void)succeeded;
+}
+
+/* Correct the numbers of tags by a message of the current call, which shows the tag that it took. */
+static void correct_numbers(struct ibp_communicator *communicator, uint32_t tag)
+{
+    const uint32_t uncounted = tag - (uint32_t)ibp_current_call.tag + ibp_current_call.moves_nothing;
+
+    if (uncounted) {
+        if (communicator->tags_taken == 1 && !communicator->has_spared_tags && !numbers_were_wrong) {
+            first_counted_tag += uncounted;
+        } else {
+            communicator->tags_taken += uncounted;
+            numbers_were_wrong = true;
+        }
+        ibp_current_call.tag = (int)tag;
+        ibp_current_call.moves_nothing = false;
+    }
+    ibp_tag_remember(communicator, (int)tag, ibp_current_call_number());
+    communicator->is_duplicated = false;
+}
+
+static unsigned operation_of(unsigned call)
+{
+    return ibp_call_by_number(call)->operation;
+}
+
+/* Return the operation that a tag belongs to on a communicator whose context is unknown; IBP_OPERATION_NONE where no
+ * communicator expects the tag. */
+static unsigned guess_call(uint32_t context, uint32_t tag)
+{
+    unsigned call = IBP_OPERATION_NONE;
+    ibp_handle only = 0;
+
+    for (size_t i = 0;; i++) {
+        const struct ibp_communicator *candidate = ibp_communicator_at(&i);
+        unsigned found;
+
+        if (!candidate) break;
+        found = ibp_tag_call(candidate, (int)tag);
+        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || ibp_mpich_has_context(candidate->handle))
+            continue;
+        if (call != IBP_OPERATION_NONE && operation_of(call) != operation_of(found)) return IBP_OPERATION_UNATTRIBUTED;
+        only = call == IBP_OPERATION_NONE ? candidate->handle : 0;
+        call = call == IBP_OPERATION_NONE || call == found ? found : operation_of(found);
+    }
+    if (only) ibp_mpich_enter_context(context, only);
+    return call;
+}
+
+/* Return whether the current call makes a communicator: it then sends under tags from its arguments, marked as tags
+ * of collectives. */
+static bool makes_communicator(void)
+{
+    return ibp_current_call.kind == IBP_CALL_BLOCKING && ibp_current_call.operation >= IBP_OPERATION_Comm_dup &&
+           ibp_current_call.operation <= IBP_OPERATION_Dist_graph_create_adjacent;
+}
+
+/* Return whether the current call is a blocking collective. MPICH implements some of them by nonblocking ones,
+ * neighbourhood collectives included. */
+static bool is_blocking_collective(void)
+{
+    return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
+}
+
+/* Return whether a counted tag belongs to a blocking collective: always in neighbourhood collectives, in others only
+ * where nothing else was started on the communicator. */
+static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
+{
+    const unsigned operation = ibp_current_call.operation;
+
+    return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
+           ((operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
+            !communicator->only_started);
+}
+
+/* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or one
+ * that makes another communicator. */
+static unsigned blocking_call(struct ibp_communicator *communicator, uint32_t tag)
+{
+    const uint32_t number = tag - first_counted_tag;
+
+    if (communicator && communicator->handle == ibp_current_communicator() && number >= communicator->tags_taken &&
+        number < communicator->tags_taken + FEW) {
+        communicator->tags_taken = number + 1;
+        ibp_tag_remember(communicator, (int)tag, ibp_current_call_number());
+    }
+    return ibp_current_call_number();
+}
+
+unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
+{
+    const bool within = takes_tag();
+    ibp_handle handle = ibp_mpich_communicator_of(context);
+    struct ibp_communicator *communicator;
+    unsigned call;
+
+    if (ibp_current_call.operation && ibp_current_call.starts_request) return ibp_current_call.operation;
+    if (!handle && within && !ibp_mpich_has_context(ibp_current_communicator())) {
+        ibp_mpich_enter_context(context, ibp_current_communicator());
+        handle = ibp_current_communicator();
+    }
+    if (!handle && !makes_communicator()) {
+        call = guess_call(context, tag);
+        if (call != IBP_OPERATION_NONE) return call;
+        if (!is_blocking_collective() || ibp_mpich_has_context(ibp_current_communicator()))
+            return IBP_OPERATION_UNATTRIBUTED;
+        ibp_mpich_enter_context(context, ibp_current_communicator());
+        handle = ibp_current_communicator();
+    }
+    communicator = handle ? ibp_communicator_enter(handle) : NULL;
+    if (communicator && within && handle == ibp_current_communicator() && tag >= (uint32_t)ibp_current_call.tag)
+        correct_numbers(communicator, tag);
+    call = communicator ? ibp_tag_call(communicator, (int)tag) : IBP_OPERATION_NONE;
+    if (call != IBP_OPERATION_NONE && !communicator->is_duplicated) return call;
+    if (makes_communicator()) return blocking_call(communicator, tag);
+    if (!communicator) return IBP_OPERATION_UNATTRIBUTED;
+    if (communicator->is_duplicated) return IBP_OPERATION_Comm_idup;
+    if (is_of_blocking_collective(communicator)) return blocking_call(communicator, tag);
+    /* The tag was not expected: a call took several tags, or a start a new one. The operation is known if all calls
+     * are of one. */
+    return communicator->only_started ? communicator->only_started : IBP_OPERATION_UNATTRIBUTED;
+}

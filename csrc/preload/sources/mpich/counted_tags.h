@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Operations of messages that leave after their call has returned: each such call takes the next tag of its
+ * communicator.
+ */
+#ifndef IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
+#define IBPROF_SOURCES_MPICH_COUNTED_TAGS_H
+
+#include "recording/operations.h"
+#include "recording/process_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Return the operation of a message that starts now. */
+static inline unsigned ibp_mpich_starting(unsigned operation)
+{
+    return ibp_counting ? operation : IBP_OPERATION_UNWANTED;
+}
+
+/* Return the number of the call that a collective's message belongs to. The lock must be held. */
+unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag);
+
+/* Return whether a message showed that tags were counted wrongly before. */
+bool ibp_mpich_counted_wrongly(void);
+
+/* See sources/source.h. */
+void ibp_mpich_before_tag(void);
+void ibp_mpich_after_tag(bool succeeded);
+
+#endif

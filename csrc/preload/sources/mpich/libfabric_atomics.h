@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Atomic operations on a peer's memory through libfabric. MPI uses them for one-sided calls, which count their
+ * arguments; outside of such calls they are counted as what they send and fetch.
+ */
+#ifndef IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H
+#define IBPROF_SOURCES_MPICH_LIBFABRIC_ATOMICS_H
+
+#include "sources/mpich/libfabric_abi.h"
+#include "sources/mpich/libfabric_peers.h"
+
+/* Hook the functions by which an endpoint, or one of its contexts, makes atomic operations. */
+void ibp_fi_hook_atomics(struct ibp_fi_endpoint *object, struct ibp_fi_known_endpoint *owner);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/openmpi/progress.h"
+#include "counting/times.h"
+#include "libmpi/got.h"
+#include "libmpi/lock.h"
+
+/* It returns nothing, or in some versions a number. */
+static int (*next_progress)(void);
+
+static int progress(void)
+{
+    const uint64_t begin = ibp_times_progress_begin();
+    int result;
+
+    if (!begin) return next_progress();
+    result = next_progress();
+    ibp_times_progress_end(begin);
+    return result;
+}
+
+void ibp_openmpi_progress_hook(void)
+{
+    if (!ibp_times_are_wanted() || ibp_threads_multiple) return;
+    ibp_times_see_progress = ibp_got_redirect("opal_progress", (void *)progress, &next_progress) > 0;
+}

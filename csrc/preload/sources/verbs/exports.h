@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What files share that export functions of libibverbs or of mlx5's library under their own names without a version.
+ * Such a name binds to every caller, including libraries loaded later with RTLD_LOCAL.
+ */
+#ifndef IBPROF_SOURCES_VERBS_EXPORTS_H
+#define IBPROF_SOURCES_VERBS_EXPORTS_H
+
+#include "platform/system.h"
+#include "sources/verbs/libraries.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Fills the function pointer `next`, once, or makes the function return `failure`. */
+#define FIND_REAL(next, library, name, failure)                                                                        \
+    do {                                                                                                               \
+        if (IBP_UNLIKELY(!(next))) {                                                                                   \
+            void *found_ = ibp_verbs_real_in(library, name);                                                           \
+                                                                                                                       \
+            if (!found_) {                                                                                             \
+                errno = ENOSYS;                                                                                        \
+                return failure;                                                                                        \
+            }                                                                                                          \
+            memcpy(&(next), &found_, sizeof(next));                                                                    \
+        }                                                                                                              \
+    } while (0)
+#define FIND_VERB(next, name, failure) FIND_REAL(next, IBP_VERBS_LIBRARY, name, failure)
+
+/* Declares and begins an exported function. */
+#define DEFINE(type, name, ...)                                                                                        \
+    IBP_EXPORT type name(__VA_ARGS__);                                                                                 \
+    IBP_EXPORT type name(__VA_ARGS__)
+
+#endif

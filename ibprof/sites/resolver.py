@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From addresses in programs and libraries to functions and lines of their sources."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from ibprof.sites.place import Frame, Symbol
+
+_CHILD = "import sys; sys.path[:] = {!r}; from ibprof.sites.child import main; main()"
+_AFTER_KILL_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAddresses:
+    """Addresses in a program or library.
+
+    Attributes:
+        object_path: of its file.
+        build_id: that the file must have, as hex digits; empty where it is unknown.
+        addresses: in the file, as `nm` prints them. That of a call is the return address minus one: the call's last
+            byte, which is still on the line of the call.
+    """
+
+    object_path: str
+    build_id: str
+    addresses: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAddresses:
+    """Functions and lines at the addresses of an object.
+
+    Attributes:
+        frames: of each address, innermost first: a function, and those that it was inlined into. None without debug
+            information.
+        symbols: of each address, from the symbol table; None where no symbol covers it.
+        note: why there are no lines, or not for all addresses; empty if there are.
+    """
+
+    frames: tuple[tuple[Frame, ...], ...]
+    symbols: tuple[Symbol | None, ...]
+    note: str
+
+
+def _half_of_memory() -> int:
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2, 16 << 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of reading debug information.
+
+    Attributes:
+        seconds: for an object, without its download.
+        total_seconds: for all objects.
+        memory_bytes: for the process that reads.
+    """
+
+    seconds: int = 60
+    total_seconds: int = 300
+    memory_bytes: int = field(default_factory=_half_of_memory)
+
+
+def resolve_addresses(object_path: str, build_id: str, addresses: Sequence[int]) -> ResolvedAddresses:
+    """Return what is at addresses of one object; arguments as in `ObjectAddresses`."""
+    return resolve_objects([ObjectAddresses(object_path, build_id, tuple(addresses))])[0]
+
+
+def resolve_objects(objects: Sequence[ObjectAddresses], limits: Limits | None = None) -> list[ResolvedAddresses]:
+    """Return what is at the addresses of each object. Never raises: the note says what went wrong.
+
+    Files are read in another process. Where a file ends it, the next process continues with the next object.
+    """
+    limits = limits or Limits()
+    deadline = time.monotonic() + limits.total_seconds
+    done: list[ResolvedAddresses] = []
+    while len(done) < len(objects):
+        left = objects[len(done) :]
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            note = f"reading debug information took longer than {limits.total_seconds} s"
+            return done + [_combine(each, [{"note": note}]) for each in left]
+        answers, end = _run_child(left, limits, seconds)
+        whole = min(len(answers) // 2, len(left))
+        done += [_combine(each, answers[2 * i : 2 * i + 2]) for i, each in enumerate(left[:whole])]
+        if whole < len(left):
+            done.append(_combine(left[whole], [*answers[2 * whole :], {"note": end}]))
+    return done
+
+
+def _combine(of: ObjectAddresses, answers: Sequence[dict[str, Any]]) -> ResolvedAddresses:
+    answer = {key: value for each in answers for key, value in each.items()}
+    count = len(of.addresses)
+    return ResolvedAddresses(
+        tuple(tuple(Frame(*frame) for frame in frames) for frames in answer.get("frames", [()] * count)),
+        tuple(symbol and Symbol(*symbol) for symbol in answer.get("symbols", [None] * count)),
+        answer["note"],
+    )
+
+
+def _run_child(objects: Sequence[ObjectAddresses], limits: Limits, seconds: float) -> tuple[list[dict[str, Any]], str]:
+    """Return the answers of a process, and how it ended if it did not answer all."""
+    asked = {
+        "memory_bytes": limits.memory_bytes,
+        "seconds": limits.seconds,
+        "objects": [(each.object_path, each.build_id, each.addresses) for each in objects],
+    }
+    try:
+        child = subprocess.Popen(
+            [sys.executable or "python3", "-c", _CHILD.format(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # with its debuginfod-find, it is killed as a group
+        )
+    except (OSError, ValueError) as error:
+        return [], f"no process could be started to read it ({error})"
+    written, end = b"", ""
+    try:
+        written, _ = child.communicate(json.dumps(asked).encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        end = f"reading debug information took longer than {limits.total_seconds} s"
+        with suppress(subprocess.TimeoutExpired):
+            written, _ = child.communicate(timeout=_AFTER_KILL_SECONDS)
+    except BaseException:  # an interrupt
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        raise
+    answers = [json.loads(line) for line in written.splitlines(keepends=True) if line.endswith(b"\n")]
+    return answers, end or _describe_end(child.returncode, limits)
+
+
+def _describe_end(status: int, limits: Limits) -> str:
+    if status == -signal.SIGALRM:
+        return f"reading its debug information took longer than {limits.seconds} s"
+    how = f"signal {-status}" if status < 0 else f"status {status}"
+    return f"its debug information could not be read: it is damaged, or needs too much memory ({how})"
