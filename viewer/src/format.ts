@@ -2,11 +2,13 @@
 // Text of quantities and names: as the reports print them.
 
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
+/** From here on, three digits of an amount round to the next unit. */
+const ROUNDS_UP = 999.5;
 
 export function formatBytes(amount: number): string {
   let power = 0;
   let value = amount;
-  while (value >= 999.5 && power < PREFIXES.length - 1) {
+  while (value >= ROUNDS_UP && power < PREFIXES.length - 1) {
     value /= 1000;
     power++;
   }
@@ -22,8 +24,8 @@ export function formatByteChange(amount: number): string {
 export function formatRelative(before: bigint, after: bigint): string {
   if (!before) return "new";
   const percent = (Number(after - before) / Number(before)) * 100;
-  const size = Math.abs(percent) < 999.5 ? Math.abs(percent).toFixed(1) : Math.abs(percent).toPrecision(3);
-  return `${percent < 0 ? "−" : "+"}${Number(size)}%`;
+  const size = Number(Math.abs(percent) < ROUNDS_UP ? Math.abs(percent).toFixed(1) : Math.abs(percent).toPrecision(3));
+  return size ? `${percent < 0 ? "−" : "+"}${size}%` : "0%";
 }
 
 /** Format a share from 0 to 1. */
@@ -37,12 +39,12 @@ export function formatPoints(share: number): string {
 }
 
 export function formatSeconds(seconds: number): string {
-  for (const [limit, factor, unit] of [
-    [1e-6, 1e9, "ns"],
-    [1e-3, 1e6, "µs"],
-    [1, 1e3, "ms"],
+  for (const [factor, unit] of [
+    [1e9, "ns"],
+    [1e6, "µs"],
+    [1e3, "ms"],
   ] as const)
-    if (seconds < limit) return `${Number((seconds * factor).toPrecision(3))} ${unit}`;
+    if (seconds * factor < ROUNDS_UP) return `${Number((seconds * factor).toPrecision(3))} ${unit}`;
   return `${Number(seconds.toPrecision(3))} s`;
 }
 

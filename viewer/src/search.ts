@@ -28,7 +28,6 @@ export function search(run: Run, query: string): SearchResult[] {
 
 /** Find a rank by its number; in several jobs the one of each. */
 function findRank({ model, names }: Run, text: string): SearchResult[] {
-  if (!text) return [];
   return model.header.rank_names.flatMap((name, rank) => {
     if (name !== text && !name.endsWith(`:${text}`)) return [];
     return [{ text: `rank ${names.rank(rank)} on ${names.node(names.nodeOfRank(rank))}`, part: { ranks: [rank] } }];

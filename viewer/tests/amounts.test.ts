@@ -47,4 +47,7 @@ test("the largest come first, zeros are not ranked, ties follow their index", ()
 test("amounts that are equal as doubles are ranked exactly", () => {
   assert.equal(Number(2n ** 60n), Number(2n ** 60n + 1n));
   assert.deepEqual(rankLargest(amountsOf(2n ** 60n, 2n ** 60n + 1n), 2).first, [1, 0]);
+  const equal = amountsOf(2n ** 60n, 2n ** 60n);
+  assert.deepEqual(rankLargest(equal, 2).first, [0, 1]);
+  assert.deepEqual(rankLargest(equal, 2, (one, other) => other - one).first, [1, 0]);
 });

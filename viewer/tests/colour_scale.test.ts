@@ -15,6 +15,7 @@ test("a linear scale begins at 0", () => {
   near(scale.part(50), 0.25);
   near(scale.amount(0.25), 50);
   assert.deepEqual([scale.step(0), scale.step(200), scale.step(999)], [0, STEPS - 1, STEPS - 1]);
+  assert.deepEqual([scale.weight(0), scale.weight(STEPS - 1)], [0, 1]);
 });
 
 test("a logarithmic scale begins at the smallest amount", () => {

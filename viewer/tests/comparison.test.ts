@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Amounts } from "../src/data/amounts";
-import { Comparison } from "../src/data/comparison";
+import { type ChangeKind, Comparison } from "../src/data/comparison";
 import { BYTES, SHARES } from "../src/data/measure";
 import type { ComparedRun, Run } from "../src/run";
 import { measureFor, otherRunIndex, runIndex } from "../src/run_pair";
-import { describeLargestChanges, describeOtherLoad, describeOwnLoad } from "../src/text/comparison_text";
+import { describeLargestChanges, describeOtherLoad, describeOwnLoad, nameChangeKey } from "../src/text/comparison_text";
 import { makeFlows, makeModel, makeRun } from "./small_fabric";
 
 const BEFORE = makeRun(
@@ -51,6 +51,86 @@ test("an unknown load has no change", () => {
   const comparison = new Comparison(BEFORE.table, unknown.table, BYTES);
   const change = comparison.changeOfEnds(BEFORE.table.loadOfEnds({}), unknown.table.loadOfEnds({}));
   assert.deepEqual([change.exact(3), change.exact(5)], [0n, 100n]);
+  assert.deepEqual([comparison.isKnown(3), comparison.isKnown(5)], [false, true]);
+  assert.equal(new Comparison(unknown.table, BEFORE.table, BYTES).isKnown(3), false);
+});
+
+test("with port counters there are no changes by sender", () => {
+  const counted = makeRun({ flows: null, load: new BigUint64Array(12) });
+  for (const [one, other] of [
+    [BEFORE, counted],
+    [counted, BEFORE],
+  ]) {
+    const comparison = new Comparison(one.table, other.table, BYTES);
+    assert.deepEqual([comparison.hasFlows, comparison.hasRankedFlows], [false, false]);
+    assert.deepEqual(comparison.find({}, "region", 5), { first: [], count: 0 });
+  }
+});
+
+test("ranks are compared where both runs know them, hosts in any case", () => {
+  const flows = { ...makeFlows([{ from: 0, to: 2, bytes: 500 }]), sourceRank: Int32Array.of(-1) };
+  // More ranks than hosts, as in a run with two ranks on a host.
+  const names = { rank_names: ["0", "1", "2", "3", "4", "5"] };
+  const before = makeRun({ flows: BEFORE.model.flows }, names);
+  const unranked = makeRun({ flows }, names);
+  const comparison = new Comparison(before.table, unranked.table, BYTES);
+  assert.deepEqual([comparison.hasFlows, comparison.hasRankedFlows], [true, false]);
+  assert.equal(new Comparison(unranked.table, before.table, BYTES).hasRankedFlows, false);
+  const { source, destination } = comparison.pairs("hostPair");
+  const found = comparison.find({}, "hostPair", 5).first;
+  assert.deepEqual(
+    found.map(({ key, before: own, after }) => [source[key], destination[key], own, after]),
+    [
+      [0, 2, 300n, 500n],
+      [0, 1, 100n, 0n],
+    ],
+  );
+});
+
+test("there may be more ranks than hosts", () => {
+  const names = { rank_names: ["0", "1", "2", "3", "4", "5"] };
+  const flows = {
+    ...makeFlows([
+      { from: 0, to: 2, bytes: 6 },
+      { from: 0, to: 2, bytes: 7 },
+    ]),
+    // With numbers below four, as many as there are hosts, both pairs would be the same.
+    sourceRank: Int32Array.of(0, 1),
+    destinationRank: Int32Array.of(5, 1),
+  };
+  const run = makeRun({ flows }, names);
+  const comparison = new Comparison(run.table, AFTER.table, BYTES);
+  const { source, destination } = comparison.pairs("rankPair");
+  const found = comparison
+    .find({}, "rankPair", 9)
+    .first.map(({ key, before }) => [source[key], destination[key], before]);
+  assert.deepEqual(found.slice(-2), [
+    [1, 1, 7n],
+    [0, 5, 6n],
+  ]);
+});
+
+test("a selection applies to both runs", () => {
+  const { comparison } = compare();
+  const changes = comparison.find({ source: 0, destination: 2 }, "region", 5);
+  assert.deepEqual(
+    changes.first.map(({ key, before, after }) => [key, before, after]),
+    [
+      [0, 0n, 360n],
+      [1, 300n, 0n],
+    ],
+  );
+});
+
+test("a list of changes leaves out what is not included", () => {
+  const { comparison, before, after } = compare();
+  // Link directions 0 and 3 change most, by 360 and 300.
+  const { first, count } = comparison.list(before, after, 1, (end) => end !== 0);
+  assert.deepEqual(
+    first.map(({ key }) => key),
+    [3],
+  );
+  assert.equal(count, 5);
 });
 
 test("pairs of both runs share one numbering, the largest change first", () => {
@@ -88,6 +168,13 @@ test("as shares, each amount is a part of its own run", () => {
   assert.equal(BYTES.convert(shares, AFTER.model), shares);
 });
 
+test("a share is a whole number of parts", () => {
+  const third = makeModel({}, { bytes_routed: "300" });
+  const bytes = new Amounts(1);
+  bytes.add(0, 100, 0);
+  assert.equal(SHARES.convert(bytes, third).exact(0), 333_333_333_333n);
+});
+
 test("a run without bytes has no shares", () => {
   const empty = makeModel({}, { bytes_routed: "0" });
   assert.equal(SHARES.convert(new Amounts(1), empty).exact(0), 0n);
@@ -106,6 +193,49 @@ test("changes in words", () => {
   assert.equal(describeOtherLoad(BEFORE, compare(SHARES), 3), "after: 400 B, 50%, +25 points (+100%)");
 });
 
+test("a load that one run does not know is no change", () => {
+  const known = Uint8Array.from({ length: 12 }, (_, end) => (end === 3 ? 0 : 1));
+  const unknown = makeRun({ known, flows: AFTER.model.flows }, { name: "unknown" });
+  const [before, after] = [BEFORE.table.loadOfEnds({}), unknown.table.loadOfEnds({})];
+  const there = { run: unknown, comparison: new Comparison(BEFORE.table, unknown.table, BYTES), before, after };
+  assert.equal(describeOtherLoad(BEFORE, there, 3), "unknown: not counted");
+  const back = {
+    run: BEFORE,
+    comparison: new Comparison(unknown.table, BEFORE.table, BYTES),
+    before: after,
+    after: before,
+  };
+  assert.equal(describeOtherLoad(unknown, back, 3), "before: 100 B");
+  assert.equal(describeOwnLoad(unknown, back, 3), "unknown: not counted");
+});
+
+test("the largest changes are those of the selection, by host where ranks are unknown", () => {
+  const compared = compare();
+  const change = describeLargestChanges(BEFORE, compared, { region: 1 }, 0);
+  assert.equal(change, "rank 0 to rank 2 −300 B (−100%); region halo −300 B (−100%); SEND −300 B (−100%)");
+  const flows = { ...makeFlows([{ from: 0, to: 2, bytes: 500 }]), sourceRank: Int32Array.of(-1) };
+  const unranked = makeRun({ flows }, { name: "unranked" });
+  const comparison = new Comparison(BEFORE.table, unranked.table, BYTES);
+  const other = {
+    run: unranked,
+    comparison,
+    before: BEFORE.table.loadOfEnds({}),
+    after: unranked.table.loadOfEnds({}),
+  };
+  assert.match(describeLargestChanges(BEFORE, other, {}, 0), /^host0 to host2 \+200 B/);
+});
+
+test("changes are named by what they are of", () => {
+  const { comparison } = compare();
+  const nameOf = (kind: ChangeKind, key: number): string => nameChangeKey(BEFORE, comparison, kind, key);
+  assert.deepEqual(
+    [nameOf("region", 1), nameOf("operation", 1), nameOf("job", 0)],
+    ["region halo", "BCAST", "job all jobs"],
+  );
+  const whole = makeRun({}, { regions: ["*"] });
+  assert.equal(nameChangeKey(whole, comparison, "region", 0), "all regions");
+});
+
 test("the two runs that are compared", () => {
   assert.deepEqual([runIndex({}), otherRunIndex({})], [0, 1]);
   assert.deepEqual([runIndex({ run: 1 }), otherRunIndex({ run: 1 })], [1, 0]);
@@ -120,6 +250,7 @@ test("runs of different size are compared by share, unless bytes are selected", 
   assert.equal(measureFor({}, four, four), BYTES);
   assert.equal(measureFor({}, four, three), SHARES);
   assert.equal(measureFor({}, four, counters), BYTES);
+  assert.equal(measureFor({}, counters, four), BYTES);
   assert.equal(measureFor({ by: "bytes" }, four, three), BYTES);
   assert.equal(measureFor({ by: "share" }, four, four), SHARES);
 });

@@ -14,14 +14,14 @@ declare const TEST_DATA: string;
 const FABRIC: [name: string, type: string, values: number[]][] = [
   ["link_gbps", "f8", [100]],
   ["node_x", "f4", [0, 1]],
-  ["node_y", "f4", [0, 0]],
+  ["node_y", "f4", [2, 3]],
   ["node_rail", "u1", [0, 0]],
   ["node_kind", "u1", [0, 0]],
   ["node_guid", "u8", [5, 258]],
   ["node_level", "i4", [0, 0]],
   ["node_host", "i4", [0, -1]],
   ["lid_first", "u2", [1, 515]],
-  ["lid_count", "u2", [1, 1]],
+  ["lid_count", "u2", [4, 2]],
   ["lid_node", "i4", [0, 1]],
   ["end_node", "u4", [0, 1]],
   ["end_port", "u1", [1, 1]],
@@ -65,11 +65,64 @@ test("arrays of all types are decoded", () => {
   assert.deepEqual([...model.nodeGuid], [5n, 258n]);
   assert.deepEqual([...model.nodeHost], [0, -1]);
   assert.deepEqual([...model.lidFirst], [1, 515]);
+  assert.deepEqual([...model.lidCount], [4, 2]);
+  assert.deepEqual([...model.nodeX, ...model.nodeY], [0, 1, 2, 3]);
   assert.deepEqual([...model.endNode], [0, 1]);
   assert.deepEqual([...model.linkGbps], [100]);
   assert.deepEqual([...(model.load ?? [])], [7n, 70000n]);
   assert.equal(model.header.name, "one");
   assert.deepEqual([model.flows, model.known, model.intervals, model.space, model.grid], new Array(5).fill(null));
+});
+
+test("each array of a run goes to its place", () => {
+  const flows: [array: string, property: string][] = [
+    ["address_node", "addressNode"],
+    ["address_end", "addressEnd"],
+    ["address_column", "addressColumn"],
+    ["node_table", "nodeTable"],
+    ["table", "table"],
+    ["rank_address", "rankAddress"],
+    ["flow_source", "source"],
+    ["flow_destination", "destination"],
+    ["flow_source_rank", "sourceRank"],
+    ["flow_destination_rank", "destinationRank"],
+    ["flow_region", "region"],
+    ["flow_operation", "operation"],
+    ["flow_job", "job"],
+    ["flow_bytes_low", "bytesLow"],
+    ["flow_bytes_high", "bytesHigh"],
+  ];
+  const intervals: [array: string, property: string][] = [
+    ["time_rank", "rank"],
+    ["time_begin", "begin"],
+    ["time_end", "end"],
+    ["time_first_peer", "firstPeer"],
+    ["time_last_peer", "lastPeer"],
+    ["time_bytes", "bytes"],
+  ];
+  const ranks: [array: string, property: string][] = [
+    ["rank_node", "rankNode"],
+    ["rank_job", "rankJob"],
+  ];
+  const all = [...flows, ...intervals, ...ranks];
+  // The array at place n holds n alone.
+  const arrays = all.map(([name], at): (typeof FABRIC)[0] => [`1.${name}`, "i4", [at]]);
+  const runs = [
+    { name: "counted", bytes_routed: "70007" },
+    { name: "recorded", bytes_routed: "5" },
+  ];
+  const [counted, recorded] = decode(pack([...FABRIC, ...arrays], { runs }));
+  const read = (of: unknown, names: [string, string][]): number[] =>
+    names.map(([, property]) => (of as Record<string, ArrayLike<number>>)[property][0]);
+  assert.deepEqual(
+    [...read(recorded.flows, flows), ...read(recorded.intervals, intervals), ...read(recorded, ranks)],
+    all.map((_, at) => at),
+  );
+  assert.equal(recorded.flows?.count, 1);
+  assert.deepEqual([recorded.load, recorded.header.name, recorded.header.bytes_routed], [null, "recorded", "5"]);
+  assert.deepEqual([counted.flows, counted.intervals, counted.header.name], [null, null, "counted"]);
+  assert.deepEqual([...counted.rankNode], []);
+  assert.equal(recorded.nodeX, counted.nodeX);
 });
 
 test("attributes, link properties and positions are optional", () => {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Amounts } from "../src/data/amounts";
-import { findSimplex, formatLinkValue } from "../src/data/link_values";
-import { BYTES } from "../src/data/measure";
+import { findSimplex, formatLinkValue, formatValue } from "../src/data/link_values";
+import { BYTES, SHARES } from "../src/data/measure";
 import {
   encodeChanges,
   encodeLoads,
@@ -13,6 +13,9 @@ import {
   formatAmount,
   HIDDEN,
   IDLE,
+  isNodeShown,
+  selectedNodes,
+  selectsEndpoints,
 } from "../src/pictures/encoding";
 import { STEPS, THEMES } from "../src/pictures/palette";
 import type { State } from "../src/state";
@@ -47,6 +50,64 @@ test("filters hide, ranges make idle, used hides what is idle", () => {
   assert.deepEqual(encode({ load: [60, 70] }).first, [3]);
 });
 
+test("a range of loads includes both its ends", () => {
+  const { first } = encode({ load: [21, 63] });
+  assert.deepEqual(first, [3, 8, 11, 5]);
+});
+
+test("colours are by the measure, others share their scale", () => {
+  const run = makeRun({ flows: RUN.model.flows }, { bytes_routed: "100" });
+  const loads = run.table.loadOfEnds({});
+  assert.equal(encodeLoads(run, {}, THEMES.light, loads, SHARES).scale.most, 840_000_000_000);
+  const other = new Amounts(12);
+  other.add(7, 500, 0);
+  const { scale, steps } = encodeLoads(run, {}, THEMES.light, loads, BYTES, [other]);
+  assert.deepEqual([scale.least, scale.most, steps[7]], [21, 500, IDLE]);
+});
+
+test("the filter by rail hides the link directions and nodes of other rails", () => {
+  const rail = { name: "rail", has_levels: true };
+  // Hosts 2 and 3 with their leaf are on the second rail.
+  const run = makeRun(
+    { flows: RUN.model.flows, nodeRail: Uint8Array.of(0, 0, 1, 1, 0, 1, 0) },
+    { rails: [rail, rail] },
+  );
+  const encoding = encodeLoads(run, { rail: 1 }, THEMES.light, run.table.loadOfEnds({}));
+  const shown = Array.from(encoding.steps.keys()).filter((end) => encoding.steps[end] !== HIDDEN);
+  assert.deepEqual(shown, [4, 5, 6, 7, 10]);
+  // Of the 84 bytes of the other rail the scale knows nothing.
+  assert.equal(encoding.scale.most, 21);
+  assert.deepEqual([isNodeShown(encoding, 2), isNodeShown(encoding, 0)], [true, false]);
+  assert.equal(isNodeShown({ ...encoding, state: {} }, 0), true);
+});
+
+test("without traffic a scale has no range", () => {
+  const { scale, ranking } = encodeLoads(RUN, { log: true }, THEMES.light, new Amounts(12));
+  assert.deepEqual([scale.least, scale.most, scale.ends], [0, 0, [0, 0]]);
+  assert.equal(ranking.used, 0);
+});
+
+test("every encoding can be logarithmic", () => {
+  const value = { name: "delay", unit: "s", value: new Float64Array(12).fill(1) };
+  const loads = RUN.table.loadOfEnds({});
+  for (const log of [true, false]) {
+    assert.equal(encodeLoads(RUN, { log }, THEMES.light, loads).scale.logarithmic, log);
+    assert.equal(encodeValue(RUN, { log }, THEMES.light, loads, value).scale.logarithmic, log);
+    assert.equal(encodeChanges(RUN, { log }, THEMES.light, loads, BYTES, () => true).scale.logarithmic, log);
+  }
+});
+
+test("what is selected", () => {
+  const state = { from: 0, to: 2, hosts: [3], node: 6 };
+  const encoding = encodeLoads(RUN, state, THEMES.light, RUN.table.loadOfEnds({}));
+  assert.deepEqual([...selectedNodes(encoding)], [0, 2, 3, 6]);
+  assert.deepEqual([...selectedNodes({ ...encoding, state: {} })], []);
+  const senders = [{ ranks: [0] }, { hosts: [1] }, { source: 0 }, { from: 0 }];
+  const receivers = [{ destination: 0 }, { to: 0 }];
+  for (const part of [...senders, ...receivers, { end: 0 }, { node: 0 }]) assert.equal(selectsEndpoints(part), true);
+  assert.equal(selectsEndpoints({ region: 0, time: [0, 1] }), false);
+});
+
 test("routes of a pair without traffic are listed apart", () => {
   const state = { source: 3, destination: 2 };
   const { unusedRoutes } = encodeLoads(RUN, state, THEMES.light, RUN.table.loadOfEnds(state));
@@ -62,6 +123,9 @@ test("changes are coloured about the middle, unknown ones are idle", () => {
   assert.deepEqual([...encoding.steps].slice(0, 6), [1, middle, middle, 1 + Math.round(0.75 * 63), middle, IDLE]);
   assert.deepEqual(encoding.ranking.first.slice(0, 2), [0, 3]);
   assert.equal(formatAmount(encoding, -40), "−40 B");
+  const less = encodeChanges(RUN, { change: [-50, 10] }, THEMES.light, change, BYTES, () => true);
+  assert.deepEqual(less.ranking.first, [0]);
+  assert.equal(less.steps[3], IDLE);
 });
 
 test("a property of links colours both directions, and lists a link once unless they differ", () => {
@@ -69,12 +133,21 @@ test("a property of links colours both directions, and lists a link once unless 
   const delay = { name: "delay", unit: "s", value };
   const run = makeRun({ linkValues: [delay] });
   const encoding = encodeValue(run, {}, THEMES.light, run.table.loadOfEnds({}), delay);
-  assert.deepEqual(encoding.ranking.first, [8, 10, 3, 5, 2, 0]);
+  assert.deepEqual(encoding.ranking, { first: [8, 10, 3, 5, 2, 0], used: 6, least: 1, most: 5 });
+  // Hidden links do not stretch the scale; a range leaves out what is above it too.
+  const lower = encodeValue(run, { level: 1, load: [2, 3] }, THEMES.light, run.table.loadOfEnds({}), delay);
+  assert.deepEqual([lower.scale.least, lower.scale.most], [1, 4]);
+  assert.deepEqual(lower.ranking.first, [5, 2]);
   assert.equal(encoding.steps[6], IDLE);
   assert.equal(formatAmount(encoding, 0.002), "2 ms");
   assert.equal(formatLinkValue(delay, 1), "2 s, back 4 s");
   assert.equal(formatLinkValue(delay, 2), "3 s");
   assert.equal(formatLinkValue(delay, 3), "–");
+  assert.equal(formatValue({ ...delay, unit: "Gb/s" }, 25), "25 Gb/s");
+  assert.equal(formatValue({ ...delay, unit: "" }, 0.12345), "0.123");
+  // Another property is known in both directions.
+  const speed = { name: "speed", unit: "Gb/s", value: new Float64Array(12).fill(100) };
+  assert.deepEqual([...findSimplex([delay, speed], 6)], new Array(12).fill(0));
   assert.deepEqual([...findSimplex([delay], 6)], [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   assert.equal(findValue(run.model, {}), null);
   assert.equal(findValue(run.model, { value: 0 }), delay);

@@ -26,6 +26,8 @@ test("changes have a sign, also in percent and percentage points", () => {
   assert.equal(format.formatRelative(9n, 12n), "+33.3%");
   assert.equal(format.formatRelative(12n, 9n), "−25%");
   assert.equal(format.formatRelative(1n, 23_456n), "+2350000%");
+  assert.equal(format.formatRelative(10_000n, 9_999n), "0%");
+  assert.equal(format.formatRelative(10_000n, 10_001n), "0%");
   assert.equal(format.formatPoints(-0.0123456), "−1.23 points");
   assert.equal(format.formatPercent(0.123456), "12.3%");
 });
@@ -34,7 +36,10 @@ test("times get the unit that fits", () => {
   const expected: [number, string][] = [
     [0, "0 ns"],
     [2.5e-7, "250 ns"],
+    [9.996e-7, "1 µs"],
     [1e-6, "1 µs"],
+    [9.994e-4, "999 µs"],
+    [9.996e-4, "1 ms"],
     [0.0123, "12.3 ms"],
     [1, "1 s"],
     [12345, "12300 s"],
@@ -53,5 +58,6 @@ test("shares are exact for amounts that doubles cannot hold", () => {
 
 test("invisible characters and changes of direction are escaped", () => {
   assert.equal(format.printable("host\u202e\u0007\n<b>"), "host\\u{202e}\\u{7}\\u{a}<b>");
+  assert.equal(format.printable("a\u2028b\u2029"), "a\\u{2028}b\\u{2029}");
   assert.equal(format.printable("Zürich 節点"), "Zürich 節点");
 });

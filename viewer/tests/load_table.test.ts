@@ -27,6 +27,9 @@ test("selections by rank, host and pair", () => {
   expectLoads({ hosts: [3] }, BACK);
   expectLoads({ source: 0, destination: 2 }, ACROSS);
   expectLoads({ from: 3, to: 0 }, BACK);
+  expectLoads({ from: 0 }, { ...SHORT, ...ACROSS, 0: 1100 });
+  expectLoads({ to: 2 }, ACROSS);
+  expectLoads({ from: 1, to: 2 }, {});
   expectLoads({ source: 2, destination: 0 }, {});
 });
 
@@ -42,12 +45,21 @@ test("selections by region, operation, job, link direction and node combine", ()
   expectLoads({ end: 0, region: 0 }, SHORT);
 });
 
+test("a selection by job leaves out the others", () => {
+  const flows = { ...makeFlows(), job: Int32Array.of(0, 1, 0) };
+  const table = new LoadTable(makeModel({ flows }, { jobs: ["a", "b"] }));
+  assert.deepEqual(loadsOf(table, { job: 1 })[0], 1000);
+  assert.deepEqual(loadsOf(table, { job: 0 })[0], 100);
+});
+
 test("the index of flows by link direction changes no load", () => {
   const { table } = makeRun();
   const before = loadsOf(table, { end: 0 });
   table.prepare();
   assert.deepEqual(loadsOf(table, { end: 0 }), before);
   assert.deepEqual(loadsOf(table, { end: 7 }), new Array(12).fill(0));
+  // The flow on it is the last one.
+  assert.equal(loadsOf(table, { end: 6 })[6], LARGE);
 });
 
 test("shares are the largest sums by a key, with their total", () => {
@@ -72,6 +84,24 @@ test("shares of a key with many values on one link direction", () => {
     { key: 9000, bytes: 100n },
   ]);
   assert.deepEqual([count, total], [2, 1100n]);
+  // A flow without a key has no share.
+  const unknown = table.shares({ end: 0 }, { of: Int32Array.of(-1, 12, 5), count: 10000 }, 5);
+  assert.deepEqual(unknown, { first: [{ key: 12, bytes: 1000n }], count: 1, total: 1000n });
+});
+
+test("equal shares are in the order of their keys", () => {
+  const flows = makeFlows([
+    { from: 0, to: 1, bytes: 5 },
+    { from: 0, to: 2, bytes: 5 },
+  ]);
+  const table = new LoadTable(makeModel({ flows }));
+  for (const count of [10, 10000]) {
+    const { first } = table.shares({ end: 0 }, { of: Int32Array.of(9, 3), count }, 5);
+    assert.deepEqual(
+      first.map(({ key }) => key),
+      [3, 9],
+    );
+  }
 });
 
 test("bytes that load no link belong to no sum", () => {

@@ -12,6 +12,12 @@ test("each pair gets one number in the order of its first flow", () => {
   assert.deepEqual([...pairs.of], [0, 0, 1, NO_PAIR, 2, 1]);
 });
 
+test("a flow whose receiver is unknown has no pair", () => {
+  const pairs = numberPairs([1, 1, 2], [0, -1, 3], 4);
+  assert.deepEqual([...pairs.of], [0, NO_PAIR, 1]);
+  assert.equal(pairs.count, 2);
+});
+
 // 2^13 endpoints make a table of 2^26 pairs, which are hashed.
 for (const endpoints of [200, 8192])
   test(`pairs of ${endpoints} endpoints are those of a map`, () => {

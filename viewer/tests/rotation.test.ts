@@ -20,6 +20,7 @@ const ABOUT_X: Quaternion = [HALF, 0, 0, HALF];
 test("a quaternion as a matrix", () => {
   near(matrixOf(IDENTITY), [1, 0, 0, 0, 1, 0, 0, 0, 1]);
   near(matrixOf(ABOUT_Z), [0, -1, 0, 1, 0, 0, 0, 0, 1]);
+  near(matrixOf([0, HALF, 0, HALF]), [0, 0, 1, 0, 1, 0, -1, 0, 0]);
 });
 
 test("the second rotation applies after the first", () => {
@@ -52,6 +53,15 @@ test("points are centred, and near ones enlarged", () => {
   projection.rotate(ABOUT_X);
   near(projection.y, [1.06 + 1, 1.06 - 1, 1.06]);
   near(projection.near, [0, 0, 0]);
+});
+
+test("a single point and none have a projection", () => {
+  const point = new Projection([5, 6, 7], 1, []);
+  point.rotate(ABOUT_Z);
+  near([point.size, point.x[0], point.y[0], point.near[0]], [2.12, 1.06, 1.06, 0]);
+  const none = new Projection([], 0, []);
+  none.rotate(IDENTITY);
+  near([none.size, none.x.length], [2.12, 0]);
 });
 
 test("enlargement is by the distance from the eye", () => {

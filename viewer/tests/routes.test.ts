@@ -28,6 +28,76 @@ test("no route leads to oneself, to an unknown address, or through a missing ent
   assert.deepEqual(makeRouter([1, 2, 77]).route(0, 2), []);
 });
 
+test("a node, a port or a table that is unknown ends a route", () => {
+  const follow = (changes: object): number[] => new Router(makeModel(), { ...makeFlows(), ...changes }).route(0, 2);
+  assert.deepEqual(follow({ addressNode: Int32Array.of(0, 1, -1, 3) }), []);
+  assert.deepEqual(follow({ addressNode: Int32Array.of(-1, 1, 2, 3) }), []);
+  assert.deepEqual(follow({ addressEnd: Int32Array.of(-1, 2, 4, 6) }), []);
+});
+
+test("no table leads to an address without a column, and no table ends a route", () => {
+  // The entry in front of leaf 1's would lead to host 3.
+  const table = Uint8Array.of(1, 2, 3, 2, 3, 3, 1, 2, 1, 1, 2, 2);
+  const noColumn = { ...makeFlows(), table, addressColumn: Int32Array.of(0, 1, 2, -1) };
+  assert.deepEqual(new Router(makeModel(), noColumn).route(2, 3), []);
+  // Leaf 0 has no table.
+  const noTable = { ...makeFlows(), nodeTable: Int32Array.of(-1, -1, -1, -1, -1, 4, 8) };
+  assert.deepEqual(new Router(makeModel(), noTable).route(0, 3), []);
+});
+
+test("a route to a switch ends there", () => {
+  const flows = {
+    ...makeFlows(),
+    // Address 4 is the spine's; leaf 0 has the same egress port to it as to host 2.
+    addressNode: Int32Array.of(0, 1, 2, 3, 6),
+    addressEnd: Int32Array.of(0, 2, 4, 6, -1),
+    addressColumn: Int32Array.of(0, 1, 2, 3, 2),
+  };
+  assert.deepEqual(new Router(makeModel(), flows).route(0, 4), [0, 8]);
+});
+
+test("hosts may be cabled to each other", () => {
+  // Host 0 to host 1, host 2 to host 3: no switch in between.
+  const cabled = makeModel({ endNode: Uint32Array.of(0, 1, 2, 3, 4, 5, 4, 5, 4, 6, 5, 6) });
+  const flows = { ...makeFlows(), addressEnd: Int32Array.of(0, 1, 2, 3) };
+  const router = new Router(cabled, flows);
+  assert.deepEqual(router.route(0, 1), [0]);
+  assert.deepEqual(router.route(3, 2), [3]);
+  assert.deepEqual(router.route(0, 2), []);
+});
+
+test("routes may be long and many", () => {
+  // A row of 12 switches between two hosts: link 0 to the first host, then switch to switch, link 12 to the second.
+  const switches = 12;
+  const row = makeModel({
+    nodes: switches + 2,
+    links: switches + 1,
+    nodeKind: Uint8Array.from({ length: switches + 2 }, (_, node) => (node < 2 ? 0 : 1)),
+    endNode: Uint32Array.from([
+      0,
+      2,
+      ...Array.from({ length: switches - 1 }, (_, at) => [at + 2, at + 3]).flat(),
+      13,
+      1,
+    ]),
+    endPort: Uint8Array.from([1, 1, ...Array.from({ length: switches - 1 }, () => [2, 1]).flat(), 2, 1]),
+  });
+  const many = 200;
+  const flows = {
+    ...makeFlows(Array.from({ length: many }, (_, flow) => ({ from: flow % 2, to: 1 - (flow % 2), bytes: 1 }))),
+    addressNode: Int32Array.of(0, 1),
+    addressEnd: Int32Array.of(0, 25),
+    addressColumn: Int32Array.of(0, 1),
+    nodeTable: Int32Array.from({ length: switches + 2 }, (_, node) => (node < 2 ? -1 : 0)),
+    table: Uint8Array.of(1, 2),
+  };
+  const { offset, end } = new Router(row, flows).paths;
+  assert.equal(offset[many], many * (switches + 1));
+  const there = Array.from({ length: switches + 1 }, (_, hop) => 2 * hop);
+  assert.deepEqual([...end.subarray(offset[many - 2], offset[many - 1])], there);
+  assert.deepEqual([...end.subarray(offset[many - 1])], there.map((each) => each + 1).reverse());
+});
+
 test("a loop and a wrong host end a route", () => {
   // The spine returns packets for host 2 to leaf 0.
   const flows = makeFlows();

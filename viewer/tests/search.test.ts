@@ -24,12 +24,22 @@ test("a keyword restricts the search to its kind", () => {
     search(RUN, "LID 0x11").map(({ text }) => text),
     ["LID 17: spine"],
   );
+  assert.deepEqual(search(RUN, "lid 0X11"), search(RUN, "lid 17"));
   assert.deepEqual(search(RUN, "lid 20"), []);
   assert.deepEqual(search(RUN, "host leaf"), []);
   assert.deepEqual(
     search(RUN, "guid 00b1").map(({ part }) => part),
     [{ node: 5 }],
   );
+});
+
+test("a GUID is found by any part of four digits or more, in any case", () => {
+  const guids = [0x2c90300fa0010n, 0x2c90300fa0020n, 1n, 2n, 3n, 4n, 0x2c90300fb00c0n];
+  const run = makeRun({ nodeGuid: BigUint64Array.from(guids) });
+  const found = (query: string): unknown[] => search(run, query).map(({ part }) => part);
+  assert.deepEqual(found("0x0002c90300fb00c0"), [{ node: 6 }]);
+  assert.deepEqual(found("FA00"), [{ node: 0 }, { node: 1 }]);
+  assert.deepEqual(found("guid fb0"), []);
 });
 
 test("names match in any case, those that begin with the query first", () => {
@@ -41,6 +51,23 @@ test("names match in any case, those that begin with the query first", () => {
   assert.deepEqual(
     search(run, "host x").map(({ text }) => text),
     ["host x1", "host xx", "host ax"],
+  );
+});
+
+test("a rank is found by its whole number", () => {
+  const run = makeRun({}, { rank_names: ["0", "10", "20", "30"] });
+  assert.deepEqual(
+    search(run, "rank 0").map(({ part }) => part),
+    [{ ranks: [0] }],
+  );
+});
+
+test("nodes of several rails have the letter of theirs", () => {
+  const rail = { name: "rail", has_levels: true };
+  const run = makeRun({ nodeRail: Uint8Array.of(0, 0, 0, 0, 0, 1, 1) }, { rails: [rail, rail] });
+  assert.deepEqual(
+    search(run, "leaf").map(({ text }) => text),
+    ["switch leaf0, rail a", "switch leaf1, rail b"],
   );
 });
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names, tooltips and filter chips in words.
+// Names in words, and the senders on a link.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeGrid, membersOf, rangeOf } from "../src/data/attributes";
@@ -8,7 +8,6 @@ import { findNodeJobs } from "../src/pictures/node_jobs";
 import { THEMES } from "../src/pictures/palette";
 import { hasSeveral, railLetter } from "../src/text/names";
 import { describePointed } from "../src/text/tooltip_text";
-import { describeFilters } from "../src/widgets/filter_chips";
 import { makeRun } from "./small_fabric";
 
 const RUN = makeRun();
@@ -32,6 +31,33 @@ test("the largest senders have their shares", () => {
   assert.equal(counters.names.describeSenders({}, 0), "senders not recorded in this file");
 });
 
+test("senders are those of the selection", () => {
+  assert.equal(RUN.names.describeSenders({ region: 0 }, 0), "rank 0 to rank 1 100.0%; region main 100.0%; SEND 100.0%");
+});
+
+test("names of what has none", () => {
+  assert.equal(RUN.names.host(-1), "unknown");
+  assert.equal(RUN.names.rank(9), "9");
+  assert.equal(makeRun({}, { rank_names: ["0:0", "0:1"] }).names.rank(1), "0:1");
+  const all = makeRun({}, { regions: ["*"], operations: ["*"] }).names;
+  assert.deepEqual([all.region(0), all.operation(0), all.job(0)], ["all regions", "all operations", "all jobs"]);
+  // An inferred link has no ports.
+  assert.equal(makeRun({ endPort: new Uint8Array(12) }).names.end(8), "leaf0 to spine");
+});
+
+test("a rail is named by its letter and the last folder and file of its dump", () => {
+  const rails = ["/data/rail1/ibdiagnet.lst", "/data/rail2/ibdiagnet.lst"].map((name) => ({ name, has_levels: true }));
+  assert.equal(makeRun({}, { rails }).names.rail(1), "b (rail2/ibdiagnet.lst)");
+  // After 26 rails the letters begin again.
+  assert.equal(railLetter(makeRun({}, { rails: new Array(30).fill(rails[0]) }).model, 27), "b");
+});
+
+test("a rank is on the first rail that it has a node on", () => {
+  const rail = { name: "rail", has_levels: true };
+  const { names } = makeRun({ rankNode: Int32Array.of(0, 1, -1, 3, -1, -1) }, { rails: [rail, rail] });
+  assert.deepEqual([names.nodeOfRank(0), names.nodeOfRank(1), names.nodeOfRank(2)], [0, 3, -1]);
+});
+
 test("a tooltip has the name first, then load, share and senders", () => {
   const encoding = encodeLoads(RUN, {}, THEMES.light, RUN.table.loadOfEnds({}));
   const page = { ...RUN, compared: null };
@@ -46,20 +72,6 @@ test("a tooltip has the name first, then load, share and senders", () => {
     "ranks 2",
   ]);
   assert.deepEqual(describePointed(page, encoding, {}), []);
-});
-
-test("every active filter has a chip that removes it", () => {
-  const state = { ranks: [0, 1, 2, 3], source: 1, region: 1, end: 8, time: [0, 0.5], level: 1, load: [1, 2000] };
-  const encoding = encodeLoads(RUN, state, THEMES.light, RUN.table.loadOfEnds(state));
-  assert.deepEqual(describeFilters(encoding, RUN.names), [
-    ["ranks 0, 1, 2 and 1 more", { ranks: undefined }],
-    ["rank 1 to any", { source: undefined, destination: undefined }],
-    ["region halo", { region: undefined }],
-    ["on leaf0 port 3 to spine port 1", { end: undefined }],
-    ["0 ns to 500 ms", { time: undefined }],
-    ["links up to level 1", { level: undefined }],
-    ["load of 1 B to 2 kB", { load: undefined }],
-  ]);
 });
 
 test("one rail has no letter, * is no distinction", () => {
@@ -78,6 +90,7 @@ test("attributes: classes, numbers, grids", () => {
   } as const;
   assert.deepEqual(membersOf({ ...roles, classes: [...roles.classes] }, 0), [0, 2]);
   assert.deepEqual(rangeOf([Number.NaN, 4, -2]), [-2, 4]);
+  assert.deepEqual(rangeOf([4]), [4, 4]);
   assert.equal(rangeOf([Number.NaN]), undefined);
   const run = makeRun({ attributes: [{ ...roles, classes: [...roles.classes] }] });
   assert.deepEqual(run.names.attributesOf("node", 1), ["role: <b>"]);

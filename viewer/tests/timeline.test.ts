@@ -52,11 +52,41 @@ test("groups of peers begin at the first rank of their job", () => {
   assert.deepEqual([...timeline.parts(flows, 0, 2)], [60 / 90, 0]);
 });
 
+test("the last group of a job may be smaller", () => {
+  // Ranks 0 and 1 are a group, rank 2 is the other.
+  const intervals = {
+    rank: Int32Array.of(0, 0),
+    begin: Float64Array.of(0, 1),
+    end: Float64Array.of(1, 2),
+    firstPeer: Int32Array.of(0, 2),
+    lastPeer: Int32Array.of(1, 2),
+    bytes: Float64Array.of(5, 7),
+  };
+  const flows = makeFlows([
+    { from: 0, to: 1, bytes: 5 },
+    { from: 0, to: 2, bytes: 7 },
+  ]);
+  assert.deepEqual([...new Timeline(intervals, Int32Array.of(0, 0, 0)).parts(flows, 0, 1)], [1, 0]);
+  assert.deepEqual([...new Timeline(intervals, Int32Array.of(0, 0, 0)).parts(flows, 1, 2)], [0, 1]);
+});
+
+test("jobs are in the order of their numbers", () => {
+  const intervals = { ...INTERVALS, rank: Int32Array.of(3, 0, 3) };
+  assert.deepEqual(new Timeline(intervals, Int32Array.of(0, 0, 1, 1)).jobs, [0, 1]);
+});
+
+test("a run of no length is in the first bin", () => {
+  const none = new Float64Array(3);
+  assert.deepEqual([...new Timeline({ ...INTERVALS, begin: none, end: none }, JOBS).bins(2, () => true)], [100, 0]);
+});
+
 test("a time range loads links with rounded parts of the flows", () => {
   const table = new LoadTable(makeModel({ intervals: INTERVALS, rankJob: JOBS }));
   assert.equal(loadsOf(table, { time: [0, 1] })[0], 50);
   assert.equal(loadsOf(table, { time: [3, 4] })[0], 500);
   assert.equal(loadsOf(table, { time: [0, 4] })[6], 2 ** 33 + 1);
+  // A third of 2 s: 33.5 bytes of 100.
+  assert.equal(loadsOf(table, { time: [0, 0.67] })[3], 34);
 });
 
 test("the last bin and range include an interval of no length at the end", () => {

@@ -23,6 +23,21 @@ test("a tooltip keeps off the line of its link", () => {
   assert.deepEqual(placeAt(100, 100, [100, 100, 300, 300]), [114, 36]);
 });
 
+test("a tooltip that fits in corners alone is in one where the pointer is not", () => {
+  const wide = { width: 380, height: 140 };
+  // The line of the link is at the lower right.
+  assert.deepEqual(placeTooltip([200, 20], [395, 299, 399, 299], wide, PICTURE), [4, 156]);
+});
+
+test("a tooltip that fits nowhere is in the half of the picture without the pointer", () => {
+  const [large, low] = [
+    { width: 390, height: 150 },
+    { width: 400, height: 200 },
+  ];
+  assert.deepEqual(placeTooltip([200, 60], [200, 60, 200, 60], large, low), [6, 46]);
+  assert.deepEqual(placeTooltip([200, 190], [200, 190, 200, 190], large, low), [6, 4]);
+});
+
 test("a picture that is too small gets the tooltip at an edge", () => {
   assert.deepEqual(placeTooltip([10, 10], [10, 10, 10, 10], TOOLTIP, { width: 90, height: 40 }), [4, 4]);
 });

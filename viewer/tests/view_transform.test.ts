@@ -13,6 +13,11 @@ test("a picture is fitted into the margins and centred", () => {
   assert.deepEqual(fitPicture({ width: 500, height: 40 }, CANVAS, MARGIN), { scale: 2, x: 60, y: 10 + 160 });
 });
 
+test("a canvas smaller than its margins has a picture nonetheless", () => {
+  const { scale } = fitPicture({ width: 50, height: 40 }, { width: 70, height: 420 }, MARGIN);
+  assert.equal(scale, 1 / 50);
+});
+
 test("a zoom keeps the point that it is about", () => {
   const fitted = { scale: 10, x: 310, y: 10 };
   const zoomed = zoomAbout(fitted, fitted, 3, [400, 100]);
@@ -33,6 +38,9 @@ test("the address has centre and zoom, nothing for the fitted picture", () => {
   assert.equal(locateView({ ...fitted, x: 310.3 }, fitted, CANVAS), undefined);
   // The centre of the canvas is (540, 210).
   assert.deepEqual(locateView({ scale: 20, x: 500, y: 200 }, fitted, CANVAS), [2, 0.5, 2]);
+  assert.notEqual(locateView({ ...fitted, y: 12 }, fitted, CANVAS), undefined);
+  assert.notEqual(locateView({ ...fitted, scale: 11 }, fitted, CANVAS), undefined);
+  assert.deepEqual(locateView({ scale: 30, x: 500, y: 200 }, fitted, CANVAS), [1.33333333, 0.333333333, 3]);
   assert.deepEqual(viewAt([2, 0.5, 2], fitted, CANVAS), { scale: 20, x: 500, y: 200 });
   assert.deepEqual(viewAt(undefined, fitted, CANVAS), fitted);
 });

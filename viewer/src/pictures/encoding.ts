@@ -217,8 +217,8 @@ function findUnusedRoutes({ table }: Run, state: State, amounts: Amounts): numbe
 }
 
 /** Return whether the selection is of some senders or receivers, so that the direction of bytes matters. */
-export function selectsEndpoints({ ranks, hosts, source, from, end, node }: State): boolean {
-  return [ranks, hosts, source, from, end, node].some((each) => each !== undefined);
+export function selectsEndpoints({ ranks, hosts, source, destination, from, to, end, node }: State): boolean {
+  return [ranks, hosts, source, destination, from, to, end, node].some((each) => each !== undefined);
 }
 
 export function isNodeShown({ run: { model }, state }: Encoding, node: number): boolean {

@@ -46,7 +46,7 @@ export class Names {
   rail(rail: number): string {
     const name = printable(this.model.header.rails[rail].name);
     // The last folder and file: dumps of different fabrics have the same file names.
-    return `${railLetter(this.model, rail)} (${name.split("/").slice(-2).join("/")})`;
+    return `${railLetter(this.model, rail)} (${name.split("/").slice(-2).join("/")})`.trimStart();
   }
 
   region(region: number): string {
