@@ -50,12 +50,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ibprof_converter import api  # noqa: PLC0415  (numpy and the readers take most of a second to import)
+if not TYPE_CHECKING:  # a type checker would take any name for one of this package
 
-    return getattr(api, name)
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ibprof_converter import api  # noqa: PLC0415  (numpy and the readers take most of a second to import)
+
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:

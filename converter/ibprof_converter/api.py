@@ -3,32 +3,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from operator import index
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
-from ibprof.errors import UsageError
+from ibprof.errors import UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_columns, parse_pattern
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, NetworkView, render_view
-from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks
+from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, require_ranks
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.checks.fabric_check import FabricHealth, check_fabric_files
-from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
+from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports import result_html  # noqa: F401  (registers how notebooks show results)
-from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs
+from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.fail_conditions import parse_condition
 from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.run_comparison import RunComparison
+from ibprof_converter.reports.simulated_run import run_and_show
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.simulation.study.study_file import read_study
-from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults, run_study
+from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_converter.simulation.study.sweep import open_pool
 from ibprof_converter.traffic import traffic_reader
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
@@ -55,13 +57,16 @@ __all__ = [
 ]
 
 StrPath = str | PathLike[str]
+StrPaths = StrPath | Sequence[StrPath]
+"""One or several; an empty text is none."""
 TrafficSource = StrPath | Profile | RankTraffic | Traffic | PortCounters
 """A path, a pattern (`pattern:all-to-all`), a profile or traffic that was read."""
 
 
+@with_plain_errors
 def read_fabric(
     *names: StrPath,
-    tables: Sequence[StrPath] = (),
+    tables: StrPaths = (),
     host_names: str | None = None,
     level_hosts: str | None = None,
     strict: bool = False,
@@ -78,18 +83,43 @@ def read_fabric(
 
     Raises:
         InputError: a file is not what it should be.
+        UsageError: no fabric is named, an expression is invalid, or there are not as many tables as names.
         InconsistentError: two rails are one; with `strict`, the dumps are not whole.
     """
     options = FabricOptions(
-        names=tuple(fspath(name) for name in names),
-        tables=tuple(fspath(table) for table in tables),
-        host_names=re.compile(host_names) if host_names else None,
-        level_hosts=re.compile(level_hosts) if level_hosts else None,
+        names=_name_fabrics(names),
+        tables=_several(tables),
+        host_names=parse_pattern(host_names) if host_names else None,
+        level_hosts=parse_pattern(level_hosts) if level_hosts else None,
         strict=strict,
     )
     return read_routed_fabric(options)
 
 
+def _name_fabrics(names: Sequence[StrPath]) -> tuple[str, ...]:
+    if not names:
+        raise UsageError("expected at least one fabric: a dump, a folder of dumps or the name of a synthetic one")
+    return tuple(fspath(name) for name in names)
+
+
+def _several(values: StrPaths) -> tuple[str, ...]:
+    """Return what a caller names: one value, of which an empty text is none, or any number of them."""
+    if isinstance(values, str | PathLike):
+        return (fspath(values),) if fspath(values) else ()
+    return tuple(fspath(value) for value in values)
+
+
+def _expect(value: object, kind: type[Any] | tuple[type[Any], ...], maker: str) -> None:
+    """Refuse a value that another function makes.
+
+    Raises:
+        TypeError: it is not of that kind.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"expected what {maker} returns, found {type(value).__name__}")
+
+
+@with_plain_errors
 def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> Demand:
     """Read traffic.
 
@@ -105,21 +135,25 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
         InputError: the file is not there, or not what it should be.
         UsageError: there is no such pattern, or a pattern without a fabric.
     """
+    if fabric is not None:
+        _expect(fabric, RoutedFabric, "read_fabric()")
     if isinstance(source, Profile):
         return profile_traffic(source)
     if not isinstance(source, str | PathLike):
+        _expect(source, (RankTraffic, Traffic, PortCounters), "read_traffic() or ibprof.load_profile()")
         return source
     hosts = fabric.hosts if fabric else None
     return traffic_reader.read_traffic(fspath(source), hosts, fabric.fabrics if fabric else ())
 
 
+@with_plain_errors
 def load_links(
     fabric: RoutedFabric,
     *traffic: TrafficSource,
-    placement: str | Sequence[str] = (),
+    placement: StrPaths = (),
     rails: str | None = None,
-    by: Sequence[str] = (),
-    counters: Sequence[StrPath] = (),
+    by: str | Sequence[str] = (),
+    counters: StrPaths = (),
     adaptive: bool = False,
     strict: bool = False,
 ) -> FabricLoads:
@@ -143,12 +177,15 @@ def load_links(
         UsageError: the options do not fit the traffic.
         InconsistentError: with `strict`, bytes cannot be routed.
     """
+    _expect(fabric, RoutedFabric, "read_fabric()")
+    if not traffic:
+        raise UsageError("expected at least one traffic to put on the fabric")
     options = TrafficOptions(
         names=tuple(_name_source(each) for each in traffic),
-        placements=(placement,) if isinstance(placement, str) else tuple(placement),
+        placements=_several(placement),
         rails=rails,
-        by=tuple(by),
-        counters=tuple(fspath(file) for file in counters),
+        by=parse_columns(",".join(columns)) if (columns := _several(by)) else (),
+        counters=_several(counters),
         adaptive=adaptive,
         strict=strict,
         flows_limit=DIAGNOSED_FLOWS,
@@ -161,11 +198,13 @@ def load_links(
 def _name_source(source: TrafficSource) -> str:
     if isinstance(source, str | PathLike):
         return fspath(source)
+    _expect(source, (Profile, RankTraffic, Traffic, PortCounters), "read_traffic() or ibprof.load_profile()")
     return source.name if isinstance(source, Profile) else source.origin
 
 
+@with_plain_errors
 def report(
-    traffic: FabricLoads | TrafficSource, fabric: RoutedFabric | None = None, *, placement: str = "", top: int = TOP
+    traffic: FabricLoads | TrafficSource, fabric: RoutedFabric | None = None, *, placement: StrPath = "", top: int = TOP
 ) -> JobReport:
     """Report which links carry most, who loads them and why.
 
@@ -177,50 +216,64 @@ def report(
 
     Raises:
         InputError: a file is not what it should be.
-        UsageError: the traffic needs a fabric, or a placement.
+        UsageError: the traffic needs a fabric, or the arguments do not fit it.
     """
-    if not isinstance(traffic, FabricLoads):
-        if fabric is None:
-            return report_on_demand(read_traffic(traffic), NOWHERE)
-        traffic = load_links(fabric, traffic, placement=placement or ())
-    return report_on_loads(traffic, NOWHERE, top)
+    if index(top) < 0:
+        raise UsageError(f"top: expected a number of link directions, found {top}")
+    if isinstance(traffic, FabricLoads):
+        if fabric is not None or placement:
+            raise UsageError("loads are on a fabric already: fabric and placement do not apply")
+        return report_on_loads(traffic, NOWHERE, top)
+    if fabric is not None:
+        return report_on_loads(load_links(fabric, traffic, placement=placement), NOWHERE, top)
+    if placement:
+        raise UsageError("a placement needs a fabric")
+    return report_on_demand(read_traffic(traffic), NOWHERE)
 
 
+@with_plain_errors
 def diff(
-    a: StrPath,
-    b: StrPath,
+    a: TrafficSource,
+    b: TrafficSource,
     fabric: RoutedFabric | None = None,
     *,
-    placement: str | Sequence[str] = (),
-    fail_on: Sequence[str] = (),
+    placement: StrPaths = (),
+    rails: str | None = None,
+    strict: bool = False,
+    fail_on: str | Sequence[str] = (),
 ) -> RunComparison:
     """Compare two runs.
 
     Args:
-        a, b: profiles, recordings, report.json, links.csv, or any traffic.
+        a, b: paths of profiles, recordings, report.json, links.csv or any traffic; profiles or traffic that was read.
         fabric: to compare the loads of links too.
         placement: where the ranks are: one for both, or one for each.
+        rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
+        strict: whether bytes that cannot be routed are an error.
         fail_on: thresholds such as `max_link>+10%`; `comparison.fails` says whether one is crossed.
 
     Raises:
         InputError: a file is not what it should be.
-        UsageError: a threshold is not well-formed, or of what neither run has.
+        UsageError: a threshold is not well-formed, or of what neither run has; the arguments do not fit the runs.
+        InconsistentError: with `strict`, bytes cannot be routed.
     """
-    placements = [placement] if isinstance(placement, str) else list(placement)
-    each = placements if len(placements) == 2 else placements[:1] * 2 or [""] * 2
-    before, after = (
-        TrafficOptions((fspath(name),), (rule,) if rule else (), flows_limit=DIAGNOSED_FLOWS)
-        for name, rule in zip((a, b), each, strict=True)
-    )
-    conditions = tuple(parse_condition(text) for text in fail_on)
-    return compare_runs(DiffOptions(before, after, conditions=conditions), fabric=fabric)
+    if fabric is not None:
+        _expect(fabric, RoutedFabric, "read_fabric()")
+    placements = [rule or None for rule in _several(placement)]
+    if fabric is None and (placements or rails or strict):
+        raise UsageError("placement, rails and strict need a fabric")
+    runs = pair_runs(_name_source(a), _name_source(b), placements, rails, strict)
+    before, after = (None if isinstance(each, str | PathLike) else read_traffic(each) for each in (a, b))
+    options = DiffOptions(*runs, conditions=tuple(map(parse_condition, _several(fail_on))))
+    return compare_runs(options, fabric=fabric, demands=(before, after))
 
 
+@with_plain_errors
 def place(
     fabric: RoutedFabric,
     traffic: TrafficSource,
     *,
-    placement: str | None = None,
+    placement: StrPath | None = None,
     hosts: StrPath | None = None,
     slots: int | None = None,
     rails: str | None = None,
@@ -246,14 +299,15 @@ def place(
         InputError: a file is not what it should be.
         UsageError: the traffic knows no ranks, or they do not fit.
     """
-    demand = read_traffic(traffic, fabric)
-    if not isinstance(demand, RankTraffic):
-        raise UsageError(f"{demand.origin}: only a traffic between ranks can be placed anew")
-    options = PlaceOptions(placement, rails, None if hosts is None else fspath(hosts), slots, seed, seconds)
+    _expect(fabric, RoutedFabric, "read_fabric()")
+    demand = require_ranks(read_traffic(traffic, fabric))
+    where, free = (None if each is None else fspath(each) for each in (placement, hosts))
+    options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds)
     options.check()
     return place_ranks(fabric.subnets, fabric.hosts, demand, options)
 
 
+@with_plain_errors
 def view(
     loads: FabricLoads,
     *compared: FabricLoads,
@@ -270,14 +324,17 @@ def view(
 
     Raises:
         InputError: a file is not what it should be.
-        UsageError: the traffic knows no ranks that `rank_data` could be of.
+        UsageError: the traffic knows no ranks that `rank_data` could be of, or loads are of different fabrics.
     """
+    for each in (loads, *compared):
+        _expect(each, FabricLoads, "load_links()")
     runs = [NamedLoads(each, (each.placed.origin,)) for each in (loads, *compared)]
     files = AttributeFiles(Path(rank_data) if rank_data else None, Path(node_data) if node_data else None)
     return render_view(runs[0], runs[1:], files)
 
 
-def check(*names: StrPath, tables: Sequence[StrPath] = ()) -> FabricHealth:
+@with_plain_errors
+def check(*names: StrPath, tables: StrPaths = ()) -> FabricHealth:
     """Check a fabric and its dumps: gaps, routes that do not arrive, slow or missing links.
 
     Args:
@@ -285,11 +342,13 @@ def check(*names: StrPath, tables: Sequence[StrPath] = ()) -> FabricHealth:
 
     Raises:
         InputError: a file is not what it should be.
+        UsageError: no fabric is named, or there are not as many tables as names.
         InconsistentError: two rails are one.
     """
-    return check_fabric_files(find_rails(names, tables))
+    return check_fabric_files(find_rails(_name_fabrics(names), _several(tables)))
 
 
+@with_plain_errors
 def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResults:
     """Simulate the jobs of a study packet by packet: how much they slow each other down.
 
@@ -303,10 +362,13 @@ def simulate(study: StrPath, folder: StrPath, *, workers: int = 1) -> StudyResul
 
     Raises:
         InputError: the study is not what it should be.
+        UsageError: there are no workers, or another process simulates in the folder.
         InconsistentError: a simulation is impossible.
     """
+    if index(workers) < 1:
+        raise UsageError(f"workers: expected a number above 0, found {workers}")
     plan = read_study(Path(study))
     with open_pool(workers) as pool:
         if pool is None:
             raise UsageError("simulate() does not run on the ranks of an MPI job; mpirun ibprof-sim run does")
-        return run_study(plan, StudyOutput(Path(folder)), pool, lambda _done, _work: None)
+        return run_and_show(plan, StudyOutput(Path(folder)), pool, lambda _done, _work: None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ibprof.errors import UsageError, quote_found
 from ibprof_converter.routing.rail_files import find_rails, has_links
 from ibprof_converter.traffic.traffic_reader import is_traffic
 
@@ -77,9 +78,67 @@ class TrafficOptions:
         yield from map(Path, (*self.names, *self.counters, *self.placements))
 
 
+def parse_pattern(text: str) -> re.Pattern[str]:
+    """Return a regular expression.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"expected a regular expression, found {quote_found(text)}: {error}") from None
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Return what loads are to distinguish, of `REGION` and `OPERATION`, from names with commas between them.
+
+    Raises:
+        UsageError: there is another name.
+    """
+    columns = tuple(column.strip() for column in text.split(","))
+    if unknown := set(columns) - {REGION, OPERATION}:
+        raise UsageError(f"expected {REGION}, {OPERATION} or both, found {quote_found(', '.join(sorted(unknown)))}")
+    return columns
+
+
 def split_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split names into fabrics and traffic: the last one is traffic, and so are those before it that look like it."""
     first = len(names) - 1
     while first > 0 and is_traffic(names[first - 1]) and not has_links(Path(names[first - 1])):
         first -= 1
     return tuple(names[:first]), tuple(names[first:])
+
+
+def list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
+    """Return each run to compare with: the same jobs placed differently, or another traffic each.
+
+    Args:
+        own: the run that others are compared with.
+        names: other traffics, a run each.
+        placements: one for each name; without names, one for each job, once for each run.
+
+    Raises:
+        UsageError: there are too few or too many placements.
+    """
+    other = replace(own, counters=(), inherited=not placements)
+    if not names:
+        jobs = len(own.names)
+        if len(placements) % jobs:
+            raise UsageError(
+                f"--compare-placement: expected one for each of {jobs} jobs, once for each run, found {len(placements)}"
+            )
+        firsts = range(0, len(placements), jobs)
+        return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]
+    if not placements:
+        # The placement rule of the run itself applies to the others too.
+        shared = own.placements if len(own.placements) == 1 else ()
+        return [replace(other, names=(name,), placements=shared) for name in names]
+    if len(placements) != len(names):
+        raise UsageError(
+            f"--compare-placement: expected one for each of {len(names)} --compare, found {len(placements)}"
+        )
+    return [
+        replace(other, names=(name,), placements=(placement,))
+        for name, placement in zip(names, placements, strict=True)
+    ]

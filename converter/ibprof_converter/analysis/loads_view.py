@@ -119,9 +119,12 @@ def render_view(
 
     Raises:
         InputError: a file of attributes is not what it should be.
-        UsageError: the traffic knows no ranks that attributes could be of.
+        UsageError: the traffic knows no ranks that attributes could be of, or runs are on other fabrics.
     """
     own = loads if isinstance(loads, NamedLoads) else NamedLoads(loads)
+    for each in compared:
+        if not each.loads.fabric.has_links_of(own.loads.fabric):
+            raise UsageError(f"{each.loads.title}: expected loads of the same links as {own.loads.fabric.name}")
     values, grid = _read_attributes(own.loads, attributes or AttributeFiles())
     everything = (own, *compared)
     runs = [_run_of(name, each.loads) for name, each in zip(_name_runs(everything), everything, strict=True)]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
+from ibprof_converter.analysis.load_pipeline import Demand
+from ibprof_converter.analysis.routed_fabric import read_subnets
+from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.placement import free_hosts
 from ibprof_converter.placement.candidates import CandidateRow, CandidateTimes, PlacementComparison
 from ibprof_converter.placement.lower_bound import bound_max_seconds
@@ -21,9 +25,11 @@ from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
-from ibprof_converter.traffic.hosts import Hosts
+from ibprof_converter.traffic.hosts import Hosts, find_hosts
+from ibprof_converter.traffic.lid_traffic import describe_rails
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import RankTraffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
 
 SEARCH_SECONDS = 10.0
 
@@ -53,6 +59,11 @@ class PlaceOptions:
     seed: int = 1
     seconds: float = SEARCH_SECONDS
 
+    def files(self) -> Iterator[Path]:
+        """Yield the files to read; a rule for the placement is among them as a path that does not exist."""
+        named = (self.placement, None if self.hosts == free_hosts.OWN else self.hosts)
+        yield from (Path(name) for name in named if name is not None)
+
     def check(self) -> None:
         """Check the options before any file is read.
 
@@ -64,6 +75,33 @@ class PlaceOptions:
             raise UsageError(f"--seed {self.seed}: expected a number from 0 to {_SEEDS - 1}")
         if not 0 < self.seconds < 1e6:
             raise UsageError(f"--time {self.seconds:g}: expected seconds, more than 0")
+
+
+def read_ranks_to_place(
+    fabric: FabricOptions, traffic: str, progress: Progress = no_progress
+) -> tuple[tuple[Subnet, ...], Hosts, RankTraffic]:
+    """Read fabrics and traffic, and return what `place_ranks` takes: rails, their hosts, the traffic between ranks.
+
+    Raises:
+        UsageError: the traffic knows no ranks.
+        IbprofError: as `read_subnets` and `read_traffic` do.
+    """
+    subnets = read_subnets(fabric, progress)
+    progress("reading the traffic")
+    fabrics = [subnet.fabric for subnet in subnets]
+    hosts = find_hosts(fabrics, fabric.host_names)
+    return subnets, hosts, require_ranks(read_traffic(traffic, hosts, fabrics))
+
+
+def require_ranks(demand: Demand) -> RankTraffic:
+    """Return traffic as what is between ranks.
+
+    Raises:
+        UsageError: it knows no ranks.
+    """
+    if not isinstance(demand, RankTraffic):
+        raise UsageError(f"{demand.origin}: only traffic between ranks can be placed anew")
+    return demand
 
 
 def place_ranks(
@@ -112,7 +150,7 @@ def place_ranks(
         hosts=tuple(slots.name[host] for host in slots.host_of_slot[found.slot_of_rank].tolist()),
         free_hosts=len(slots.host),
         slots=slots.count,
-        notes=(*notes, *problem.paths.notes),
+        notes=(*notes, *problem.paths.notes, *_list_gaps(subnets, demand, options.rails)),
     )
 
 
@@ -138,7 +176,7 @@ def _find_slots(
         free, notes = free_hosts.all_hosts(hosts, options.slots or 1, ranks)
     elif options.hosts == free_hosts.OWN:
         if given is None:
-            raise UsageError("--hosts own: it is not known which hosts the ranks are on; --placement can tell")
+            raise UsageError("--hosts own: the hosts of the ranks are unknown; --placement states them")
         free = free_hosts.own_hosts(given, options.slots)
     else:
         free = free_hosts.read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
@@ -150,6 +188,16 @@ def _make_problem(
 ) -> PlacementProblem:
     neighbours = find_neighbours(demand, policy or rail_policies.SPLIT, slots.rails, len(subnets))
     return PlacementProblem(neighbours, slots, find_switch_paths(subnets, slots.lid))
+
+
+def _list_gaps(subnets: Sequence[Subnet], demand: RankTraffic, policy: str | None) -> Iterator[str]:
+    """Yield what the times rest on: gaps of the recording and of the dumps, bytes of no rank, modelled rails."""
+    coverage = describe_coverage(demand, None, subnets)
+    yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
+    if len(subnets) > 1:
+        yield f"modelled: which rail bytes take: {describe_rails(policy or rail_policies.SPLIT, len(subnets))}"
+    yield from coverage.notes
+    yield from (f"{amount} bytes are in no time: {reason}" for reason, amount in demand.unmapped.items())
 
 
 def _judge_elsewhere(

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from ibprof.errors import InconsistentError
 from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import printable
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
@@ -34,7 +37,7 @@ class RoutedFabric(NotebookView):
 
     def __repr__(self) -> str:
         links = sum(fabric.links for fabric in self.fabrics)
-        return (
+        return printable(
             f"<RoutedFabric {self.name}: {len(self.hosts.name)} hosts, {self.switches} switches, {links} links, "
             f"{len(self.subnets)} rail(s)>"
         )
@@ -53,6 +56,14 @@ class RoutedFabric(NotebookView):
     def name(self) -> str:
         """Names of the rails with their last folders, since dumps of all fabrics have the same file names."""
         return " and ".join("/".join(Path(fabric.name).parts[-2:]) for fabric in self.fabrics)
+
+    def has_links_of(self, other: RoutedFabric) -> bool:
+        """Return whether both have the same links between the same nodes, on each rail."""
+        return len(self.fabrics) == len(other.fabrics) and all(
+            np.array_equal(getattr(mine, name), getattr(theirs, name))
+            for mine, theirs in zip(self.fabrics, other.fabrics, strict=True)
+            for name in ("node_guid", "link_node", "link_port")
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:

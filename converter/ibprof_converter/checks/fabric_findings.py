@@ -69,8 +69,8 @@ class FindingKind(Enum):
     UNREACHABLE = _Meaning(
         "unreachable-lid",
         True,
-        "some hosts' packets to these LIDs are lost, for a switch on the way has no entry for them: the subnet manager "
-        "has not finished, or could find no way",
+        "some hosts' packets to these LIDs are lost, for a switch on their path has no entry for them: the subnet "
+        "manager has not finished, or found no path",
     )
     LOOP = _Meaning(
         "loop",

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
-from ibprof_converter.analysis.load_options import TrafficOptions
-from ibprof_converter.analysis.output_files import check_files, naming_file
+from ibprof_converter.analysis.output_files import check_files
+from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.cli.input_arguments import add_fabric_arguments, parse_count, reading_options
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
-from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs
+from ibprof_converter.cli.subcommands import make_parser
+from ibprof_converter.reports.compared_sides import DiffOptions, compare_runs, pair_runs
 from ibprof_converter.reports.comparison_sections import describe_comparison, page_of_comparison
-from ibprof_converter.reports.fail_conditions import HELP, FailCondition, parse_condition
+from ibprof_converter.reports.fail_conditions import HELP, parse_condition
 from ibprof_converter.reports.report_page import write_report_page
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.reports.terminal_text import print_sections
@@ -64,60 +64,37 @@ def _diff(argv: Sequence[str] | None) -> int:
 
 
 def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutputs]:
-    placements = arguments.placement or []
-    if len(placements) > 2:
-        raise UsageError("--placement: expected one for both runs, or one for each")
-    if not arguments.fabric and (placements or arguments.rails or arguments.fdbs):
+    if not arguments.fabric and (arguments.placement or arguments.rails or arguments.fdbs):
         raise UsageError("--placement, --rails and --fdbs need --fabric LST...")
-    a, b = (
-        TrafficOptions(
-            names=(name,),
-            placements=tuple(placements[number : number + 1] if len(placements) == 2 else placements),
-            rails=arguments.rails,
-            strict=arguments.strict,
-            flows_limit=DIAGNOSED_FLOWS,
-        )
-        for number, name in enumerate((arguments.a, arguments.b))
-    )
+    runs = pair_runs(arguments.a, arguments.b, arguments.placement or (), arguments.rails, arguments.strict)
     fabric = reading_options(arguments, tuple(arguments.fabric)) if arguments.fabric else None
-    options = DiffOptions(a, b, fabric, tuple(arguments.fail_on))
+    options = DiffOptions(*runs, fabric, tuple(arguments.fail_on))
     check_files(options.files(), {"--html": arguments.html})
     return options, DiffOutputs(arguments.top, arguments.html, arguments.json)
 
 
 def _write(comparison: RunComparison, outputs: DiffOutputs) -> None:
     if outputs.html:
-        with naming_file(outputs.html):
-            write_report_page(outputs.html, page_of_comparison(comparison, outputs.top))
+        write_report_page(outputs.html, page_of_comparison(comparison, outputs.top))
     if outputs.as_json:
         print_json(comparison.as_json())
     else:
         print_captured(lambda console: print_sections(console, describe_comparison(comparison, outputs.top)))
 
 
-def _parse_condition(text: str) -> FailCondition:
-    try:
-        return parse_condition(text)
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; "
-        "what changed most comes first. Runs of different size are compared by share. Status 1 when a threshold is "
-        "crossed.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    description = (
+        "Compare two runs by operation, region, size of messages, pair of ranks and, on a fabric, link; what changed "
+        "most comes first. Runs of different size are compared by share. Status 1 when a threshold is crossed."
     )
+    parser = make_parser(NAME, description, _EXAMPLE)
     parser.add_argument("a", metavar="A", help="the run before")
     parser.add_argument("b", metavar="B", help="the run after")
     parser.add_argument(
         "--fail-on",
         metavar="THRESHOLD",
         action="append",
-        type=_parse_condition,
+        type=type_of(parse_condition),
         default=[],
         help="end with status 1 when it holds, such as 'max_link>+10%%'; several: when any does",
     )

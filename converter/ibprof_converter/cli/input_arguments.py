@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, split_names
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.cli.arguments import type_of
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.rank_placement import FORMS
 
@@ -47,14 +47,14 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host-names",
         metavar="REGEX",
-        type=_pattern,
+        type=type_of(parse_pattern),
         help="where the host's name is in the description of an adapter: the first group, or all that matches "
         "(default: the first word, without endings as _hca0 or -mlx5_0)",
     )
     parser.add_argument(
         "--level-hosts",
         metavar="REGEX",
-        type=_pattern,
+        type=type_of(parse_pattern),
         help="CAs whose names match are the hosts that levels are counted from (default: by the cabling)",
     )
     parser.add_argument(
@@ -106,13 +106,6 @@ def add_attribute_arguments(parser: argparse.ArgumentParser) -> None:
         help="CSV with the column host, node (a description) or guid, then any others: numbers or words, such as a "
         "role, to colour nodes and to choose them by",
     )
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"expected a regular expression, found {text!r}: {error}") from None
 
 
 def parse_count(text: str) -> int:

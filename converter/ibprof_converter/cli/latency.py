@@ -8,8 +8,10 @@ import logging
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import latency_measure, latency_queries
+from ibprof_converter.cli.latency_measure import add_measure
+from ibprof_converter.cli.latency_queries import add_convert, add_diff, add_features, add_show
 from ibprof_converter.cli.ranks import run_on_ranks
+from ibprof_converter.cli.subcommands import add_subcommands, make_parser
 
 NAME = "ibprof-latency"
 
@@ -33,22 +35,12 @@ def _run(argv: Sequence[str] | None) -> int | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Measure the delays of messages between all processes of a job, with any MPI; analyse them.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-    )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    queries = latency_queries
-    for name, add, summary, examples in (
-        ("measure", latency_measure.add_measure, "measure, on all processes of an MPI job", latency_measure.EXAMPLES),
-        ("show", queries.add_show, "ranges of what was measured, and one matrix", queries.SHOW_EXAMPLES),
-        ("features", queries.add_features, "peaks, steps, clusters, outlying processes", queries.FEATURES_EXAMPLES),
-        ("diff", queries.add_diff, "which pairs changed", queries.DIFF_EXAMPLES),
-        ("convert", queries.add_convert, "from one format of delays to another", queries.CONVERT_EXAMPLES),
-    ):
-        description = summary[0].upper() + summary[1:] + "."
-        add(commands.add_parser(name, help=summary, description=description, epilog=examples, formatter_class=raw))
+    description = "Measure the delays of messages between all processes of a job, with any MPI; analyse them."
+    parser = make_parser(NAME, description, _EXAMPLES)
+    commands = add_subcommands(parser)
+    add_measure(commands)
+    add_show(commands)
+    add_features(commands)
+    add_diff(commands)
+    add_convert(commands)
     return parser

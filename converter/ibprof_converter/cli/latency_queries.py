@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
 from ibprof.errors import THRESHOLD_CROSSED
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_share
-from ibprof_converter.cli.printing import print_captured, print_json
+from ibprof_converter.cli.arguments import count_in, number_in, parse_share, type_of
+from ibprof_converter.cli.printing import print_document
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.latency.features.outlying_processes import LEAST_CHANGE
 from ibprof_converter.latency.features.pair_clusters import BY
 from ibprof_converter.latency.files.matrix_files import NO_CLUSTER
 from ibprof_converter.latency.model.delays import STATISTICS
+from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.latency.outputs import delay_tables
-from ibprof_converter.latency.outputs.delay_document import Document, describe_change
+from ibprof_converter.latency.outputs.delay_document import describe_change
 from ibprof_converter.latency.outputs.delay_queries import (
     UNITS,
     ConvertDelaysOptions,
@@ -30,35 +30,40 @@ from ibprof_converter.latency.outputs.delay_queries import (
     query_features,
 )
 
-SHOW_EXAMPLES = """\
+_SHOW_EXAMPLES = """\
 examples:
   ibprof-latency show delays.nc
   ibprof-latency show delays.nc --length 1M --bandwidth --png bandwidth.png
 """
-FEATURES_EXAMPLES = """\
+_FEATURES_EXAMPLES = """\
 examples:
   ibprof-latency features delays.nc
   ibprof-latency features delays.nc -o features --clusters 4 --threshold 0.25
 """
-DIFF_EXAMPLES = """\
+_DIFF_EXAMPLES = """\
 examples:
   ibprof-latency diff monday.nc today.nc
   ibprof-latency diff monday.nc today.nc --least 20% --fail -o changed.csv
 """
-CONVERT_EXAMPLES = """\
+_CONVERT_EXAMPLES = """\
 examples:
   ibprof-latency convert network_median.nc delays.nc
   ibprof-latency convert delays.nc --length 0 delays.csv
   ibprof-latency convert delays.nc --clustbench network
 """
 
+_length = type_of(parse_length)
 
-def add_show(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `show`."""
-    parser.set_defaults(options=lambda arguments: fill_options(ShowDelaysOptions, arguments), run=_show)
+_print = partial(print_document, indent=1, pipe_width=delay_tables.PIPE_WIDTH)
+
+
+def add_show(commands: Subcommands) -> None:
+    """Add the command `show`."""
+    summary = "ranges of what was measured, and one matrix"
+    parser = add_subcommand(commands, "show", summary, _SHOW_EXAMPLES, ShowDelaysOptions, _show)
     _add_input(parser)
     add = parser.add_argument
-    add("--length", metavar="BYTES", help="the matrix of this length (default: the shortest)")
+    add("--length", metavar="BYTES", type=_length, help="the matrix of this length (default: the shortest)")
     add("--statistic", choices=STATISTICS, default="median", help="of the repetitions (default: median)")
     add("--bandwidth", action="store_true", help="the matrix as bandwidth")
     add("--png", metavar="FILE", type=Path, help="the matrix as a heat map (png, svg or pdf)")
@@ -69,9 +74,10 @@ def _show(options: ShowDelaysOptions) -> None:
     _print(query_delays(options), delay_tables.show_delays, options.json)
 
 
-def add_features(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `features`."""
-    parser.set_defaults(options=lambda arguments: fill_options(FeaturesOptions, arguments), run=_find_features)
+def add_features(commands: Subcommands) -> None:
+    """Add the command `features`."""
+    summary = "peaks, steps, clusters, outlying processes"
+    parser = add_subcommand(commands, "features", summary, _FEATURES_EXAMPLES, FeaturesOptions, _find_features)
     _add_input(parser)
     add, threshold = parser.add_argument, number_in(0, 1)
     add("-o", "--output", metavar="DIR", type=Path, help="pictures, clusters.npz (compressed delays), features.json")
@@ -88,9 +94,9 @@ def _find_features(options: FeaturesOptions) -> None:
     _print(query_features(options), delay_tables.show_features, options.json)
 
 
-def add_diff(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `diff`."""
-    parser.set_defaults(options=lambda arguments: fill_options(DiffDelaysOptions, arguments), run=_diff)
+def add_diff(commands: Subcommands) -> None:
+    """Add the command `diff`."""
+    parser = add_subcommand(commands, "diff", "which pairs changed", _DIFF_EXAMPLES, DiffDelaysOptions, _diff)
     add = parser.add_argument
     add("before", metavar="BEFORE", type=Path, help="delays, in any format that is read")
     add("after", metavar="AFTER", type=Path, help="delays of the same cluster, later")
@@ -107,22 +113,16 @@ def _diff(options: DiffDelaysOptions) -> int:
     return THRESHOLD_CROSSED if options.fail and change.count else 0
 
 
-def add_convert(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `convert`."""
-    parser.set_defaults(options=lambda arguments: fill_options(ConvertDelaysOptions, arguments), run=convert_delays)
+def add_convert(commands: Subcommands) -> None:
+    """Add the command `convert`."""
+    summary = "from one format of delays to another"
+    parser = add_subcommand(commands, "convert", summary, _CONVERT_EXAMPLES, ConvertDelaysOptions, convert_delays)
     _add_input(parser)
     parser.add_argument("output", metavar="FILE", type=Path, help="NetCDF-4, or CSV of one length (.csv), or a prefix")
-    parser.add_argument("--length", metavar="BYTES", help="this length alone")
+    parser.add_argument("--length", metavar="BYTES", type=_length, help="this length alone")
     parser.add_argument("--clustbench", action="store_true", help="write clustbench's five files; FILE is their prefix")
 
 
 def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("delays", metavar="DELAYS", type=Path, help="delays.nc, clustbench's, a CSV or numpy matrix")
     parser.add_argument("--unit", choices=tuple(UNITS), default="us", help="of CSV and numpy matrices (default: `us`)")
-
-
-def _print(document: Document, show: Callable[[Console, Document], None], as_json: bool) -> None:
-    if as_json:
-        print_json(document, indent=1)
-    else:
-        print_captured(lambda console: show(console, document), delay_tables.PIPE_WIDTH)

@@ -4,17 +4,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import OPERATION, REGION, FabricOptions, TrafficOptions
+from ibprof.errors import InconsistentError, UsageError
+from ibprof_converter.analysis.load_options import (
+    OPERATION,
+    REGION,
+    FabricOptions,
+    TrafficOptions,
+    parse_columns,
+)
 from ibprof_converter.analysis.load_pipeline import load_fabric
 from ibprof_converter.analysis.loads_outputs import JOB, OUTPUT_FILES, LoadsOutputOptions, write_outputs
+from ibprof_converter.analysis.measured_patterns import SAMPLES, measure_patterns
 from ibprof_converter.analysis.output_files import check_files
-from ibprof_converter.cli.check import check_fabric
+from ibprof_converter.checks.fabric_check import check_fabric_files
+from ibprof_converter.checks.health_text import describe_health
+from ibprof_converter.cli.arguments import fill_options, type_of
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_counters_argument,
@@ -23,8 +33,10 @@ from ibprof_converter.cli.input_arguments import (
     reading_options,
     traffic_options,
 )
-from ibprof_converter.cli.patterns import SAMPLES, PatternOptions, measure_patterns
-from ibprof_converter.cli.printing import print_warnings, show_stages
+from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
+from ibprof_converter.cli.subcommands import make_parser
+from ibprof_converter.hotspots.pattern_text import describe_patterns
+from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
@@ -56,26 +68,27 @@ class LayoutOptions:
     outputs: LoadsOutputOptions
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """Inputs of `ibprof-layout --check`, and how it prints."""
-
-    fabric: FabricOptions
-    as_json: bool
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `ibprof-layout`."""
-    return run_command(NAME, _lay_out, argv)
+    return run_command(NAME, _run, argv)
 
 
-def _lay_out(argv: Sequence[str] | None) -> int:
-    options = _parse_options(argv)
-    if isinstance(options, CheckOptions):
-        return check_fabric(NAME, options.fabric, options.as_json)
-    if isinstance(options, PatternOptions):
-        measure_patterns(options)
-        return 0
+def _run(argv: Sequence[str] | None) -> int:
+    return _build_run(_parser().parse_intermixed_args(argv))()
+
+
+def _build_run(arguments: argparse.Namespace) -> Callable[[], int]:
+    """Return what the command does, with its options."""
+    if arguments.patterns:
+        fabric = _no_traffic_options(arguments, "--patterns has patterns of its own", "check")
+        samples = SAMPLES if arguments.samples is None else arguments.samples
+        return partial(_measure_patterns, fabric, samples, arguments.json)
+    if arguments.check:
+        return partial(_check, _no_traffic_options(arguments, "--check has no traffic"), arguments.json)
+    return partial(_lay_out, _layout_options(arguments))
+
+
+def _lay_out(options: LayoutOptions) -> int:
     with show_stages() as progress:
         loads = load_fabric(options.fabric, options.traffic, progress)
     print_warnings(NAME, loads.warnings)
@@ -83,11 +96,21 @@ def _lay_out(argv: Sequence[str] | None) -> int:
     return 0
 
 
-def _parse_options(argv: Sequence[str] | None) -> LayoutOptions | CheckOptions | PatternOptions:
-    arguments = _parser().parse_intermixed_args(argv)
-    if arguments.patterns:
-        return _pattern_options(arguments)
-    return _check_options(arguments) if arguments.check else _layout_options(arguments)
+def _check(fabric: FabricOptions, as_json: bool) -> int:
+    with show_stages() as progress:
+        health = check_fabric_files(find_rails(fabric.names, fabric.tables), progress)
+    print_result(health.as_json(), describe_health(health), as_json)
+    if health.trusted:
+        return 0
+    print_warnings(NAME, ["routes cannot be trusted"])
+    return InconsistentError.status
+
+
+def _measure_patterns(fabric: FabricOptions, samples: int, as_json: bool) -> int:
+    with show_stages() as progress:
+        results = measure_patterns(fabric, samples, progress)
+    print_result({"patterns": [each.as_json() for each in results]}, describe_patterns(results), as_json)
+    return 0
 
 
 def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
@@ -96,37 +119,23 @@ def _layout_options(arguments: argparse.Namespace) -> LayoutOptions:
     options = LayoutOptions(
         fabric=fabric_options(arguments),
         traffic=traffic_options(arguments, flows_limit=0),
-        outputs=LoadsOutputOptions(
-            **{name: getattr(arguments, name) for name in OUTPUT_FILES},
-            panels=arguments.panels,
-            only_used=arguments.used,
-        ),
+        outputs=fill_options(LoadsOutputOptions, arguments, only_used=arguments.used),
     )
     options.outputs.check(options.traffic.by, len(options.traffic.names))
     check_files((*options.fabric.files(), *options.traffic.files()), options.outputs.files())
     return options
 
 
-def _check_options(arguments: argparse.Namespace) -> CheckOptions:
-    if wanted := next((option for option in _OF_TRAFFIC if getattr(arguments, option)), None):
-        raise UsageError(f"--check has no traffic: --{wanted} does not apply")
-    return CheckOptions(reading_options(arguments, tuple(arguments.inputs)), arguments.json)
-
-
-def _pattern_options(arguments: argparse.Namespace) -> PatternOptions:
-    if wanted := next((option for option in (*_OF_TRAFFIC, "check") if getattr(arguments, option)), None):
-        raise UsageError(f"--patterns has patterns of its own: --{wanted} does not apply")
-    samples = SAMPLES if arguments.samples is None else arguments.samples
-    return PatternOptions(reading_options(arguments, tuple(arguments.inputs)), samples, arguments.json)
+def _no_traffic_options(arguments: argparse.Namespace, why: str, *others: str) -> FabricOptions:
+    """Return which fabrics to read, where traffic is no input and its options are refused."""
+    if wanted := next((option for option in (*_OF_TRAFFIC, *others) if getattr(arguments, option)), None):
+        raise UsageError(f"{why}: --{wanted} does not apply")
+    return reading_options(arguments, tuple(arguments.inputs))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Lay a fabric out, follow its forwarding tables, and write the load of every link direction.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    description = "Lay a fabric out, follow its forwarding tables, and write the load of every link direction."
+    parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)
     add_adaptive_argument(parser)
     add_counters_argument(parser)
@@ -181,16 +190,8 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     outputs.add_argument(
         "--by",
         metavar="region,operation",
-        type=_columns,
+        type=type_of(parse_columns),
         default=(),
         help="a row for each region, operation or both that has bytes on a link",
     )
     outputs.add_argument("--used", action="store_true", help="leave out links without traffic")
-
-
-def _columns(text: str) -> tuple[str, ...]:
-    columns = tuple(column.strip() for column in text.split(","))
-    if unknown := set(columns) - {REGION, OPERATION}:
-        found = ", ".join(sorted(unknown))
-        raise argparse.ArgumentTypeError(f"expected {REGION}, {OPERATION} or both, found {found!r}")
-    return columns

@@ -7,12 +7,14 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibprof.text.quantities import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+T = TypeVar("T")
 
 _PIPE_WIDTH = 140
 """Columns where there is no terminal to ask."""
@@ -32,10 +34,34 @@ def print_captured(show: Callable[[Console], None], pipe_width: int = _PIPE_WIDT
         print(line.rstrip())
 
 
-def print_json(document: Any, indent: int = 2) -> None:
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines that may hold names of files, hosts and regions, which are anyone's text."""
+    for line in lines:
+        print(printable(line))
+
+
+def print_json(document: Any, indent: int | None = 2) -> None:
     """Print plain values as JSON."""
     json.dump(document, sys.stdout, indent=indent)
     print()
+
+
+def print_result(document: Any, lines: Iterable[str], as_json: bool, indent: int = 2) -> None:
+    """Print a result as JSON, or as lines."""
+    if as_json:
+        print_json(document, indent)
+    else:
+        print_lines(lines)
+
+
+def print_document(
+    document: T, show: Callable[[Console, T], None], as_json: bool, indent: int = 2, pipe_width: int = _PIPE_WIDTH
+) -> None:
+    """Print a result as JSON, or as tables that `show` puts on a console."""
+    if as_json:
+        print_json(document, indent)
+    else:
+        print_captured(lambda console: show(console, document), pipe_width)
 
 
 def print_warnings(name: str, sentences: Iterable[str]) -> None:

@@ -12,11 +12,9 @@ from pathlib import Path
 
 from ibprof.cli.command import run_command
 from ibprof.errors import UsageError
-from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
-from ibprof_converter.analysis.load_pipeline import load_fabric
-from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
-from ibprof_converter.analysis.output_files import check_files, naming_file
+from ibprof_converter.analysis.loads_view import AttributeFiles
+from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.input_arguments import (
     add_adaptive_argument,
     add_attribute_arguments,
@@ -28,13 +26,13 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
-from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
-from ibprof_converter.reports.job_report import TOP, JobReport, report_on_demand, report_on_loads
+from ibprof_converter.cli.subcommands import make_parser
+from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
+from ibprof_converter.reports.job_report import TOP, read_and_report
 from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.provenance import describe_provenance
 from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.synthetic.spec import FORMS
-from ibprof_converter.traffic.traffic_reader import KINDS, read_traffic
+from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-report"
 
@@ -74,17 +72,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(argv: Sequence[str] | None) -> None:
     options = _report_options(_parser().parse_intermixed_args(argv))
     command = shlex.join([NAME, *(sys.argv[1:] if argv is None else argv)])
-    loads = None
-    if options.fabric:
-        with show_stages() as progress:
-            loads = load_fabric(options.fabric, options.traffic, progress)
-    provenance = describe_provenance(command, options.files())
-    if loads is not None:
-        report = report_on_loads(loads, provenance, options.top)
-    else:
-        report = report_on_demand(read_traffic(options.traffic.names[0], None), provenance)
+    with show_stages() as progress:
+        report = read_and_report(options.fabric, options.traffic, command, options.files(), options.top, progress)
     if options.html:
-        _write_page(options.html, report, loads, options.attributes)
+        from ibprof_converter.reports.job_page import write_job_page  # noqa: PLC0415  (pages are wanted seldom)
+
+        write_job_page(options.html, report, options.attributes)
     if options.as_json:
         print_json(report.as_json())
     elif not options.html:
@@ -112,23 +105,12 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
     return options
 
 
-def _write_page(path: Path, report: JobReport, loads: FabricLoads | None, attributes: AttributeFiles) -> None:
-    from ibprof_converter.reports.job_page import page_of_report  # noqa: PLC0415  (pages are wanted seldom)
-    from ibprof_converter.reports.report_page import write_report_page  # noqa: PLC0415
-
-    view = render_view(loads, attributes=attributes).html if loads else None
-    with naming_file(path):
-        write_report_page(path, page_of_report(report, view))
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Name the links that carry most and who loads them. Without a LST: what the profile alone can say, "
-        "and what to ask an administrator for.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    description = (
+        "Name the links that carry most and who loads them. Without a LST: what the profile alone can say, and what to "
+        "ask an administrator for."
     )
+    parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=False)
     add_adaptive_argument(parser)
     add_counters_argument(parser)
@@ -137,5 +119,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="the same numbers as one page for any browser, with the network view"
     )
-    parser.add_argument("--top", metavar="N", type=parse_count, help=f"hot link directions to name (default: {TOP})")
+    parser.add_argument("--top", metavar="N", type=parse_count, help=f"most loaded links to name (default: {TOP})")
     return parser

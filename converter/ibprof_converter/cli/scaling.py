@@ -9,18 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import TypeVar
 
 from ibprof.cli.command import run_command
 from ibprof.errors import quote_found
 from ibprof_converter.cli.arguments import fill_options, parse_positive
-from ibprof_converter.cli.printing import print_captured, print_json
+from ibprof_converter.cli.printing import print_document
+from ibprof_converter.cli.subcommands import (
+    OptionsOf,
+    Subcommands,
+    add_subcommand,
+    add_subcommands,
+    make_parser,
+    parse_subcommand,
+)
 from ibprof_converter.scaling import scaling_text
 from ibprof_converter.scaling.analytic_kernels import WORD
 from ibprof_converter.scaling.recorded_exchange import HOSTS, RANKS
-from ibprof_converter.scaling.scaling_document import Document, describe_systems
+from ibprof_converter.scaling.scaling_document import describe_systems
 from ibprof_converter.scaling.scaling_queries import (
     ClusterOptions,
     FitOptions,
@@ -44,6 +50,8 @@ examples:
   ibprof-scaling top500 list.csv --unit TFlop/s
 """
 
+T = TypeVar("T")
+
 _parse_number = partial(parse_positive, most=sys.float_info.max)
 
 
@@ -63,83 +71,65 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _scale(argv: Sequence[str] | None) -> None:
-    arguments = _parser().parse_args(argv)
-    arguments.run(arguments.options(arguments))
+    parse_subcommand(_parser(), argv)()
 
 
 def _evaluate_kernel(options: KernelOptions) -> None:
-    _print(query_kernel(options), scaling_text.print_kernel, options.json)
+    print_document(query_kernel(options), scaling_text.print_kernel, options.json)
 
 
 def _fit(options: FitOptions) -> None:
-    _print(query_recordings(options), scaling_text.print_study, options.json)
+    print_document(query_recordings(options), scaling_text.print_study, options.json)
 
 
 def _share(options: SharesOptions) -> None:
-    _print(query_shares(options), scaling_text.print_shares, options.json)
+    print_document(query_shares(options), scaling_text.print_shares, options.json)
 
 
 def _list_systems(options: _ListOptions) -> None:
     document = describe_systems(read_systems(options.list, options.unit, options.word))
-    _print(document, scaling_text.print_systems, options.json)
-
-
-def _print(document: Document, show: Callable[[Console, Document], None], as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-    else:
-        print_captured(lambda console: show(console, document))
+    print_document(document, scaling_text.print_systems, options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="How many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, "
-        "by the model of Kredel et al. (ISC'13), with communication as computed or as recorded.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
+    description = (
+        "How many processes are worth it: speed-up, half-peak and maximum of an application on a cluster, by the model "
+        "of Kredel et al. (ISC'13), with communication as computed or as recorded."
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def add(
-        name: str, options: Callable[[argparse.Namespace], Any], run: Callable[[Any], None], summary: str
-    ) -> argparse.ArgumentParser:
-        description = summary[0].upper() + summary[1:] + "."
-        command = commands.add_parser(
-            name, help=summary, description=description, epilog=_example_of(name), formatter_class=raw
-        )
-        command.set_defaults(options=options, run=run)
-        command.add_argument("--json", action="store_true", help="the same numbers for programs")
-        return command
-
-    for name, summary in (
-        ("scalar", "scalar product of two vectors (slide 15)"),
-        ("matrix", "matrix product by Cannon's algorithm (slide 17)"),
-        ("linpack", "solution of a dense system of equations (slide 19)"),
-    ):
-        kernel = add(name, partial(_build, KernelOptions), _evaluate_kernel, summary)
-        kernel.add_argument("--n", metavar="N", type=_parse_number, required=True, help="problem size")
-        _add_cluster(kernel)
-        _add_word(kernel)
-        _add_curve(kernel)
-    summary = "fit what recordings exchanged, and predict speed-up by region"
-    _add_fit(add("fit", partial(_build, FitOptions), _fit, summary))
-    summary = "the general case: units that differ (slides 7 to 11)"
-    _add_shares(add("shares", partial(fill_options, SharesOptions), _share, summary))
-    summary = "effective bandwidth of systems in Linpack (slide 22)"
-    top500 = add("top500", partial(fill_options, _ListOptions), _list_systems, summary)
-    top500.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
-    top500.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
-    _add_word(top500)
+    parser = make_parser(NAME, description, _EXAMPLES)
+    commands = add_subcommands(parser)
+    _add_kernel(commands, "scalar", "scalar product of two vectors (slide 15)")
+    _add_kernel(commands, "matrix", "matrix product by Cannon's algorithm (slide 17)")
+    _add_kernel(commands, "linpack", "solution of a dense system of equations (slide 19)")
+    _add_fit(commands)
+    _add_shares(commands)
+    _add_top500(commands)
     return parser
 
 
-def _build(kind: type[Any], arguments: argparse.Namespace) -> Any:
+def _build(kind: type[T], arguments: argparse.Namespace) -> T:
     return fill_options(kind, arguments, hardware=fill_options(ClusterOptions, arguments))
 
 
-def _add_fit(parser: argparse.ArgumentParser) -> None:
+def _add(
+    commands: Subcommands, name: str, summary: str, options: OptionsOf[T], run: Callable[[T], None]
+) -> argparse.ArgumentParser:
+    parser = add_subcommand(commands, name, summary, _example_of(name), options, run)
+    parser.add_argument("--json", action="store_true", help="the same numbers for programs")
+    return parser
+
+
+def _add_kernel(commands: Subcommands, name: str, summary: str) -> None:
+    parser = _add(commands, name, summary, partial(_build, KernelOptions), _evaluate_kernel)
+    parser.add_argument("--n", metavar="N", type=_parse_number, required=True, help="problem size")
+    _add_cluster(parser)
+    _add_word(parser)
+    _add_curve(parser)
+
+
+def _add_fit(commands: Subcommands) -> None:
+    summary = "fit what recordings exchanged, and predict speed-up by region"
+    parser = _add(commands, "fit", summary, partial(_build, FitOptions), _fit)
     add = parser.add_argument
     add("runs", nargs="+", metavar="N:PROFILE", type=_parse_run, help="problem size, and a profile or recording")
     add("--operations", action="append", metavar="[REGION:]FORMULA", required=True, help="#op as a formula of n, such "
@@ -152,13 +142,22 @@ def _add_fit(parser: argparse.ArgumentParser) -> None:
     _add_curve(parser)
 
 
-def _add_shares(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _add_shares(commands: Subcommands) -> None:
+    summary = "the general case: units that differ (slides 7 to 11)"
+    add = _add(commands, "shares", summary, SharesOptions, _share).add_argument
     for option, unit in (("operations", "Flop"), ("data", "bytes"), ("exchanged", "bytes"), ("bandwidth", "bytes/s")):
         add(f"--{option}", metavar="X", type=_parse_number, required=True, help=unit)
     add("--peaks", metavar="X,X,...", type=_parse_numbers, required=True, help="of each unit, in Flop/s")
     add("--operation-shares", metavar="X,X,...", type=_parse_numbers, help="omega_k (default: equal)")
     add("--data-shares", metavar="X,X,...", type=_parse_numbers, help="delta_k (default: as operations)")
+
+
+def _add_top500(commands: Subcommands) -> None:
+    summary = "effective bandwidth of systems in Linpack (slide 22)"
+    parser = _add(commands, "top500", summary, _ListOptions, _list_systems)
+    parser.add_argument("list", metavar="LIST.csv", type=Path, help="with columns Rmax, Nmax, and Rank, Name, Cores")
+    parser.add_argument("--unit", choices=UNITS, type=str.lower, help="of Rmax (default: as the header says)")
+    _add_word(parser)
 
 
 def _example_of(command: str) -> str:

@@ -4,50 +4,47 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
-from ibprof.text.quantities import printable
+from ibprof_converter.cli.arguments import number_in, type_of
+from ibprof_converter.cli.printing import print_json, print_warnings
 from ibprof_converter.cli.sim_options import (
+    QuestionOptions,
+    StudyOptions,
     add_job_hosts,
     add_machine,
     add_output,
     add_running,
     build_advice,
-    build_machine,
-    build_output,
+    build_run,
+    build_study,
     build_threshold,
-    parse_pattern,
-    parse_size,
-    parse_traffic,
-    share,
 )
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand, add_subcommands, make_parser
 from ibprof_converter.outputs.charts import draw_results
 from ibprof_converter.reports.advice_report import describe_advice, format_advice
-from ibprof_converter.reports.simulated_run import FILES, write_run
+from ibprof_converter.reports.simulated_run import describe_results, run_and_show
 from ibprof_converter.reports.threshold_report import describe_threshold, format_threshold
-from ibprof_converter.simulation.questions.advice import AdviceOptions, answer_advice, ask_advice
+from ibprof_converter.simulation.questions.advice import (
+    AdviceOptions,
+    answer_advice,
+    ask_advice,
+    parse_messages,
+    parse_requests,
+)
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions, ask_threshold, find_threshold
 from ibprof_converter.simulation.study.cell import Cell, Outcome
-from ibprof_converter.simulation.study.presets import PRESETS, describe_presets, plan_preset
-from ibprof_converter.simulation.study.result_tables import MEANS, RESULTS
-from ibprof_converter.simulation.study.study_file import StudyPlan, read_study
+from ibprof_converter.simulation.study.presets import PRESETS, describe_presets
+from ibprof_converter.simulation.study.result_tables import MEANS
+from ibprof_converter.simulation.study.sizes_and_times import parse_size
 from ibprof_converter.simulation.study.study_help import EXAMPLE, WORDS
-from ibprof_converter.simulation.study.study_results import (
-    SUMMARY,
-    StudyOutput,
-    choose_shown,
-    estimate_study,
-    list_notes,
-    run_study,
-)
+from ibprof_converter.simulation.study.study_results import estimate_study, list_notes
 from ibprof_converter.simulation.study.sweep import keep_results, open_pool, run_cells
 
 NAME = "ibprof-sim"
@@ -63,7 +60,44 @@ examples:
   ibprof-sim advise --fabric ibdiagnet.lst --mpi profile.otf2 --io 4MiB
 """
 
-Work = Callable[[Executor], None]
+_STUDY_EXAMPLES = """\
+examples:
+  ibprof-sim study placement --quick -o placement
+  ibprof-sim study interference --estimate
+"""
+
+_RUN_EXAMPLES = f"""\
+examples:
+  ibprof-sim run study.yaml -o mine
+
+study.yaml:
+{EXAMPLE}
+{WORDS}"""
+
+_THRESHOLD_EXAMPLES = """\
+examples:
+  ibprof-sim threshold --fabric ibdiagnet.lst --servers 8 --size 1MiB --share 0.25 --json
+"""
+
+_ADVISE_EXAMPLES = """\
+examples:
+  ibprof-sim advise --fabric ibdiagnet.lst --mpi 4KiB@500us --io 4MiB --quick
+  ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json
+"""
+
+_CHARTS_EXAMPLES = """\
+examples:
+  ibprof-sim charts survey placement throttle -o figures
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _ChartsOptions:
+    """Folders of studies, the folder of the charts, and their format."""
+
+    results: Sequence[Path]
+    output: Path
+    format: str
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,71 +106,47 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _simulate(argv: Sequence[str] | None) -> None:
-    workers, work = _read_command(argv)
-    with open_pool(workers) as pool:
-        if pool is not None:  # None in a rank that has served another rank's pool
-            work(pool)
-
-
-def _read_command(argv: Sequence[str] | None) -> tuple[int, Work]:
-    """Return the number of processes, and the command with its options."""
     arguments = _make_parser().parse_args(argv)
-    if arguments.command == "charts":
-        return 1, lambda _: _draw(arguments.results, arguments.output, arguments.format)
-    if arguments.command == "threshold":
-        options = build_threshold(arguments)
-        return arguments.workers, partial(_find_threshold, options, arguments.output, arguments.json)
-    if arguments.command == "advise":
-        return arguments.workers, partial(_advise, build_advice(arguments), arguments.output, arguments.json)
-    if arguments.command == "run":
-        return arguments.workers, partial(_run, partial(read_study, arguments.study), build_output(arguments))
-    seeds, quick = range(1, arguments.seeds + 1), arguments.quick
-    plan = partial(plan_preset, arguments.name, build_machine(arguments), seeds, quick)
-    if arguments.estimate:
-        return arguments.workers, partial(_print_estimate, plan, arguments.workers)
-    return arguments.workers, partial(_run, plan, build_output(arguments))
+    options = arguments.options(arguments)
+    with open_pool(arguments.workers) as pool:
+        if pool is not None:  # None in a rank that has served another rank's pool
+            arguments.run(options, pool)
 
 
-def _print_estimate(make_plan: Callable[[], StudyPlan], workers: int, pool: Executor) -> None:
-    plan = make_plan()
-    _say(plan.notes)
-    # Under mpirun the other ranks are the workers.
-    print(json.dumps(estimate_study(plan, getattr(pool, "num_workers", workers))))
-
-
-def _run(make_plan: Callable[[], StudyPlan], options: StudyOutput, pool: Executor) -> None:
-    plan = make_plan()
-    _say(list_notes(plan))
+def _run_study(options: StudyOptions, pool: Executor) -> None:
+    plan = options.make_plan()
+    if options.estimate_workers is not None:
+        print_warnings(NAME, plan.notes)
+        # Under mpirun the other ranks are the workers.
+        print_json(estimate_study(plan, getattr(pool, "num_workers", options.estimate_workers)), indent=None)
+        return
+    print_warnings(NAME, list_notes(plan))
     with show_progress("simulating") as tell:
-        found = run_study(plan, options, pool, tell)
-    written: list[str] = []
-    if not options.stored:
-        write_run(options.folder, choose_shown(plan))
-        written = [each for each in FILES if (options.folder / each).exists()]
-    print(json.dumps(found.conclusions, indent=2))
-    files = ", ".join((RESULTS, MEANS, SUMMARY, *written))
-    notes = [f"{len(found.rows)} simulations in {options.folder}: {files}"]
-    notes += [f"{count} of them have no settled mean, and empty cells: {why}" for why, count in found.count_unsettled()]
-    _say(notes)
+        found = run_and_show(plan, options.output, pool, tell)
+    print_json(found.conclusions)
+    print_warnings(NAME, describe_results(found, options.output))
 
 
-def _find_threshold(options: ThresholdOptions, output: Path | None, as_json: bool, pool: Executor) -> None:
-    question = ask_threshold(options)
-    _say(question.notes)
-    with keep_results(output) as folder:
+def _find_threshold(options: QuestionOptions[ThresholdOptions], pool: Executor) -> None:
+    question = ask_threshold(options.question)
+    print_warnings(NAME, question.notes)
+    with keep_results(options.folder) as folder:
         found = find_threshold(question.setting, question.job, question.seeds, partial(_run_cells, folder, pool))
-    if as_json:
-        print(json.dumps(describe_threshold(question, found), indent=2))
+    if options.as_json:
+        print_json(describe_threshold(question, found))
     else:
         print(format_threshold(question, found))
 
 
-def _advise(options: AdviceOptions, output: Path | None, as_json: bool, pool: Executor) -> None:
-    question = ask_advice(options)
-    _say(question.notes)
-    with keep_results(output) as folder:
+def _advise(options: QuestionOptions[AdviceOptions], pool: Executor) -> None:
+    question = ask_advice(options.question)
+    print_warnings(NAME, question.notes)
+    with keep_results(options.folder) as folder:
         advice = answer_advice(question, partial(_run_cells, folder, pool))
-    print(json.dumps(describe_advice(advice), indent=2) if as_json else format_advice(advice))
+    if options.as_json:
+        print_json(describe_advice(advice))
+    else:
+        print(format_advice(advice))
 
 
 def _run_cells(folder: Path, pool: Executor, cells: Sequence[Cell]) -> dict[str, Outcome]:
@@ -144,27 +154,20 @@ def _run_cells(folder: Path, pool: Executor, cells: Sequence[Cell]) -> dict[str,
         return run_cells(cells, folder, pool, tell)
 
 
-def _draw(results: Sequence[Path], folder: Path, suffix: str) -> None:
-    drawn = draw_results(results, folder, suffix)
+def _draw(options: _ChartsOptions, _pool: Executor) -> None:
+    drawn = draw_results(options.results, options.output, options.format)
     for path in drawn.files:
         print(path)
-    _say(drawn.notes)
-
-
-def _say(notes: Iterable[str]) -> None:
-    for note in notes:
-        print(f"{NAME}: {printable(note)}", file=sys.stderr)
+    print_warnings(NAME, drawn.notes)
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Simulate jobs that share a fabric, packet by packet over its forwarding tables: how much they "
-        "slow each other down, and what helps.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    description = (
+        "Simulate jobs that share a fabric, packet by packet over its forwarding tables: how much they slow each other "
+        "down, and what helps."
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parser = make_parser(NAME, description, _EXAMPLES)
+    commands = add_subcommands(parser)
     _add_study(commands)
     _add_run(commands)
     _add_threshold(commands)
@@ -173,12 +176,10 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_study(commands: Any) -> None:
+def _add_study(commands: Subcommands) -> None:
     summaries = "\n".join(f"  {name:14}{summary}" for name, summary in describe_presets().items())
-    parser = _add_command(
-        commands, "study", "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}",
-        "  ibprof-sim study placement --quick -o placement\n  ibprof-sim study interference --estimate",
-    )  # fmt: skip
+    summary, description = "a study of MPI jobs next to I/O", f"Studies of MPI jobs next to I/O:\n{summaries}"
+    parser = add_subcommand(commands, "study", summary, _STUDY_EXAMPLES, build_study, _run_study, description)
     parser.add_argument("name", metavar="NAME", choices=PRESETS)
     parser.add_argument("--estimate", action="store_true", help="print the work that it would be, and end")
     add_machine(parser, needs_fabric=False)
@@ -186,49 +187,43 @@ def _add_study(commands: Any) -> None:
     add_output(parser)
 
 
-def _add_run(commands: Any) -> None:
-    parser = _add_command(
-        commands, "run", "a study of your own", "Simulate the jobs of a file.",
-        f"  ibprof-sim run study.yaml -o mine\n\nstudy.yaml:\n{EXAMPLE}\n{WORDS}",
-    )  # fmt: skip
+def _add_run(commands: Subcommands) -> None:
+    summary, description = "a study of your own", "Simulate the jobs of a file."
+    parser = add_subcommand(commands, "run", summary, _RUN_EXAMPLES, build_run, _run_study, description)
     parser.add_argument("study", metavar="STUDY.yaml", type=Path)
     add_running(parser, Path("results"))
     add_output(parser)
 
 
-def _add_threshold(commands: Any) -> None:
-    parser = _add_command(
-        commands, "threshold", "the interval below which I/O requests delay each other",
+def _add_threshold(commands: Subcommands) -> None:
+    summary = "the interval below which I/O requests delay each other"
+    description = (
         "Find the I/O-congestion threshold: the interval from a request's end to the next one's start below which the\n"
-        "requests of the job's own clients delay each other.",
-        "  ibprof-sim threshold --fabric ibdiagnet.lst --servers 8 --size 1MiB --share 0.25 --json",
-    )  # fmt: skip
-    parser.add_argument("--size", metavar="SIZE", type=parse_size, default=1 << 22, help="of a request (default: 4MiB)")
-    parser.add_argument(
-        "--share", metavar="S", type=share, default=0.5, help="part of the compute hosts that writes (default: 0.5)"
+        "requests of the job's own clients delay each other."
     )
+    examples = _THRESHOLD_EXAMPLES
+    parser = add_subcommand(commands, "threshold", summary, examples, build_threshold, _find_threshold, description)
+    add = parser.add_argument
+    add("--size", metavar="SIZE", type=type_of(parse_size), default=1 << 22, help="of a request (default: 4MiB)")
+    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts that writes "
+        "(default: 0.5)")  # fmt: skip
     _add_question(parser)
 
 
-def _add_advise(commands: Any) -> None:
-    parser = _add_command(
-        commands, "advise", "interference of two jobs, and what would help",
+def _add_advise(commands: Subcommands) -> None:
+    description = (
         "Report how much an MPI job and an I/O job slow each other down on a fabric, and what placement, routing and\n"
-        "throttling would change.",
-        "  ibprof-sim advise --fabric ibdiagnet.lst --mpi 4KiB@500us --io 4MiB --quick\n"
-        "  ibprof-sim advise --fabric ibdiagnet.lst --servers io[1-8] --mpi profile.otf2@100us --io 1MiB@5ms --json",
-    )  # fmt: skip
-    parser.add_argument(
-        "--mpi", metavar="TRAFFIC", type=parse_traffic, required=True,
-        help="SIZE@INTERVAL between random pairs, or a profile, by its time line or with @INTERVAL",
-    )  # fmt: skip
-    parser.add_argument(
-        "--io", metavar="SIZE[@INTERVAL]", type=parse_pattern, required=True, help="no interval: a checkpoint"
+        "throttling would change."
     )
-    parser.add_argument(
-        "--share", metavar="S", type=share, default=0.5,
-        help="part of the compute hosts for MPI, the rest for I/O; at most what named hosts leave (default: 0.5)",
-    )  # fmt: skip
+    summary = "interference of two jobs, and what would help"
+    parser = add_subcommand(commands, "advise", summary, _ADVISE_EXAMPLES, build_advice, _advise, description)
+    add = parser.add_argument
+    add("--mpi", metavar="TRAFFIC", type=type_of(parse_messages), required=True, help="SIZE@INTERVAL between random "
+        "pairs, or a profile, by its time line or with @INTERVAL")  # fmt: skip
+    add("--io", metavar="SIZE[@INTERVAL]", type=type_of(parse_requests), required=True, help="no interval: a "
+        "checkpoint")  # fmt: skip
+    add("--share", metavar="S", type=number_in(0, 1), default=0.5, help="part of the compute hosts for MPI, the rest "
+        "for I/O; at most what named hosts leave (default: 0.5)")  # fmt: skip
     add_job_hosts(parser)
     _add_question(parser)
 
@@ -239,24 +234,12 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _add_charts(commands: Any) -> None:
-    parser = _add_command(
-        commands, "charts", "charts of stored results", "Draw the means of studies, a chart for each measured job.",
-        "  ibprof-sim charts survey placement throttle -o figures",
-    )  # fmt: skip
+def _add_charts(commands: Subcommands) -> None:
+    summary, description = "charts of stored results", "Draw the means of studies, a chart for each measured job."
+    parser = add_subcommand(commands, "charts", summary, _CHARTS_EXAMPLES, _ChartsOptions, _draw, description)
+    parser.set_defaults(workers=1)
     parser.add_argument(
         "results", metavar="RESULTS", type=Path, nargs="+", help=f"folders of studies, or their {MEANS}"
     )
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path("figures"), help="default: figures")
     parser.add_argument("--format", choices=("png", "svg", "pdf"), default="png", help="default: png")
-
-
-def _add_command(commands: Any, name: str, summary: str, description: str, examples: str) -> argparse.ArgumentParser:
-    added: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=summary,
-        description=description,
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    return added

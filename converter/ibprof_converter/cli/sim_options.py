@@ -4,34 +4,49 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from ibprof.errors import UsageError
+from ibprof.text.host_expressions import expand_hosts
+from ibprof_converter.cli.arguments import count_in, fill_options, number_in, type_of
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.questions.advice import AdviceOptions
 from ibprof_converter.simulation.questions.congestion_threshold import ThresholdOptions
 from ibprof_converter.simulation.study.efforts import FULL, QUICK
 from ibprof_converter.simulation.study.named_hosts import DRAWN
+from ibprof_converter.simulation.study.presets import plan_preset
 from ibprof_converter.simulation.study.simulated_machine import HOSTS_PER_SERVER, MachineOptions
-from ibprof_converter.simulation.study.sizes_and_times import (
-    LARGEST,
-    UNITS_OF_SIZE,
-    UNITS_OF_TIME,
-    is_whole,
-    parse_quantity,
-)
-from ibprof_converter.simulation.study.study_file import MOST_SEEDS
+from ibprof_converter.simulation.study.study_file import MOST_SEEDS, StudyPlan, read_study
 from ibprof_converter.simulation.study.study_results import StudyOutput
-from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement
-from ibprof_converter.traffic.hostlists import expand_hosts
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+
+T = TypeVar("T")
 
 
-def build_machine(arguments: argparse.Namespace) -> MachineOptions:
-    """Return the machine that the options describe."""
+@dataclass(frozen=True, slots=True)
+class StudyOptions:
+    """Simulations of `run` and `study`, and where results go; with `estimate_workers` the work is only estimated."""
+
+    make_plan: Callable[[], StudyPlan]
+    output: StudyOutput
+    estimate_workers: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionOptions(Generic[T]):
+    """Question of `threshold` or `advise`, the folder for its simulations, and whether the answer is JSON."""
+
+    question: T
+    folder: Path | None
+    as_json: bool
+
+
+def _build_machine(arguments: argparse.Namespace) -> MachineOptions:
     servers, placement = arguments.servers, arguments.server_placement
     return MachineOptions(
         fabric=arguments.fabric,
@@ -46,30 +61,41 @@ def build_machine(arguments: argparse.Namespace) -> MachineOptions:
     )
 
 
-def build_output(arguments: argparse.Namespace) -> StudyOutput:
-    """Return where and how a study's results are written."""
+def build_run(arguments: argparse.Namespace) -> StudyOptions:
+    """Return the options of `run`."""
+    return StudyOptions(partial(read_study, arguments.study), _build_output(arguments))
+
+
+def build_study(arguments: argparse.Namespace) -> StudyOptions:
+    """Return the options of `study`."""
+    seeds = range(1, arguments.seeds + 1)
+    plan = partial(plan_preset, arguments.name, _build_machine(arguments), seeds, arguments.quick)
+    return StudyOptions(plan, _build_output(arguments), arguments.workers if arguments.estimate else None)
+
+
+def _build_output(arguments: argparse.Namespace) -> StudyOutput:
     return StudyOutput(arguments.output, arguments.stored, arguments.parquet)
 
 
-def build_threshold(arguments: argparse.Namespace) -> ThresholdOptions:
+def build_threshold(arguments: argparse.Namespace) -> QuestionOptions[ThresholdOptions]:
     """Return the options of `threshold`."""
-    return ThresholdOptions(build_machine(arguments), arguments.size, arguments.share, arguments.seeds)
+    question = ThresholdOptions(_build_machine(arguments), arguments.size, arguments.share, arguments.seeds)
+    return QuestionOptions(question, arguments.output, arguments.json)
 
 
-def build_advice(arguments: argparse.Namespace) -> AdviceOptions:
+def build_advice(arguments: argparse.Namespace) -> QuestionOptions[AdviceOptions]:
     """Return the options of `advise`."""
     (mpi, mpi_interval), (io, io_interval) = arguments.mpi, arguments.io
-    return AdviceOptions(
-        machine=build_machine(arguments),
+    question = fill_options(
+        AdviceOptions,
+        arguments,
+        machine=_build_machine(arguments),
         mpi=mpi,
         mpi_interval_ns=mpi_interval,
         io_bytes=io,
         io_interval_ns=io_interval,
-        share=arguments.share,
-        mpi_hosts=arguments.mpi_hosts,
-        io_hosts=arguments.io_hosts,
-        seeds=arguments.seeds,
     )
+    return QuestionOptions(question, arguments.output, arguments.json)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -81,12 +107,12 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_job_hosts(parser: argparse.ArgumentParser) -> None:
     """Add the hosts of the jobs of `advise`."""
     parser.add_argument(
-        "--mpi-hosts", metavar="HOSTS", type=parse_hosts,
+        "--mpi-hosts", metavar="HOSTS", type=type_of(expand_hosts),
         help="hosts of the MPI job, as node[01-04,7],login1, in place of a share. A profile takes as many as "
         f"its run had, in order of their first ranks, or {DRAWN} (default: the recorded ones, if the fabric has them)",
     )  # fmt: skip
     parser.add_argument(
-        "--io-hosts", metavar="HOSTS", type=parse_hosts, help="hosts of the I/O job in place of a share"
+        "--io-hosts", metavar="HOSTS", type=type_of(expand_hosts), help="hosts of the I/O job in place of a share"
     )
 
 
@@ -100,7 +126,7 @@ def add_running(parser: argparse.ArgumentParser, output: Path | None) -> None:
     parser.add_argument(
         "--workers",
         metavar="N",
-        type=count,
+        type=count_in(1),
         default=os.cpu_count() or 1,
         help="number of processes (default: all cores)",
     )
@@ -112,15 +138,16 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
     effort.add_argument("--quick", action="store_true", help="fewer patterns and messages")
     effort.add_argument("--full", action="store_true", help="50 messages of warm-up and 1,000 measured, however long")
     parser.add_argument(
-        "--seeds", metavar="N", type=_seeds, default=seeds, help=f"random seeds of each simulation (default: {seeds})"
-    )
+        "--seeds", metavar="N", type=count_in(1, MOST_SEEDS), default=seeds,
+        help=f"random seeds of each simulation (default: {seeds})",
+    )  # fmt: skip
     says = "required" if needs_fabric else "default: the study's"
     parser.add_argument(
         "--fabric", metavar="LST", required=needs_fabric,
         help=f"dump of a fabric, or the name of a synthetic one ({says})",
     )  # fmt: skip
     parser.add_argument(
-        "--servers", metavar="N|HOSTS", type=parse_servers,
+        "--servers", metavar="N|HOSTS", type=_parse_servers,
         help="I/O servers: their number, or their hosts as node[01-04,7],login1 "
         f"(default: one for every {HOSTS_PER_SERVER} hosts)",
     )  # fmt: skip
@@ -133,102 +160,25 @@ def add_machine(parser: argparse.ArgumentParser, seeds: int = 1, needs_fabric: b
         help="of jobs without named hosts: hosts sampled one by one, or whole leaf switches (default: random-node)",
     )  # fmt: skip
     parser.add_argument("--adaptive", action="store_true", help="packets choose among shortest routes")
-    parser.add_argument("--packet", metavar="B", type=_packet, default=4096, help="bytes of a packet (default: 4096)")
-    parser.add_argument(
-        "--lane", metavar="B", type=_lane, default=65536, help="buffer of a virtual lane in bytes (default: 65536)"
-    )
-    parser.add_argument("--switch-ns", metavar="NS", type=_delay, default=90.0, help="delay of a switch (default: 90)")
-    parser.add_argument("--gbps", metavar="G", type=_speed, help="speed of all links (default: as in the fabric)")
+    _add_hardware(parser)
 
 
-def count(text: str) -> int:
-    """Read a whole number above 0, for argparse."""
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
-    return int(text)
+def _add_hardware(parser: argparse.ArgumentParser) -> None:
+    """Add what dumps do not state of packets, switches and links."""
+    add, delay, speed = parser.add_argument, number_in(*RANGES["switch_ns"]), number_in(*RANGES["gbps"])
+    add("--packet", metavar="B", type=_bytes_in("packet_bytes"), default=4096, help="bytes of a packet (default: 4096)")
+    add("--lane", metavar="B", type=_bytes_in("lane_bytes"), default=65536, help="buffer of a virtual lane in bytes "
+        "(default: 65536)")  # fmt: skip
+    add("--switch-ns", metavar="NS", type=delay, default=90.0, help="delay of a switch (default: 90)")
+    add("--gbps", metavar="G", type=speed, help="speed of all links (default: as in the fabric)")
 
 
-def parse_hosts(text: str) -> list[str]:
-    """Read names of hosts such as `node[01-04,7],login1`, for argparse."""
-    try:
-        return expand_hosts(text)
-    except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _bytes_in(name: str) -> Callable[[str], int]:
+    """Return the `type` of a property of `Hardware` in bytes."""
+    least, most = RANGES[name]
+    return count_in(int(least), int(most))
 
 
-def parse_servers(text: str) -> int | list[str]:
-    """Read the number of servers, or the names of their hosts, for argparse."""
-    return parse_hosts(text) if re.search("[A-Za-z]", text) else count(text)
-
-
-def _number(text: str, least: float, most: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"expected a number from {least:g} to {most:g}, found {text!r}")
-    return value
-
-
-def _seeds(text: str) -> int:
-    return int(_number(str(count(text)), 1, MOST_SEEDS))
-
-
-def _packet(text: str) -> int:
-    return int(_number(str(count(text)), *RANGES["packet_bytes"]))
-
-
-def _lane(text: str) -> int:
-    return int(_number(str(count(text)), *RANGES["lane_bytes"]))
-
-
-def _delay(text: str) -> float:
-    return _number(text, *RANGES["switch_ns"])
-
-
-def _speed(text: str) -> float:
-    return _number(text, *RANGES["gbps"])
-
-
-def share(text: str) -> float:
-    """Read a part of 1, for argparse."""
-    return _number(text, 0, 1)
-
-
-def parse_size(text: str) -> int:
-    """Read a size such as `4 MiB`, for argparse."""
-    amount = _parse(text, UNITS_OF_SIZE, "a size such as 4MiB", 1)
-    if not is_whole(amount):
-        raise argparse.ArgumentTypeError(f"expected whole bytes, found {text!r}")
-    return round(amount)
-
-
-def parse_interval(text: str) -> float:
-    """Read a time such as `500us`, for argparse: ns."""
-    return 0.0 if text in ("0", "checkpoint") else _parse(text, UNITS_OF_TIME, "a time such as 500us", 0)
-
-
-def _parse(text: str, units: Mapping[str, float], what: str, least: float) -> float:
-    amount = parse_quantity(text, units)
-    if amount is None or not least <= amount <= LARGEST:
-        raise argparse.ArgumentTypeError(f"expected {what} ({', '.join(units)}), found {text!r}")
-    return amount
-
-
-def parse_pattern(text: str) -> tuple[int, float]:
-    """Read `SIZE@INTERVAL`, for argparse; no interval is a checkpoint."""
-    size, _, interval = text.partition("@")
-    return parse_size(size), parse_interval(interval or "0")
-
-
-def parse_traffic(text: str) -> tuple[int | Path, float]:
-    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`, for argparse."""
-    name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
-    try:
-        return parse_size(name), parse_interval(interval)
-    except argparse.ArgumentTypeError:
-        whole = Path(text)
-        if whole.exists() or not at:
-            return whole, 0.0
-        return Path(name), parse_interval(interval)
+def _parse_servers(text: str) -> int | list[str]:
+    """Read the number of servers, or the names of their hosts."""
+    return type_of(expand_hosts)(text) if re.search("[A-Za-z]", text) else count_in(1)(text)

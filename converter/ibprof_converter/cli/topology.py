@@ -7,15 +7,14 @@ import argparse
 from collections.abc import Sequence
 
 from ibprof.cli.command import run_command
-from ibprof_converter.cli import (
-    topology_compare,
-    topology_infer,
-    topology_regress,
-    topology_remeasure,
-    topology_throughput,
-    topology_view,
-)
 from ibprof_converter.cli.ranks import run_on_ranks
+from ibprof_converter.cli.subcommands import add_subcommands, make_parser
+from ibprof_converter.cli.topology_compare import add_compare
+from ibprof_converter.cli.topology_infer import add_infer, add_join
+from ibprof_converter.cli.topology_regress import add_regress
+from ibprof_converter.cli.topology_remeasure import add_remeasure
+from ibprof_converter.cli.topology_throughput import add_throughput
+from ibprof_converter.cli.topology_view import add_view
 
 NAME = "ibprof-topology"
 
@@ -39,18 +38,14 @@ def _run(argv: Sequence[str] | None) -> int | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Infer hosts, switches and links from measured delays, without dumps of the fabric.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
-    )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    topology_infer.add_commands(commands, raw)
-    topology_remeasure.add_remeasure(commands, raw)
-    topology_throughput.add_throughput(commands, raw)
-    topology_compare.add_compare(commands, raw)
-    topology_regress.add_regress(commands, raw)
-    topology_view.add_command(commands, raw)
+    description = "Infer hosts, switches and links from measured delays, without dumps of the fabric."
+    parser = make_parser(NAME, description, _EXAMPLES)
+    commands = add_subcommands(parser)
+    add_infer(commands)
+    add_join(commands)
+    add_remeasure(commands)
+    add_throughput(commands)
+    add_compare(commands)
+    add_regress(commands)
+    add_view(commands)
     return parser

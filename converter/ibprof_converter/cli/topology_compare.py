@@ -6,11 +6,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ibprof.errors import THRESHOLD_CROSSED
 from ibprof_converter.cli.arguments import fill_options, parse_share
-from ibprof_converter.cli.topology_options import add_method_arguments, build_method, print_result
+from ibprof_converter.cli.printing import print_result
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
+from ibprof_converter.cli.topology_options import add_method_arguments, build_method
 from ibprof_converter.outputs.compared_topology import COMPARISON_ENDINGS, describe_comparison, write_comparison
 from ibprof_converter.outputs.comparison_text import describe_comparison_lines
 from ibprof_converter.outputs.topology_writers import check_files
@@ -38,17 +39,14 @@ class _Outputs:
     fail: bool
 
 
-def add_compare(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
+def add_compare(commands: Subcommands) -> None:
     """Add the command `compare`."""
-    parser = commands.add_parser(
-        "compare",
-        help="with the topology that should be there",
-        description="Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: "
-        "wrong cables, slow links.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
+    description = (
+        "Compare an inferred topology, or delays, with a plan in DOT or with the fabric's own files: wrong cables, "
+        "slow links."
     )
-    parser.set_defaults(options=_build_options, run=_compare)
+    summary = "with the topology that should be there"
+    parser = add_subcommand(commands, "compare", summary, _EXAMPLES, _build_options, _compare, description)
     add = parser.add_argument
     add("inferred", metavar="INFERRED", help="what infer wrote (.json, .dot, .tgf, .lst), or delays")
     add("reference", metavar="REFERENCE", help="a plan (.dot), a fabric as ibprof-layout takes it, or what infer wrote")
@@ -77,5 +75,5 @@ def _compare(options: tuple[CompareOptions, _Outputs]) -> int:
     comparison = compare_files(compare)
     for path in outputs.output:
         write_comparison(path, comparison)
-    print_result(describe_comparison(comparison), describe_comparison_lines(comparison), outputs.json)
+    print_result(describe_comparison(comparison), describe_comparison_lines(comparison), outputs.json, indent=1)
     return THRESHOLD_CROSSED if outputs.fail and comparison.differences else 0

@@ -6,20 +6,20 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ibprof_converter.cli.arguments import fill_options
+from ibprof_converter.cli.printing import print_result
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
 from ibprof_converter.cli.topology_options import (
     add_bufe_epsilon,
     add_method_arguments,
     add_outputs,
     build_method,
     build_outputs,
-    print_result,
     write_outputs,
 )
 from ibprof_converter.latency.files.pair_files import write_named_pairs
-from ibprof_converter.outputs.inferred_graph import describe_topology
+from ibprof_converter.outputs.inferred_graph import describe_inferred, describe_topology
 from ibprof_converter.outputs.inferred_text import describe_inference
 from ibprof_converter.outputs.topology_writers import TopologyOutputs
 from ibprof_converter.topology.infer.inference_methods import (
@@ -62,31 +62,23 @@ class _InferOptions:
     again: Path | None
 
 
-def add_commands(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
-    """Add the commands `infer` and `join`."""
-    parser = commands.add_parser(
-        "infer",
-        help="hosts, switches and links from delays",
-        description="Infer hosts, switches and links from the delays between all pairs of hosts.",
-        epilog=_INFER_EXAMPLES,
-        formatter_class=raw,
-    )
-    parser.set_defaults(options=_build_infer_options, run=_infer)
+def add_infer(commands: Subcommands) -> None:
+    """Add the command `infer`."""
+    description = "Infer hosts, switches and links from the delays between all pairs of hosts."
+    summary = "hosts, switches and links from delays"
+    parser = add_subcommand(commands, "infer", summary, _INFER_EXAMPLES, _build_infer_options, _infer, description)
     add = parser.add_argument
     add("delays", metavar="DELAYS", help="of ibprof-latency (.nc), clustbench, or a matrix (.csv, .npy)")
     add_method_arguments(parser)
     add("--again", metavar="FILE", type=Path, help="pairs to measure again: sender,receiver")
     add_outputs(parser)
-    parser = commands.add_parser(
-        "join",
-        help="a model of hosts and one of what is inside them",
-        description="Put the model of a host's inside in the place of each host (Bufe, section 2.7).",
-        epilog=_JOIN_EXAMPLES,
-        formatter_class=raw,
-    )
-    parser.set_defaults(
-        options=lambda arguments: (fill_options(JoinOptions, arguments), build_outputs(arguments)), run=_join
-    )
+
+
+def add_join(commands: Subcommands) -> None:
+    """Add the command `join`."""
+    description = "Put the model of a host's inside in the place of each host (Bufe, section 2.7)."
+    summary = "a model of hosts and one of what is inside them"
+    parser = add_subcommand(commands, "join", summary, _JOIN_EXAMPLES, _build_join_options, _join, description)
     add = parser.add_argument
     add("outer", metavar="HOSTS", help="delays between hosts")
     add("inner", metavar="CORES", help="delays between cores of one host and a core of another")
@@ -101,6 +93,10 @@ def _build_infer_options(arguments: argparse.Namespace) -> _InferOptions:
     return fill_options(_InferOptions, arguments, method=build_method(arguments), outputs=build_outputs(arguments))
 
 
+def _build_join_options(arguments: argparse.Namespace) -> tuple[JoinOptions, TopologyOutputs]:
+    return fill_options(JoinOptions, arguments), build_outputs(arguments)
+
+
 def _infer(options: _InferOptions) -> None:
     inferred, values = apply_method(options.method, read_host_delays(options.delays))
     topology, again = inferred.topology, inferred.again
@@ -108,15 +104,12 @@ def _infer(options: _InferOptions) -> None:
     if options.again:
         pairs = [(values.hosts[a], values.hosts[b]) for a, b in again.tolist()] if values else []
         write_named_pairs(options.again, pairs)
-    document = describe_topology(topology)
-    if values is not None:
-        document |= {"statistic": values.statistic, "length": values.length}
-    document["pairs_to_measure_again"] = len(again)
-    print_result(document, describe_inference(topology, values, len(again)), options.outputs.json)
+    document = describe_inferred(topology, values, len(again))
+    print_result(document, describe_inference(topology, values, len(again)), options.outputs.json, indent=1)
 
 
 def _join(options: tuple[JoinOptions, TopologyOutputs]) -> None:
     join, outputs = options
     topology = infer_joined(join)
     write_outputs(outputs, topology, f"joined from {join.outer} and {join.inner}")
-    print_result(describe_topology(topology), describe_inference(topology), outputs.json)
+    print_result(describe_topology(topology), describe_inference(topology), outputs.json, indent=1)

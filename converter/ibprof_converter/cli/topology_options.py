@@ -4,26 +4,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from ibprof.text.quantities import printable
-from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_length, parse_positive
-from ibprof_converter.latency.files.atomic_write import write_atomically
-from ibprof_converter.outputs.topology_writers import (
-    PAGE,
-    POSITIONS,
-    TopologyOutputs,
-    write_positions,
-    write_topology,
-)
+from ibprof_converter.analysis.inferred_outputs import write_inferred
+from ibprof_converter.cli.arguments import count_in, fill_options, number_in, parse_positive, type_of
+from ibprof_converter.latency.model.message_lengths import parse_length
+from ibprof_converter.outputs.topology_writers import TopologyOutputs
 from ibprof_converter.topology.infer.inference_methods import METHODS, STATISTICS, InferenceMethod
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
-from ibprof_converter.topology.space.vertex_positions import GAMMA, VertexPositions, position_vertices
+from ibprof_converter.topology.space.vertex_positions import GAMMA
 from ibprof_converter.topology.space.vertex_positions import METHODS as POSITION_METHODS
 
 _ALIASES = {"bannikov": "bannikov-salnikov"}
@@ -42,7 +33,7 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epsilon-s", metavar="E", type=parse_tolerance, default=0.1, help="bannikov-salnikov: formula 1 (0.1)")
     add("--epsilon-d", metavar="E", type=parse_tolerance, default=0.5, help="bannikov-salnikov: duplex up to it (0.5)")
     add("--clique-seconds", metavar="S", type=parse_positive, default=30.0, help="bufe: limit of CPU time (30)")
-    add("--length", metavar="BYTES", type=parse_length, help="of the messages (default: the shortest)")
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
     add("--statistic", choices=STATISTICS, help="of the repetitions (default: in which both directions agree best)")
     add("--bootstrap", metavar="N", type=count_in(0), default=100, help="resampled matrices for edge support (100)")
     add("--seconds", metavar="S", type=parse_positive, default=10.0, help="limit of time for resampling (10)")
@@ -98,42 +89,5 @@ def write_outputs(outputs: TopologyOutputs, topology: InferredTopology, remark: 
         UsageError: a fabric cannot be made of it.
         OSError: a file cannot be written.
     """
-    for path in outputs.output:
-        for note in write_topology(path, topology, remark, outputs.gbps):
-            print(note, file=sys.stderr)
-    in_space = [path for path in outputs.output if path.suffix in (PAGE, POSITIONS)]
-    if in_space:
-        space = find_positions(topology, outputs.positions, outputs.gamma)
-        for path in in_space:
-            if path.suffix == PAGE:
-                write_page(path, topology, remark, space)
-            else:
-                write_positions(path, topology, space)
-
-
-def find_positions(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:
-    """Return positions in space, and print on stderr how good they are."""
-    space = position_vertices(topology, method, gamma)
-    print(f"{space.describe()}; {space.seconds:.2g} s", file=sys.stderr)
-    return space
-
-
-def write_page(path: Path, topology: InferredTopology, title: str, space: VertexPositions) -> None:
-    """Write the web view of a topology.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    from ibprof_converter.viewer.html_page import render_page  # noqa: PLC0415  (slow to import)
-    from ibprof_converter.viewer.topology_document import encode_topology  # noqa: PLC0415  (slow to import)
-
-    write_atomically(path, render_page(encode_topology(title, topology, space)).encode())
-
-
-def print_result(document: dict[str, Any], lines: Iterable[str], as_json: bool) -> None:
-    """Print a result on stdout, as JSON or as lines."""
-    if as_json:
-        print(json.dumps(document, indent=1))
-    else:
-        for line in lines:
-            print(printable(line))
+    for note in write_inferred(outputs, topology, remark):
+        print(note, file=sys.stderr)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import fill_options, number_in, parse_length
-from ibprof_converter.cli.topology_options import add_outputs, build_outputs, print_result, write_outputs
+from ibprof_converter.cli.arguments import fill_options, number_in, type_of
+from ibprof_converter.cli.printing import print_result
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
+from ibprof_converter.cli.topology_options import add_outputs, build_outputs, write_outputs
+from ibprof_converter.latency.model.message_lengths import parse_length
 from ibprof_converter.outputs.regression_table import (
     describe_regression,
     describe_regression_lines,
@@ -27,17 +29,14 @@ examples:
 """
 
 
-def add_regress(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
+def add_regress(commands: Subcommands) -> None:
     """Add the command `regress`."""
-    parser = commands.add_parser(
-        "regress",
-        help="latencies of all links by linear regression",
-        description="Find the latency of each link of a known topology by ordinary least squares over all delays "
-        "(Bufe, section 2.4).",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
+    description = (
+        "Find the latency of each link of a known topology by ordinary least squares over all delays (Bufe, section "
+        "2.4)."
     )
-    parser.set_defaults(options=_build_options, run=_regress)
+    summary = "latencies of all links by linear regression"
+    parser = add_subcommand(commands, "regress", summary, _EXAMPLES, _build_options, _regress, description)
     add = parser.add_argument
     add("topology", metavar="TOPOLOGY", help="what infer wrote (.json, .dot, .tgf), or a fabric")
     add("delays", metavar="DELAYS", help="of its hosts")
@@ -48,7 +47,7 @@ def add_regress(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
         "length; or take one of these paths (unique)")  # fmt: skip
     add("--epsilon", metavar="E", type=number_in(0, 1), default=0.01, help="relative difference of path lengths that "
         "are the same (0.01)")  # fmt: skip
-    add("--length", metavar="BYTES", type=parse_length, help="of the messages (default: the shortest)")
+    add("--length", metavar="BYTES", type=type_of(parse_length), help="of the messages (default: the shortest)")
     add_outputs(parser)
 
 
@@ -68,4 +67,4 @@ def _regress(options: tuple[RegressOptions, tuple[Path, ...], TopologyOutputs]) 
         write_regression_csv(path, links)
     if links.topology is not None:
         write_outputs(outputs, links.topology, f"latencies regressed on {regress.delays}")
-    print_result(describe_regression(links), describe_regression_lines(links), outputs.json)
+    print_result(describe_regression(links), describe_regression_lines(links), outputs.json, indent=1)

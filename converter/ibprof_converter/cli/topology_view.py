@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ibprof.errors import UsageError
-from ibprof_converter.cli.arguments import fill_options
-from ibprof_converter.cli.topology_options import add_position_arguments, find_positions, write_page
+from ibprof_converter.analysis.inferred_outputs import describe_positions, write_topology_page
+from ibprof_converter.cli.subcommands import Subcommands, add_subcommand
+from ibprof_converter.cli.topology_options import add_position_arguments
 from ibprof_converter.topology.infer.inference_methods import read_or_infer
+from ibprof_converter.topology.space.vertex_positions import position_vertices
 
 _EXAMPLES = """\
 examples:
@@ -33,17 +34,14 @@ class _ViewOptions:
     gamma: float
 
 
-def add_command(commands: Any, raw: type[argparse.HelpFormatter]) -> None:
+def add_view(commands: Subcommands) -> None:
     """Add the command `view`."""
-    parser = commands.add_parser(
-        "view",
-        help="a topology in space, as one HTML file",
-        description="Write one HTML file that shows a topology in space, links about as long as their delays and "
-        "coloured by delay, probability or support. It opens in any browser and needs no network.",
-        epilog=_EXAMPLES,
-        formatter_class=raw,
+    description = (
+        "Write one HTML file that shows a topology in space, links about as long as their delays and coloured by "
+        "delay, probability or support. It opens in any browser and needs no network."
     )
-    parser.set_defaults(options=lambda arguments: fill_options(_ViewOptions, arguments), run=_view)
+    summary = "a topology in space, as one HTML file"
+    parser = add_subcommand(commands, "view", summary, _EXAMPLES, _ViewOptions, _view, description)
     parser.add_argument("topology", metavar="TOPOLOGY", help="a topology or delays, see below")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
     add_position_arguments(parser)
@@ -53,5 +51,6 @@ def _view(options: _ViewOptions) -> None:
     if options.output.resolve() == Path(options.topology).resolve():
         raise UsageError(f"-o {options.output}: this is also the input")
     topology = read_or_infer(options.topology)
-    space = find_positions(topology, options.positions, options.gamma)
-    write_page(options.output, topology, options.topology, space)
+    space = position_vertices(topology, options.positions, options.gamma)
+    print(describe_positions(space), file=sys.stderr)
+    write_topology_page(options.output, topology, options.topology, space)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
-from ibprof.errors import UsageError
-from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, list_compared
 from ibprof_converter.analysis.load_pipeline import load_traffic
 from ibprof_converter.analysis.loads_view import AttributeFiles, NamedLoads, write_view
 from ibprof_converter.analysis.output_files import check_files
@@ -24,6 +23,7 @@ from ibprof_converter.cli.input_arguments import (
     traffic_options,
 )
 from ibprof_converter.cli.printing import print_warnings, show_stages
+from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 from ibprof_converter.viewer.view_runs import FLOW_LIMIT
@@ -78,47 +78,16 @@ def _view_options(arguments: argparse.Namespace) -> ViewOptions:
     attributes = attribute_options(arguments)
     compared = map(Path, (*arguments.compare, *arguments.compare_placement))
     check_files((*fabric.files(), *own.files(), *compared, *attributes.files()), {"--output": arguments.output})
-    others = _list_compared(own, arguments.compare, arguments.compare_placement)
+    others = list_compared(own, arguments.compare, arguments.compare_placement)
     return ViewOptions(fabric, (own, *others), attributes, arguments.output)
 
 
-def _list_compared(own: TrafficOptions, names: Sequence[str], placements: Sequence[str]) -> list[TrafficOptions]:
-    """Return each run to compare with: the same jobs placed differently, or another traffic each.
-
-    Raises:
-        UsageError: there are too few or too many placements.
-    """
-    other = replace(own, counters=(), inherited=not placements)
-    if not names:
-        jobs = len(own.names)
-        if len(placements) % jobs:
-            raise UsageError(
-                f"--compare-placement: expected one for each of {jobs} jobs, once for each run, found {len(placements)}"
-            )
-        firsts = range(0, len(placements), jobs)
-        return [replace(other, placements=tuple(placements[first : first + jobs])) for first in firsts]
-    if not placements:
-        # The placement rule of the run itself applies to the others too.
-        shared = own.placements if len(own.placements) == 1 else ()
-        return [replace(other, names=(name,), placements=shared) for name in names]
-    if len(placements) != len(names):
-        raise UsageError(
-            f"--compare-placement: expected one for each of {len(names)} --compare, found {len(placements)}"
-        )
-    return [
-        replace(other, names=(name,), placements=(placement,))
-        for name, placement in zip(names, placements, strict=True)
-    ]
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME,
-        description="Write one HTML file that shows which links carry most, and who loads them. It opens in any "
-        "browser, needs no network, and reaches for none.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    description = (
+        "Write one HTML file that shows which links carry most, and who loads them. It opens in any browser, needs no "
+        "network, and reaches for none."
     )
+    parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the file, such as view.html")
     add_attribute_arguments(parser)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
+from ibprof.profile.profile_data import PORT_ACTIVE
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
@@ -28,13 +29,12 @@ from ibprof_converter.fabric.rates import data_rate_gbps, lanes_of_code, speed_o
 _START = re.compile(rb"START_([A-Z0-9_]+)\s*")
 _SIGN = re.compile(rb"^START_[A-Z0-9_]+\r?$", re.MULTILINE)
 _DESCRIPTION = "nodedesc"
-_ACTIVE = 4
 _KINDS = {1: NodeKind.CA, 2: NodeKind.SWITCH, 3: NodeKind.ROUTER}
 
 
-def looks_like_db_csv(data: bytes) -> bool:
-    """Return whether `data` has sections as in a `.db_csv`."""
-    return _SIGN.search(data[: 1 << 16]) is not None
+def looks_like_db_csv(head: bytes) -> bool:
+    """Return whether a file's beginning has sections as in a `.db_csv`."""
+    return _SIGN.search(head) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,8 @@ def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
                 raise InputError(path, record.line, f"a port that is in {table}", f"{key[0]:#018x} port {key[1]}")
             ends.append((_describe(nodes[key[0]], ports, key), ports[key]))
         (a, a_port), (b, b_port) = ends
-        active = all(not port.has("PortState") or port.number("PortState", 8) == _ACTIVE for port in (a_port, b_port))
+        known = [port.number("PortState", 8) for port in (a_port, b_port) if port.has("PortState")]
+        active = all(state == PORT_ACTIVE for state in known)
         lanes = lanes_of_code(a_port.number("LinkWidthActv", 256))
         gbps = data_rate_gbps(lanes, speed_of_code(a_port.number("LinkSpeedActv", 1 << 32)))
         rows.append(LinkRow(record.line, a, b, active, lanes, gbps))

@@ -21,7 +21,8 @@ LIMIT = 1 << 31
 """Bytes of an uncompressed dump: four times the tables of 11,664 hosts. A small file can expand to any size."""
 
 _CHUNK = 1 << 20
-_PEEKED = 1 << 16
+_HEAD = 1 << 16
+"""Bytes of the beginning of a file, by which its format is recognised."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 
@@ -51,9 +52,14 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
         if not Path(path).is_file():  # a pipe can be read only once
             return b""
         with Path(path).open("rb") as raw, _unpack(raw) as text:
-            return text.read(_PEEKED).replace(b"\r\n", b"\n")
+            return text.read(_HEAD).replace(b"\r\n", b"\n")
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return b""
+
+
+def head_of(data: bytes) -> bytes:
+    """Return the beginning of what `read_dump` returned: as much as `peek_dump` reads."""
+    return data[:_HEAD]
 
 
 def find_sibling(path: str | PathLike[str], name: str) -> Path | None:

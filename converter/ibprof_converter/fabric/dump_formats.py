@@ -9,13 +9,14 @@ from os import PathLike
 from typing import Generic, TypeVar
 
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.dump_files import head_of
 
 Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True)
 class DumpFormat(Generic[Parsed]):
-    """A format of dumps: its name for messages, its recogniser, its parser."""
+    """A format of dumps: its name for messages, its parser, and its recogniser, which takes the beginning of a file."""
 
     name: str
     recognise: Callable[[bytes], bool]
@@ -23,8 +24,9 @@ class DumpFormat(Generic[Parsed]):
 
 
 def find_format(formats: Sequence[DumpFormat[Parsed]], data: bytes) -> DumpFormat[Parsed] | None:
-    """Return the first format that recognises the beginning of a file; None if none does."""
-    return next((each for each in formats if each.recognise(data)), None)
+    """Return the first format that recognises a file, from its contents or their beginning; None if none does."""
+    head = head_of(data)
+    return next((each for each in formats if each.recognise(head)), None)
 
 
 def unknown_format(

@@ -39,9 +39,9 @@ class LidRanges:
     lmc: dict[int, int]
 
 
-def looks_like_lid_ranges(data: bytes) -> bool:
-    """Return whether `data` begins like a `guid2lid`."""
-    return _LINE.fullmatch(data.lstrip().split(b"\n", 1)[0]) is not None
+def looks_like_lid_ranges(head: bytes) -> bool:
+    """Return whether a file's beginning is like a `guid2lid`."""
+    return _LINE.fullmatch(head.lstrip().split(b"\n", 1)[0]) is not None
 
 
 def read_lid_ranges(path: str | PathLike[str]) -> LidRanges:

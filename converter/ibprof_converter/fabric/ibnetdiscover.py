@@ -54,9 +54,9 @@ _STANZA = 'Switch, Ca or Rt, number of ports, "S-GUID", # "description"'
 _PORT_FORM = '[port] "S-GUID"[port] # "description" lid N WIDTHxSPEED'
 
 
-def looks_like_ibnetdiscover(data: bytes) -> bool:
-    """Return whether `data` has the stanzas of `ibnetdiscover`."""
-    return _SIGNS.search(data[: 1 << 16]) is not None
+def looks_like_ibnetdiscover(head: bytes) -> bool:
+    """Return whether a file's beginning has the stanzas of `ibnetdiscover`."""
+    return _SIGNS.search(head) is not None
 
 
 def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:

@@ -51,5 +51,5 @@ def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | No
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:
-    """Return the link format of a file, from its beginning; None if it lists no links."""
+    """Return the link format of a file, from its contents or their beginning; None if it lists no links."""
     return find_format(LINK_FORMATS, data)

@@ -61,15 +61,15 @@ _UNPRINTED_WIDTH = 2
 _OLD_TOP_SPEED = b"10"
 
 
-def looks_like_lst(data: bytes) -> bool:
-    """Return whether `data` begins like a `.lst`."""
-    return _skip_comments(data)[:2] == b"{ "
+def looks_like_lst(head: bytes) -> bool:
+    """Return whether a file's beginning is like a `.lst`."""
+    return _skip_comments(head)[:2] == b"{ "
 
 
-def looks_like_opensm_lst(data: bytes) -> bool:
-    """Return whether `data` begins like OpenSM's `.lst`, which prints fewer digits of the first end's VenID."""
-    first_end = _skip_comments(data).split(b"}", 1)[0]
-    return looks_like_lst(data) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
+def looks_like_opensm_lst(head: bytes) -> bool:
+    """Return whether a file's beginning is like OpenSM's `.lst`, which prints fewer digits of the first end's VenID."""
+    first_end = _skip_comments(head).split(b"}", 1)[0]
+    return looks_like_lst(head) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
 
 
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
@@ -119,9 +119,9 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
     )
 
 
-def _skip_comments(data: bytes) -> bytes:
+def _skip_comments(head: bytes) -> bytes:
     """Return the beginning of a file without leading blank lines and `#` lines; this identifies its format."""
-    return _COMMENTS.sub(b"", data[: 1 << 16])
+    return _COMMENTS.sub(b"", head)
 
 
 def _from_hex(pairs: Iterable[tuple[bytes, bytes]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -33,9 +33,9 @@ _GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port 
 _BETWEEN_NAMES = b"' - '"
 
 
-def looks_like_port_list(data: bytes) -> bool:
-    """Return whether `data` begins like the output of `ibnetdiscover -p`."""
-    return re.match(_END + rb" [0-9?]{1,2}x ", data.lstrip()) is not None
+def looks_like_port_list(head: bytes) -> bool:
+    """Return whether a file's beginning is like the output of `ibnetdiscover -p`."""
+    return re.match(_END + rb" [0-9?]{1,2}x ", head.lstrip()) is not None
 
 
 def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:

@@ -36,7 +36,7 @@ def agreement_as_json(agreement: Agreement, fabrics: Sequence[Fabric]) -> dict[s
 def describe_agreement(agreement: Agreement, fabrics: Sequence[Fabric]) -> Iterator[str]:
     """Say in lines what agrees and what does not."""
     counted = agreement.bytes_counted
-    explained = f" ({100 * agreement.bytes_explained / counted:.1f} %)" if counted else ""
+    explained = f" ({100 * agreement.bytes_explained / counted:.1f}%)" if counted else ""
     yield f"Counters compared with prediction ({agreement.origin})"
     yield f"  link directions with a counter: {agreement.ends_counted}; used, but without: {agreement.ends_uncounted}"
     yield f"  counted {format_bytes(counted)}, predicted there {format_bytes(agreement.bytes_predicted)}"

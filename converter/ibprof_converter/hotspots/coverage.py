@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.measured_rails import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
@@ -25,6 +26,7 @@ class Coverage:
         not_seen: what the numbers lack, a sentence each.
         modelled: what is a model's, not measured, a sentence each.
         notes: what else a reader must know, a sentence each.
+        unaccounted: operations of which less was seen than their calls asked for.
     """
 
     origin: str
@@ -35,6 +37,7 @@ class Coverage:
     not_seen: tuple[str, ...]
     modelled: tuple[str, ...]
     notes: tuple[str, ...]
+    unaccounted: tuple[Unaccounted, ...] = ()
 
 
 def describe_coverage(
@@ -73,4 +76,5 @@ def describe_coverage(
         not_seen=tuple(describe_gaps(run)) if run else (),
         modelled=tuple(modelled),
         notes=tuple(notes),
+        unaccounted=tuple(find_unaccounted(run)) if run else (),
     )

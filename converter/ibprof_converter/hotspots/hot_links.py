@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import number_keys
 from ibprof_converter.fabric.fabric_graph import LIDS, Fabric, NodeKind
 from ibprof_converter.hotspots.contention import Contention, FlowCounter
@@ -18,7 +19,7 @@ from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts, total_bytes
+from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
 NAMED_SHARES = 5
@@ -180,7 +181,7 @@ class LinkEnds:
         self._first = np.cumsum([0, *(total.size for total in totals)])
         self._between_switches = np.concatenate([np.repeat(_joins_switches(each.fabric), 2) for each in subnets])
         used = int(np.count_nonzero(self._bytes))
-        self._mean = total_bytes(self._bytes) / used if used else 0.0
+        self._mean = sum_exactly(self._bytes) / used if used else 0.0
 
     def heat(self) -> LinkHeat:
         """Compare the loads of all link directions."""
@@ -294,7 +295,7 @@ def _shares(
         NamedShare(names[index], value, value / amount)
         for index, value in zip(keys[:NAMED_SHARES].tolist(), sums[:NAMED_SHARES].tolist(), strict=True)
     ]
-    if rest := total_bytes(sums[NAMED_SHARES:]):
+    if rest := sum_exactly(sums[NAMED_SHARES:]):
         shares.append(NamedShare(REST, rest, rest / amount))
     return tuple(shares)
 
@@ -323,5 +324,5 @@ def _pair_shares(flows: Traffic, fabric: Fabric, amount: int) -> tuple[tuple[Pai
                 job=flows.jobs[flows.job[flow]] if len(flows.jobs) > 1 else None,
             )
         )
-    rest = total_bytes(sums[NAMED_PAIRS:])
+    rest = sum_exactly(sums[NAMED_PAIRS:])
     return tuple(greatest), OtherPairs(len(keys) - len(greatest), rest, rest / amount)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.port_sums import PortSum, sum_ports
 from ibprof.profile.profile_data import Port, Profile
-from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         demand: the traffic.
         with_hosts: whether the hosts that it was recorded on are those that are spoken of.
     """
-    total = total_bytes(demand.bytes) + sum(demand.unmapped.values())
+    total = sum_exactly(demand.bytes) + sum(demand.unmapped.values())
     hosts = _sum_by_host(demand) if with_hosts else ()
     return RunSummary(
         bytes_total=total,

@@ -36,7 +36,7 @@ class Bar:
 
 def format_time(microseconds: float) -> str:
     """Return a time in microseconds or milliseconds."""
-    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} us"
+    return f"{microseconds / 1000:g} ms" if microseconds >= 1000 else f"{microseconds:g} µs"
 
 
 def format_interval(microseconds: float) -> str:

@@ -216,7 +216,7 @@ def _coloured_links(comparison: ReferenceComparison) -> list[_Line]:
         if frozenset((a, b)) in missing:
             lines.append(_Line(a, b, _NAMED, "missing", dashed=True))
         else:
-            label = "" if isnan(seconds) else f"{seconds * 1e6:.3g} us"
+            label = "" if isnan(seconds) else f"{seconds * 1e6:.3g} µs"
             lines.append(_Line(a, b, _shade(colour, strength), label, 5 if link in slow else 2))
     return lines + others
 

@@ -220,14 +220,14 @@ def _bend(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.float64]:
 
 
 def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -> LineCollection | None:
-    """Draw idle links faintly, then the others, the most loaded last; return what the colours are of."""
+    """Draw directions without bytes faintly, then the others, the most loaded last; return what the colours are of."""
     many = len(halves.bytes) > _RASTER_FROM
     width = float(np.clip(_INK / np.sqrt(len(halves.bytes) + 1), 0.5, 2.4))
-    if not only_used:
-        idle = LineCollection(list(halves.line[halves.idle]), colors=_UNUSED, linewidths=width * 0.7, zorder=1)
-        idle.set_rasterized(many)
-        axes.add_collection(idle)
-    used = np.flatnonzero(~halves.idle)
+    faint = (halves.bytes == 0) & ~(halves.idle & only_used)
+    unused = LineCollection(list(halves.line[faint]), colors=_UNUSED, linewidths=width * 0.7, zorder=1)
+    unused.set_rasterized(many)
+    axes.add_collection(unused)
+    used = np.flatnonzero(halves.bytes)
     if not len(used):
         return None
     hottest_last = used[np.argsort(halves.bytes[used], kind="stable")]

@@ -9,9 +9,24 @@ from typing import Any, TextIO
 import numpy as np
 
 from ibprof_converter.outputs.graph_files import quote_dot, quote_line
+from ibprof_converter.topology.infer.pair_delays import PairDelays
 from ibprof_converter.topology.model.inferred_topology import InferredTopology
 
 _MICRO = 1e6
+
+
+def describe_inferred(topology: InferredTopology, values: PairDelays | None, again: int) -> dict[str, Any]:
+    """Return what JSON has of an inference: the topology, the delays that it is of, pairs to measure again.
+
+    Args:
+        topology: what was inferred.
+        values: the delays that it is of; None where these are of processes.
+        again: number of pairs to measure again.
+    """
+    document = describe_topology(topology)
+    if values is not None:
+        document |= {"statistic": values.statistic, "length": values.length}
+    return document | {"pairs_to_measure_again": again}
 
 
 def describe_topology(topology: InferredTopology) -> dict[str, Any]:
@@ -82,7 +97,7 @@ def write_dot(file: TextIO, topology: InferredTopology) -> None:
         shape = "ellipse" if number < len(topology.hosts) else "box"
         file.write(f"  {quote_dot(name)} [shape={shape}];\n")
     for row, ((a, b), latency, support, probability) in enumerate(_edges(topology)):
-        attributes = f'label="{latency * _MICRO:.4g} us", latency_us={latency * _MICRO:.6g}'
+        attributes = f'label="{latency * _MICRO:.4g} µs", latency_us={latency * _MICRO:.6g}'
         if (gbps := _known_rate(topology, row)) is not None:
             attributes += f", gbps={gbps:.4g}"
         if not isnan(support):

@@ -47,7 +47,7 @@ def _draw_latencies(axes: Axes, watch: Watch) -> None:
         operations = watch.operations(number)
         if operations is not None:
             _draw_tail(axes, operations, f"{job.name}, whole operations", f"C{number}", "--")
-    axes.set(xscale="log", yscale="log", xlabel="latency, us", ylabel="part of the messages that took longer")
+    axes.set(xscale="log", yscale="log", xlabel="latency, µs", ylabel="part of the messages that took longer")
     most = max(int(watch.histogram(number).sum()) for number in range(len(watch.simulation.jobs)))
     axes.set_ylim(0.5 / max(most, 1), 1.5)
     _finish(axes)

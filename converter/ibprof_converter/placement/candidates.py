@@ -52,7 +52,7 @@ class PlacementComparison(NotebookView):
         found: result of the search.
         hosts: host of each rank in the best placement.
         free_hosts, slots: number of hosts and of slots to choose from.
-        notes: further facts for the reader, a sentence each.
+        notes: gaps, what is modelled and further facts for the reader, a sentence each.
     """
 
     rows: tuple[CandidateRow, ...]

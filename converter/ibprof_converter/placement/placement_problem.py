@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, UsageError
-from ibprof.native.kernel_library import Kernels, load_kernels
+from ibprof.native.kernel_library import Kernels, load_kernels, sum_exactly
 from ibprof_converter.placement.slots import RankSlots
 from ibprof_converter.placement.switch_paths import SwitchPaths
 from ibprof_converter.traffic.rail_policies import share_out
-from ibprof_converter.traffic.traffic_data import RankTraffic, total_bytes
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 _RAIL_LIMIT = 8
 
@@ -67,7 +67,7 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     """
     if rails > _RAIL_LIMIT:
         raise UsageError(f"at most {_RAIL_LIMIT} rails, found {rails}")
-    if total_bytes(demand.bytes) >= 1 << 63:
+    if sum_exactly(demand.bytes) >= 1 << 63:
         raise InconsistentError("the traffic sums to 2^63 bytes or more")
     flows = np.flatnonzero((demand.source != demand.destination) & (demand.bytes > 0))
     source, destination = demand.source[flows].astype(np.int64), demand.destination[flows].astype(np.int64)

@@ -30,7 +30,9 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     for column in ("placement", "busiest link between switches", "best is lower by", "busiest access link of a host"):
         table.add_column(column, justify="left" if column == "placement" else "right")
     for row in comparison.rows:
-        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f}%" if row.max_link_seconds and row.name != "best" else ""
+        # A time that leaves out other bytes than the best one's says nothing about it.
+        comparable = row.max_link_seconds and row.lost_bytes == comparison.rows[0].lost_bytes and row.name != "best"
+        gain = f"{(1 - best / row.max_link_seconds) * 100:.0f}%" if comparable else ""
         table.add_row(
             _ROW_NAMES.get(row.name, row.name),
             format_seconds(row.max_link_seconds) + (f" + {row.lost_bytes} B lost" if row.lost_bytes else ""),

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from ibprof.text.quantities import format_change
 from ibprof_converter.simulation.measure.seed_statistics import BySeed, Figure, average
 from ibprof_converter.simulation.questions.advice import Advice
 from ibprof_converter.simulation.questions.mitigation import Scenario
 from ibprof_converter.simulation.study.sizes_and_times import format_time
-from ibprof_converter.simulation.workload.roles import IO, MPI
+from ibprof_converter.simulation.workload.workloads import IO, MPI
 
 
 def describe_advice(advice: Advice) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _format_links(advice: Advice) -> Iterator[str]:
 
 def _format_row(scenario: Scenario, now: Scenario) -> str:
     rate = scenario.change_of_rate(now)
-    change = "?" if rate is None else f"{100 * (rate.mean - 1):+.1f} {_half(rate, 100, 1)}%"
+    change = "?" if rate is None else f"{format_change(rate.mean - 1).removesuffix('%')} {_half(rate, 100, 1)}%"
     return (
         f"  {scenario.name:34}{_mean(scenario.together[MPI]):>13}{_times(scenario.slowdown(MPI)):>21}"
         f"{_mean(scenario.together[IO]):>13}{_times(scenario.slowdown(IO)):>21}{'' if scenario is now else change:>17}"

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
-from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
+from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.reports.comparison_side import (
     LINK,
     PAIR,
@@ -54,11 +55,36 @@ class DiffOptions:
             yield from side.files()
 
 
+def pair_runs(
+    a: str, b: str, placements: Sequence[str | None] = (), rails: str | None = None, strict: bool = False
+) -> tuple[TrafficOptions, TrafficOptions]:
+    """Return how to read two runs, and how to put them on a fabric.
+
+    Args:
+        a, b: names of the runs.
+        placements: where the ranks are: one for both runs, or one for each; None or no one: as recorded.
+        rails: policy for bytes whose rail was not measured; None: the default policy.
+        strict: whether bytes that cannot be routed are an error.
+
+    Raises:
+        UsageError: there are more than two placements.
+    """
+    if len(placements) > 2:
+        raise UsageError("--placement: expected one for both runs, or one for each")
+    of_a, of_b = placements if len(placements) == 2 else [*placements, None][:1] * 2
+    before, after = (
+        TrafficOptions((name,), (rule,) if rule is not None else (), rails, strict=strict, flows_limit=DIAGNOSED_FLOWS)
+        for name, rule in ((a, of_a), (b, of_b))
+    )
+    return before, after
+
+
 def compare_runs(
     options: DiffOptions,
     command: str = "",
     progress: Progress = no_progress,
     fabric: RoutedFabric | None = None,
+    demands: tuple[Demand | None, Demand | None] = (None, None),
 ) -> RunComparison:
     """Read two runs and compare them.
 
@@ -67,6 +93,7 @@ def compare_runs(
         command: that made the comparison, as it was typed.
         progress: receives each stage.
         fabric: to put both runs on, in place of the one of the options.
+        demands: the traffic of each run; None where it is to be read.
 
     Raises:
         InputError: a file is not what it should be.
@@ -75,7 +102,7 @@ def compare_runs(
     sides = (options.a, options.b)
     if fabric is None and options.fabric and not all(_is_result(Path(side.names[0])) for side in sides):
         fabric = read_routed_fabric(options.fabric, progress)
-    a, b = (read_side(side, fabric, progress) for side in sides)
+    a, b = (read_side(side, fabric, progress, demand) for side, demand in zip(sides, demands, strict=True))
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.
     return compare(a, b, options.conditions, describe_provenance(command, options.files()))
 
@@ -85,33 +112,45 @@ def _is_result(path: Path) -> bool:
     return looks_like_report(path) or looks_like_links(path)
 
 
-def read_side(traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress) -> ComparedRun:
+def read_side(
+    traffic: TrafficOptions, fabric: RoutedFabric | None, progress: Progress = no_progress, demand: Demand | None = None
+) -> ComparedRun:
     """Return a run as far as it can be compared: of a report, of links.csv, or of traffic, on a fabric if there is one.
+
+    Args:
+        traffic: which run, and how to put it on a fabric.
+        fabric: None for none.
+        progress: receives each stage.
+        demand: the traffic of the run; None: it is read.
 
     Raises:
         InputError, UsageError: as `compare_runs` does.
     """
     name = traffic.names[0]
-    if looks_like_report(Path(name)):
+    if demand is None and looks_like_report(Path(name)):
         return read_report(Path(name))
-    if looks_like_links(Path(name)):
+    if demand is None and looks_like_links(Path(name)):
         return read_links(Path(name))
     if fabric:
-        return _load_side(traffic, fabric, progress)
-    progress("reading the traffic")
-    demand = read_traffic(name, None)
+        return _load_side(traffic, fabric, progress, demand)
+    if demand is None:
+        progress("reading the traffic")
+        demand = read_traffic(name, None)
     if isinstance(demand, PortCounters):
         raise UsageError(f"{demand.origin}: port counters are compared on a fabric: give --fabric LST...")
-    side = replace(side_of_report(name, report_on_demand(demand, NOWHERE).as_json()), notes=())
+    side = side_of_report(name, report_on_demand(demand, NOWHERE).as_json())
     return _with_pairs(side, demand) if isinstance(demand, RankTraffic) else side
 
 
-def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress) -> ComparedRun:
+def _load_side(traffic: TrafficOptions, fabric: RoutedFabric, progress: Progress, demand: Demand | None) -> ComparedRun:
     """Put a run on the fabric, with every link direction and every pair instead of those that a report names."""
-    loads = load_traffic(fabric, traffic, progress)
+    if demand is None:
+        loads = load_traffic(fabric, traffic, progress)
+    else:
+        loads = load_demands(fabric, [demand], traffic, progress)
     side = side_of_report(traffic.names[0], report_on_loads(loads, NOWHERE, top=0).as_json())
     links = links_of_rows(loads.rows(only_used=True))
-    side = replace(side, parts={**side.parts, LINK: links}, notes=loads.coverage.notes)
+    side = replace(side, parts={**side.parts, LINK: links})
     return _with_pairs(side, loads.demand) if loads.demand else side
 
 

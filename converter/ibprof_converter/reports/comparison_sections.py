@@ -36,7 +36,7 @@ _WORDS = {
     "max_switch_link": "most loaded between switches",
     "mean_link": "mean of link directions in use",
     "links_used": "links used",
-    "max_link_seconds": "longest time of a link direction",
+    "max_link_seconds": "longest time of a link direction at line rate",
 }
 
 
@@ -86,7 +86,7 @@ def say_threshold(verdict: ThresholdVerdict) -> str:
 
 def _describe_totals(comparison: RunComparison) -> Section:
     columns = (
-        Column("", "in all"),
+        Column("", ""),
         Column("", "A", ValueKind.WRITTEN),
         Column("", "B", ValueKind.WRITTEN),
         Column("relative", "change", ValueKind.CHANGE),
@@ -102,7 +102,7 @@ def _describe_totals(comparison: RunComparison) -> Section:
         )
         written = (format_value(total.a, kind), format_value(total.b, kind))
         rows.append((_WORDS.get(total.name, total.name), *written, total.relative))
-    title = "In all" + (", changes of bytes by share" if comparison.by_share else "")
+    title = "Totals" + (", changes of bytes by share" if comparison.by_share else "")
     return Section("totals", title, tables=(Table("totals", columns, tuple(rows)),))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class ComparedRun:
         totals: by the names that conditions use.
         parts: by dimension and name, bytes; of sizes messages.
         messages: by dimension and name; no entry where they are not known.
-        notes: what is not whole, a sentence each.
+        notes: what the run lacks and what is modelled, a sentence each.
     """
 
     name: str
@@ -69,18 +69,30 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     if any(messages[OPERATION].values()):
         totals["messages"] = sum(messages[OPERATION].values())
     parts[SIZE] = {row["name"]: row["messages"] for row in document.get("message_sizes", ())}
-    notes = []
     if (matrix := document.get("matrix_ranks")) is not None:
-        cells = _name_pairs(matrix)
-        parts[PAIR] = cells if matrix["block"] == 1 else {}
-        if matrix["block"] > 1:
-            notes.append("the report adds up ranks, so that their pairs cannot be compared")
-    spots = [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]
-    if spots:
+        parts[PAIR] = _name_pairs(matrix) if matrix["block"] == 1 else {}
+    if spots := [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
-        notes.append(f"the report names only its {len(parts[LINK])} most loaded link directions")
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
-    return ComparedRun(name, ranks, totals, parts, messages, tuple(notes))
+    return ComparedRun(name, ranks, totals, parts, messages, tuple(_list_gaps(document)))
+
+
+def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a report says of its gaps: not seen, modelled, noted, not routed."""
+    coverage = document.get("coverage") or {}
+    for key, label in (("not_seen", "not seen: "), ("modelled", "modelled: "), ("notes", "")):
+        for sentence in coverage.get(key, ()):
+            yield f"{label}{sentence}"
+    for reason, amount in document.get("bytes_unrouted", {}).items():
+        yield f"{amount} of {document['bytes_total']} bytes are on no link: {reason}"
+
+
+def _list_limits(document: Mapping[str, Any], links: int) -> Iterator[str]:
+    """Yield what a report leaves out that its run had."""
+    if (document.get("matrix_ranks") or {"block": 1})["block"] > 1:
+        yield "the report adds up ranks, so that their pairs cannot be compared"
+    if links:
+        yield f"the report names only its {links} most loaded link directions"
 
 
 def _name_pairs(matrix: Mapping[str, Any]) -> dict[str, int]:
@@ -151,7 +163,8 @@ def read_report(path: Path) -> ComparedRun:
     except (ValueError, RecursionError) as error:
         raise InputError(path, getattr(error, "lineno", None), "JSON of ibprof-report --json", str(error)) from None
     try:
-        return side_of_report(str(path), document)
+        side = side_of_report(str(path), document)
+        return replace(side, notes=(*side.notes, *_list_limits(document, len(side.parts.get(LINK, ())))))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         found = f"one without {error}" if isinstance(error, KeyError) else quote_found(str(error))
         raise InputError(path, None, "a report as ibprof-report --json writes it", found) from None

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibprof.errors import UsageError
+from ibprof.text.quantities import spell_unit
 
 HELP = """\
 thresholds (--fail-on, several; status 1 when one holds):
-  METRIC>+10%            B is more than A by over 10 %; METRIC<-10%: less by over 10 %
+  METRIC>+10%            B is more than A by over 10%; METRIC<-10%: less by over 10%
   METRIC>+2GB            B is more than A by over 2 GB
   METRIC>2GB             B is over 2 GB, whatever A is
   metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
@@ -31,7 +32,7 @@ OF_PARTS = ("bytes", "messages", "share", "link")
 
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*(?:\[(?P<name>.*)\])?\s*(?P<than>>=|<=|>|<)\s*"
-    r"(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z]*)\s*"
+    r"(?P<sign>[+-]?)\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-z\u00b5\u03bc]*)\s*"
 )
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
     f"{letter}iB": 1 << 10 * power for power, letter in enumerate("KMGT", 1)
@@ -94,7 +95,7 @@ def parse_condition(text: str) -> FailCondition:
     percent = found["unit"] == "%"
     if percent and not found["sign"] and metric != "share":
         raise UsageError(f"{text!r}: a part of A is a change: write {found['than']}+{found['number']}%")
-    limit = float(found["number"]) * _unit(text, metric, found["unit"])
+    limit = float(found["number"]) * _unit(text, metric, spell_unit(found["unit"]))
     return FailCondition(
         text=text,
         metric=metric,

@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ibprof.profile.gaps import format_names
 from ibprof.text.quantities import format_seconds
+from ibprof_converter.analysis.loads_view import AttributeFiles, render_view
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
+from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
-from ibprof_converter.hotspots.traffic_answer import LinkReport
+from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
 from ibprof_converter.reports.link_sections import ends_of
 from ibprof_converter.reports.report_figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
-from ibprof_converter.reports.report_page import ReportPage, escape, show_number
+from ibprof_converter.reports.report_page import ReportPage, escape, show_number, write_report_page
 from ibprof_converter.reports.report_sections import ValueKind
 
 _FIRST = 3
 """Link directions that are to be seen at first sight."""
+
+_NAMED = 3
+"""Operations of which bytes are missing that are to be seen at first sight."""
 
 _HALVES = frozenset(
     {"job", "seen", "bytes", "operations", "regions", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
@@ -23,9 +31,25 @@ _HALVES = frozenset(
 
 
 _ADVICE = (
-    '<p class="cause">Which links carry them is not known without the fabric: '
+    '<p class="cause">Which links carry them is unknown without the fabric: '
     '<a href="#ask">what to ask an administrator for</a>.</p>'
 )
+
+
+def write_job_page(path: Path, report: JobReport, attributes: AttributeFiles | None = None) -> None:
+    """Write a report as a page, with the network view if there is a fabric.
+
+    Args:
+        path: the file.
+        report: what to show.
+        attributes: the user's data on ranks and nodes, for the view.
+
+    Raises:
+        InputError, UsageError: as `render_view` does.
+        OSError: the file cannot be written; it names it.
+    """
+    view = render_view(report.loads, attributes=attributes).html if report.loads else None
+    write_report_page(path, page_of_report(report, view))
 
 
 def page_of_report(report: JobReport, view: str | None) -> ReportPage:
@@ -35,14 +59,14 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         report: what to show.
         view: the network view as HTML; None without a fabric.
     """
-    links, job = report.answer.links, report.job
-    title = job.command if job and job.command else report.answer.coverage.origin
-    subtitle = report.answer.coverage.origin
+    links, job = report.links, report.job
+    title = job.command if job and job.command else report.coverage.origin
+    subtitle = report.coverage.origin
     if job:
         subtitle = f"{job.mpi}; {job.ranks:,} ranks on {job.hosts:,} host(s)"
         if job.elapsed_s is not None:
             subtitle += f"; {format_seconds(job.elapsed_s)} from MPI_Init to MPI_Finalize"
-        subtitle += f"; {report.answer.coverage.origin}"
+        subtitle += f"; {report.coverage.origin}"
     figures = {
         "pairs-ranks": draw_matrix(report.ranks) if report.ranks else "",
         "pairs-LIDs": draw_matrix(report.lids) if report.lids else "",
@@ -54,23 +78,36 @@ def page_of_report(report: JobReport, view: str | None) -> ReportPage:
         title=f"{title} - ibprof report",
         subtitle=subtitle,
         sections=describe_report(report),
-        head=_answer(links) if links else _answer_without_fabric(report),
+        head=_answer(links, report.coverage) if links else _answer_without_fabric(report),
         figures=figures,
         view=view,
         halves=_HALVES,
     )
 
 
-def _answer(links: LinkReport) -> str:
+def _answer(links: LinkReport, coverage: Coverage) -> str:
     """Return the three most loaded link directions, their cause, and what to do."""
+    warning = _warn_of_missing(coverage)
     if not links.heat.links_used:
-        return '<section class="answer good"><h2>No link carries anything of this job</h2></section>'
+        tone = "" if warning else " good"
+        return f'<section class="answer{tone}"><h2>No link carries anything of this job</h2>{warning}</section>'
     diagnosis = links.diagnosis
     listed = "".join(_hot_end(spot, number, links) for number, spot in enumerate(links.hotspots[:_FIRST]))
-    tone = "" if diagnosis is None or diagnosis.causes else " good"
+    tone = "" if diagnosis is None or diagnosis.causes or warning else " good"
     return (
-        f'<section class="answer{tone}" id="answer"><h2>The links that this job loads most</h2><ol>{listed}</ol>'
-        f"{_explain(diagnosis) if diagnosis else ''}</section>"
+        f'<section class="answer{tone}" id="answer"><h2>Most loaded links</h2><ol>{listed}</ol>'
+        f"{_explain(diagnosis) if diagnosis else ''}{warning}</section>"
+    )
+
+
+def _warn_of_missing(coverage: Coverage) -> str:
+    """Return a warning where links carry bytes that no source saw; empty otherwise."""
+    names = dict.fromkeys(each.operation for each in coverage.unaccounted if not each.on_host)
+    if not names:
+        return ""
+    return (
+        f'<p class="cause"><strong>Bytes of {escape(format_names(list(names), _NAMED))} are missing</strong>, '
+        'so links carry more: <a href="#unaccounted">how many at least</a>.</p>'
     )
 
 
@@ -107,7 +144,7 @@ def _hot_end(spot: Hotspot, number: int, links: LinkReport) -> str:
         f"{show_number(f'{path}.ratio_to_mean', spot.ratio_to_mean, ValueKind.RATIO)} times the mean"
     ]
     if spot.least_time_s is not None:
-        told.append(f"at least {show_number(f'{path}.least_time_s', spot.least_time_s, ValueKind.SECONDS)}")
+        told.append(f"{show_number(f'{path}.least_time_s', spot.least_time_s, ValueKind.SECONDS)} at line rate")
     if spot.contributors:
         told.append(_senders(spot, f"{path}.contributors"))
     bar = draw_bar(spot.bytes / links.heat.max_link)
@@ -131,12 +168,14 @@ def _senders(spot: Hotspot, path: str) -> str:
 
 
 def _answer_without_fabric(report: JobReport) -> str:
-    run = report.answer.run
+    warning = _warn_of_missing(report.coverage)
+    run = report.run
     if report.lids:
         count = show_number("matrix_LIDs.pairs_in_all", report.lids.pairs_in_all, ValueKind.COUNT)
         return f'<section class="answer" id="answer"><h2>{count} pairs of addresses</h2>{_ADVICE}</section>'
     if run is None or not run.bytes_total:
-        return '<section class="answer good"><h2>Nothing was sent</h2></section>'
+        tone = "" if warning else " good"
+        return f'<section class="answer{tone}"><h2>Nothing was sent</h2>{warning}</section>'
     told = [f"{show_number('bytes_total', run.bytes_total, ValueKind.BYTES)} were sent from rank to rank"]
     if run.hosts:
         told.append(f"{show_number('bytes_on_host', run.bytes_on_host, ValueKind.BYTES)} of them within a host")
@@ -148,4 +187,4 @@ def _answer_without_fabric(report: JobReport) -> str:
         told.append(
             f"and in region {escape(most.name)} ({show_number('regions.0.share', most.share, ValueKind.SHARE)})"
         )
-    return f'<section class="answer" id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}</section>'
+    return f'<section class="answer" id="answer"><h2>{", ".join(told)}</h2>{_ADVICE}{warning}</section>'

@@ -3,39 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ibprof.errors import UsageError
-from ibprof.profile.exact_sums import find_distinct
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_pipeline import Demand
-from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import Demand, load_fabric
 from ibprof_converter.hotspots.adaptive_bounds_text import bounds_as_json, describe_bounds
 from ibprof_converter.hotspots.counter_text import agreement_as_json, describe_agreement
-from ibprof_converter.hotspots.coverage import describe_coverage
-from ibprof_converter.hotspots.traffic_answer import (
-    REQUESTS,
-    LinkReport,
-    TrafficAnswer,
-    as_json,
-    report_on_links,
-    report_on_run,
-)
+from ibprof_converter.hotspots.coverage import Coverage, describe_coverage
+from ibprof_converter.hotspots.dump_requests import REQUESTS, DumpRequest
+from ibprof_converter.hotspots.link_report import LinkReport, links_as_json, report_on_links
+from ibprof_converter.hotspots.run_sums import RunSummary, summarise
 from ibprof_converter.reports.pair_matrix import (
     PairMatrix,
-    hosts_of_flows,
     matrix_of_hosts,
     matrix_of_lids,
     matrix_of_ranks,
     matrix_of_recorded_hosts,
 )
-from ibprof_converter.reports.provenance import Provenance
+from ibprof_converter.reports.provenance import Provenance, describe_provenance
 from ibprof_converter.reports.rail_sums import LevelSum, RailSum, sum_levels, sum_rails
 from ibprof_converter.reports.recorded_job import (
     RecordedJob,
@@ -47,11 +39,12 @@ from ibprof_converter.reports.recorded_job import (
     follow_time,
     measure_regions,
 )
-from ibprof_converter.traffic.hosts import NO_HOST
+from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_reader import read_traffic
 
 TOP = 10
-"""Hot link directions that a report names, unless asked for others."""
+"""Most loaded links that a report names, unless asked for others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,36 +61,16 @@ class BytesFate:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class SenderBalance:
-    """How evenly senders share the bytes.
-
-    Attributes:
-        of: "ranks", "hosts" or "rails".
-        count: how many there are.
-        max_bytes, mean_bytes, min_bytes: of what one sends.
-        ratio: the largest over the mean; 1 is even, 0 when nobody sends.
-        greatest: the one that sends most.
-        bytes: of each, in their order.
-    """
-
-    of: str
-    count: int
-    max_bytes: int
-    mean_bytes: float
-    min_bytes: int
-    ratio: float
-    greatest: str
-    bytes: tuple[int, ...]
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class JobReport(NotebookView):
     """All that is said of a job.
 
     Attributes:
-        answer: links, who loads them and why, operations, regions, hosts, and what all that rests on.
+        coverage: what the rest stands on.
         provenance: how the report was made.
+        links: who loads them and why; None without a fabric.
+        run: operations, regions and hosts; None where the traffic knows no ranks.
+        requests: what to ask an administrator for; empty where there is a fabric.
         loads: of the links; None without a fabric.
         job: None where no run was recorded.
         rails, levels: empty without a fabric.
@@ -112,8 +85,11 @@ class JobReport(NotebookView):
         addition_lines: the same in lines.
     """
 
-    answer: TrafficAnswer
+    coverage: Coverage
     provenance: Provenance
+    links: LinkReport | None = None
+    run: RunSummary | None = None
+    requests: tuple[DumpRequest, ...] = ()
     loads: FabricLoads | None = None
     job: RecordedJob | None = None
     rails: tuple[RailSum, ...] = ()
@@ -129,14 +105,19 @@ class JobReport(NotebookView):
     addition_lines: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        where = self.loads.title if self.loads else f"{self.answer.coverage.origin}, no fabric"
+        where = self.loads.title if self.loads else f"{self.coverage.origin}, no fabric"
         return f"<JobReport {printable(where)}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain values for JSON; the schema is docs/formats/report.md."""
-        document: dict[str, Any] = as_json(self.answer)
+        document: dict[str, Any] = links_as_json(self.links) if self.links else {}
+        if self.run:
+            document |= {name: value for name, value in asdict(self.run).items() if name not in document}
+        document["coverage"] = asdict(self.coverage)
+        if self.requests:
+            document["ask_the_administrator_for"] = [asdict(request) for request in self.requests]
         document["job"] = asdict(self.job) if self.job else None
-        if self.answer.links:
+        if self.links:
             document["bytes_by_fate"] = [asdict(each) for each in self.fates]
             document["rails"] = [asdict(each) for each in self.rails]
             document["levels"] = [asdict(each) for each in self.levels]
@@ -156,7 +137,37 @@ class JobReport(NotebookView):
     @property
     def fates(self) -> tuple[BytesFate, ...]:
         """Fates of all bytes; empty without a fabric."""
-        return _list_fates(self.answer.links) if self.answer.links else ()
+        return _list_fates(self.links) if self.links else ()
+
+
+def read_and_report(
+    fabric: FabricOptions | None,
+    traffic: TrafficOptions,
+    command: str,
+    files: Iterable[Path],
+    top: int = TOP,
+    progress: Progress = no_progress,
+) -> JobReport:
+    """Read traffic, put it on the links of a fabric if there is one, and report on it.
+
+    Args:
+        fabric: which fabrics to read; None for none.
+        traffic: which traffic; without a fabric the first one alone.
+        command: that makes the report, as it was typed.
+        files: that are read for it.
+        top: number of hot link directions to name.
+        progress: receives each stage.
+
+    Raises:
+        IbprofError: as `load_fabric` and `report_on_demand` do.
+    """
+    if fabric is None:
+        progress("reading the traffic")
+        demand = read_traffic(traffic.names[0], None)
+        return report_on_demand(demand, describe_provenance(command, files))
+    loads = load_fabric(fabric, traffic, progress)
+    # Reading may collect a recording into a profile, whose hash belongs to the provenance.
+    return report_on_loads(loads, describe_provenance(command, files), top)
 
 
 def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) -> JobReport:
@@ -168,21 +179,24 @@ def report_on_loads(loads: FabricLoads, provenance: Provenance, top: int = TOP) 
         top: number of hot link directions to name.
     """
     fabric, demand = loads.fabric, loads.demand
-    answer = report_on_links(demand, loads.placed, fabric.subnets, fabric.layouts, loads.loads, top)
+    moved = loads.traffic is not None and loads.traffic.moved
+    run = summarise(demand, with_hosts=not moved) if demand else None
     hosts = matrix_of_recorded_hosts(demand) if demand else None
     if loads.traffic:
         hosts = matrix_of_hosts(loads.traffic, fabric.subnets, fabric.hosts)
     rails = sum_rails(fabric.subnets, loads.loads)
     report = JobReport(
-        answer=answer,
+        coverage=loads.coverage,
         provenance=provenance,
+        links=report_on_links(loads.placed, fabric.subnets, fabric.layouts, loads.loads, top),
+        run=run,
         loads=loads,
         rails=rails,
         levels=sum_levels(fabric.subnets, fabric.layouts, loads.loads),
         hosts=hosts,
-        balance=tuple(_weigh(answer, demand, rails, loads)),
+        balance=weigh_senders(demand, run, rails, loads),
         additions=_additions_as_json(loads),
-        addition_lines=tuple(_describe_additions(loads)),
+        addition_lines=tuple(describe_additions(loads)),
     )
     return _with_ranks(report, demand) if demand else report
 
@@ -194,13 +208,19 @@ def report_on_demand(demand: Demand, provenance: Provenance) -> JobReport:
         UsageError: bytes were counted at the ports, of which nothing can be said without a fabric.
     """
     if isinstance(demand, Traffic):
-        answer = TrafficAnswer(describe_coverage(None, demand, ()), links=None, run=None, requests=REQUESTS)
-        return JobReport(answer, provenance, lids=matrix_of_lids(demand))
+        coverage = describe_coverage(None, demand, ())
+        return JobReport(coverage, provenance, requests=REQUESTS, lids=matrix_of_lids(demand))
     if not isinstance(demand, RankTraffic):
         raise UsageError(f"{demand.origin}: without a fabric nothing can be said; give its .lst before TRAFFIC")
-    answer = report_on_run(demand)
-    balance = tuple(_weigh(answer, demand, (), None))
-    report = JobReport(answer, provenance, hosts=matrix_of_recorded_hosts(demand), balance=balance)
+    run = summarise(demand)
+    report = JobReport(
+        coverage=describe_coverage(demand, None, ()),
+        provenance=provenance,
+        run=run,
+        requests=REQUESTS,
+        hosts=matrix_of_recorded_hosts(demand),
+        balance=weigh_senders(demand, run, (), None),
+    )
     return _with_ranks(report, demand)
 
 
@@ -229,7 +249,8 @@ def _additions_as_json(loads: FabricLoads) -> dict[str, object]:
     return document
 
 
-def _describe_additions(loads: FabricLoads) -> Iterator[str]:
+def describe_additions(loads: FabricLoads) -> Iterator[str]:
+    """Yield lines on what stands next to loads: comparison with counters, bounds of adaptive routing."""
     if loads.agreement:
         yield from describe_agreement(loads.agreement, loads.fabric.fabrics)
     if loads.bounds:
@@ -239,53 +260,7 @@ def _describe_additions(loads: FabricLoads) -> Iterator[str]:
 def _list_fates(links: LinkReport) -> tuple[BytesFate, ...]:
     rows = [("routed over links", links.bytes_routed), ("within a host", links.bytes_on_host)]
     rows += [(f"not routed: {reason}", amount) for reason, amount in links.bytes_unrouted.items()]
-    rows.append(("in all", links.bytes_total))
+    rows.append(("total", links.bytes_total))
     return tuple(
         BytesFate(label, amount, amount / links.bytes_total if links.bytes_total else 0.0) for label, amount in rows
-    )
-
-
-def _weigh(
-    answer: TrafficAnswer, demand: RankTraffic | None, rails: Sequence[RailSum], loads: FabricLoads | None
-) -> list[SenderBalance]:
-    weighed = []
-    if demand is not None and demand.ranks:
-        sent = np.zeros(demand.ranks, np.uint64)
-        np.add.at(sent, demand.source, demand.bytes)
-        weighed.append(_balance("ranks", [f"rank {rank}" for rank in range(demand.ranks)], sent.tolist()))
-    if answer.run and len(answer.run.hosts) > 1:
-        hosts = answer.run.hosts
-        weighed.append(_balance("hosts", [host.name for host in hosts], [host.bytes_sent for host in hosts]))
-    elif loads and loads.traffic:
-        weighed += _weigh_hosts(loads.fabric, loads.traffic)
-    if len(rails) > 1:
-        weighed.append(_balance("rails", [f"rail {each.rail}" for each in rails], [each.bytes_sent for each in rails]))
-    return weighed
-
-
-def _weigh_hosts(fabric: RoutedFabric, placed: Traffic) -> list[SenderBalance]:
-    """Weigh what hosts send over links, of those that send or receive; nothing where that is a single one."""
-    source, destination = hosts_of_flows(placed, fabric.subnets, fabric.hosts)
-    used = find_distinct(source[source != NO_HOST], destination[destination != NO_HOST])
-    if len(used) < 2:
-        return []
-    names = fabric.hosts.name
-    sent = np.zeros(len(names), np.uint64)
-    np.add.at(sent, source[source != NO_HOST], placed.bytes[source != NO_HOST])
-    return [_balance("hosts", [names[host] for host in used.tolist()], sent[used].tolist())]
-
-
-def _balance(of: str, names: Sequence[str], amounts: Sequence[int]) -> SenderBalance:
-    greatest = max(range(len(amounts)), key=amounts.__getitem__)
-    mean = sum(amounts) / len(amounts)
-    most = amounts[greatest]
-    return SenderBalance(
-        of=of,
-        count=len(amounts),
-        max_bytes=most,
-        mean_bytes=mean,
-        min_bytes=min(amounts),
-        ratio=most / mean if mean else 0.0,
-        greatest=names[greatest],
-        bytes=tuple(amounts),
     )

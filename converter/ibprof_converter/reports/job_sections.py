@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-from ibprof.profile.gaps import format_names, format_ranks
+from ibprof.profile.gaps import format_ranks
 from ibprof.profile.port_sums import PortSum
-from ibprof_converter.hotspots.coverage import Coverage
+from ibprof_converter.hotspots.dump_requests import DumpRequest
 from ibprof_converter.hotspots.run_sums import HostSum, NamedSum, RunSummary
-from ibprof_converter.hotspots.traffic_answer import DumpRequest
+from ibprof_converter.reports.coverage_section import describe_coverage, list_unaccounted
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.link_sections import (
     describe_bytes,
@@ -34,26 +34,26 @@ from ibprof_converter.reports.report_sections import (
 
 def describe_report(report: JobReport) -> list[Section]:
     """Say all that a report says, in the order in which it is read."""
-    answer = report.answer
     sections = [_describe_job(report.job)] if report.job else []
-    sections.append(_describe_coverage(answer.coverage))
-    if answer.links:
-        sections.append(describe_bytes(report, answer.links))
-        sections += describe_hot_ends(answer.links)
-        if answer.links.diagnosis:
-            sections.append(describe_diagnosis(answer.links.diagnosis))
+    sections.append(describe_coverage(report.coverage))
+    sections.append(list_unaccounted(report.coverage.unaccounted))
+    if report.links:
+        sections.append(describe_bytes(report, report.links))
+        sections += describe_hot_ends(report.links)
+        if report.links.diagnosis:
+            sections.append(describe_diagnosis(report.links.diagnosis))
         sections.append(describe_rails(report))
-    if answer.run:
-        sections += _describe_run(report, answer.run, with_hosts=answer.links is None)
+    if report.run:
+        sections += _describe_run(report, report.run, with_hosts=report.links is None)
     matrices = (report.ranks, report.hosts, report.lids)
     sections += [_describe_pairs(matrix) for matrix in matrices if matrix and matrix.pairs]
     sections += [_describe_balance(report), _describe_timeline(report)]
     if report.addition_lines:
         head, *rest = report.addition_lines
         sections.append(Section("beside", head, sentences=tuple(("", line.strip()) for line in rest if line.strip())))
-    if answer.requests:
-        has_places = answer.coverage.world_size is not None or report.lids is not None
-        sections.append(_describe_requests(answer.requests, has_places))
+    if report.requests:
+        has_places = report.coverage.world_size is not None or report.lids is not None
+        sections.append(_describe_requests(report.requests, has_places))
     sections.append(describe_provenance(report.provenance))
     return [section for section in sections if not section.is_empty()]
 
@@ -69,27 +69,9 @@ def _describe_job(job: RecordedJob) -> Section:
         Fact("job.ranks", "ranks", job.ranks, ValueKind.COUNT),
         Fact("job.ranks_recorded", "ranks recorded", job.ranks_recorded, ValueKind.COUNT),
         Fact("job.hosts", "hosts", job.hosts, ValueKind.COUNT),
-        Fact("", "bytes seen by", ", ".join(job.sources)),
+        Fact("", "bytes measured by", ", ".join(job.sources)),
     ]
     return Section("job", "What ran", facts=tuple(fact for fact in facts if fact.value not in ("", None)))
-
-
-def _describe_coverage(coverage: Coverage) -> Section:
-    sentences = [("traffic", coverage.origin)]
-    if coverage.world_size is not None:
-        hosts = f"on {len(coverage.hosts)} host(s): {format_names(coverage.hosts, 8)}"
-        sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
-    if coverage.rails is not None:
-        sentences.append(("rails", coverage.rails))
-    for label, told in (
-        ("not seen", coverage.not_seen),
-        ("modelled", coverage.modelled),
-        ("note", coverage.notes),
-    ):
-        sentences += [(label, sentence) for sentence in told]
-    if coverage.world_size is not None and not coverage.not_seen:
-        sentences.append(("not seen", "nothing that ibprof knows of"))
-    return Section("seen", "Coverage", sentences=tuple(sentences))
 
 
 def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
@@ -102,14 +84,14 @@ def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Itera
         yield _describe_sizes(report)
     if with_hosts and run.hosts:
         facts = (
-            Fact("bytes_on_host", "stay within a host", run.bytes_on_host, ValueKind.BYTES),
-            Fact("bytes_total", "of", run.bytes_total, ValueKind.BYTES),
+            Fact("bytes_on_host", "within hosts", run.bytes_on_host, ValueKind.BYTES),
+            Fact("bytes_total", "total", run.bytes_total, ValueKind.BYTES),
         )
         yield Section("hosts", "Hosts", facts=facts, tables=(_table_of_hosts(run.hosts),))
     if run.ports:
         posted = any(port.bytes_sent or port.bytes_received for port in run.ports)
-        seen = "as measured: bytes posted to queue pairs, and" if posted else "no work requests were seen;"
-        title = f"Ports, {seen} the port's own count of all its traffic"
+        seen = "bytes posted to queue pairs" if posted else "no work requests were recorded"
+        title = f"Ports: {seen}; port counters of all traffic"
         yield Section("ports", title, tables=(_table_of_ports(run.ports),))
 
 
@@ -128,10 +110,10 @@ def _table_of_times(report: JobReport) -> Table:
     columns = (
         Column("name", "name"),
         Column("visits", "visits", ValueKind.COUNT),
-        Column("longest_s", "longest, of one rank", ValueKind.SECONDS),
+        Column("longest_s", "longest of a rank", ValueKind.SECONDS),
         Column("mean_s", "mean of its ranks", ValueKind.SECONDS),
     )
-    return tabulate("region_times", columns, report.regions, caption="time in them")
+    return tabulate("region_times", columns, report.regions, caption="time in regions")
 
 
 def _describe_sizes(report: JobReport) -> Section:
@@ -173,8 +155,8 @@ def _table_of_ports(ports: Sequence[PortSum]) -> Table:
         Column("bytes_sent", "", ValueKind.BYTES),
         Column("", "share", ValueKind.SHARE),
         Column("bytes_received", "received", ValueKind.BYTES),
-        Column("hardware_sent", "own count sent", ValueKind.BYTES),
-        Column("hardware_received", "own count received", ValueKind.BYTES),
+        Column("hardware_sent", "port counter sent", ValueKind.BYTES),
+        Column("hardware_received", "port counter received", ValueKind.BYTES),
     )
     totals: dict[str, int] = {}
     for port in ports:
@@ -199,8 +181,8 @@ def _describe_pairs(matrix: PairMatrix) -> Section:
         Column("share", "share", ValueKind.SHARE),
     )
     facts = (Fact(f"{key}.pairs_in_all", "pairs that send", matrix.pairs_in_all, ValueKind.COUNT),)
-    title = f"Who sends to whom: {matrix.by}s"
-    caption = "the greatest" if matrix.pairs_in_all > len(matrix.pairs) else ""
+    title = f"Who sends to whom by {matrix.by}"
+    caption = "largest" if matrix.pairs_in_all > len(matrix.pairs) else ""
     table = tabulate(f"{key}.pairs", columns, matrix.pairs, caption)
     return Section(f"pairs-{matrix.by}s", title, facts=facts, tables=(table,))
 
@@ -209,10 +191,10 @@ def _describe_balance(report: JobReport) -> Section:
     columns = (
         Column("of", "over"),
         Column("count", "", ValueKind.COUNT),
-        Column("max_bytes", "most", ValueKind.BYTES),
+        Column("max_bytes", "max", ValueKind.BYTES),
         Column("mean_bytes", "mean", ValueKind.BYTES),
-        Column("min_bytes", "least", ValueKind.BYTES),
-        Column("ratio", "most over mean", ValueKind.RATIO),
+        Column("min_bytes", "min", ValueKind.BYTES),
+        Column("ratio", "max/mean", ValueKind.RATIO),
         Column("greatest", "sends most"),
     )
     return Section("balance", "Balance: bytes sent", tables=(tabulate("balance", columns, report.balance),))
@@ -230,8 +212,8 @@ def _describe_timeline(report: JobReport) -> Section:
             report.timeline[-1].end_s,
             ValueKind.SECONDS,
         ),
-        Fact(f"timeline.{most}.bytes", "sent in the busiest moment", busiest.bytes, ValueKind.BYTES),
-        Fact(f"timeline.{most}.begin_s", "which begins after", busiest.begin_s, ValueKind.SECONDS),
+        Fact(f"timeline.{most}.bytes", "sent in the busiest interval", busiest.bytes, ValueKind.BYTES),
+        Fact(f"timeline.{most}.begin_s", "which begins at", busiest.begin_s, ValueKind.SECONDS),
     )
     sentence = ("", "the bytes of each recorded interval are taken to be spread evenly over it")
     return Section("time", "Over time", facts=facts, sentences=(sentence,))
@@ -239,7 +221,7 @@ def _describe_timeline(report: JobReport) -> Section:
 
 def _describe_requests(requests: Sequence[DumpRequest], has_places: bool) -> Section:
     commands: list[tuple[str, tuple[str, ...]]] = [
-        (each.command, (f"gives {', '.join(each.files)}", each.remark)) for each in requests
+        (each.command, (f"writes {', '.join(each.files)}", each.remark)) for each in requests
     ]
     placement = "" if has_places else " --placement HOW"
     commands.append((f"ibprof-report ibdiagnet.lst TRAFFIC{placement}", ("then, where the profile is",)))

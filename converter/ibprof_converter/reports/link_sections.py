@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis
 from ibprof_converter.hotspots.hot_links import HOST_LINK, Hotspot, LinkPort, NamedShare
-from ibprof_converter.hotspots.traffic_answer import LinkReport
+from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.report_sections import (
     Column,
@@ -55,12 +55,12 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
     sections = [
         Section(
             "hot",
-            "Hot link directions, and who loads them",
+            "Most loaded links, and who loads them",
             tables=(_table_of_ends("hotspots", links.hotspots, rails),),
         )
     ]
     if links.switch_hotspots and any(spot.kind == HOST_LINK for spot in links.hotspots):
-        title = "Hot link directions between switches: those that another rank placement can relieve"
+        title = "Most loaded links between switches: those that another rank placement can relieve"
         table = _table_of_ends("switch_hotspots", links.switch_hotspots, rails)
         sections.append(Section("hot-switches", title, tables=(table,)))
     return tuple(sections)
@@ -74,7 +74,7 @@ def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
         Column("bytes", "bytes", ValueKind.BYTES),
         Column("share", "share", ValueKind.SHARE),
         Column("ratio_to_mean", "x mean", ValueKind.RATIO),
-        Column("least_time_s", "least time", ValueKind.SECONDS),
+        Column("least_time_s", "at line rate", ValueKind.SECONDS),
         Column("", "loaded by"),
     )
     return Table(key, columns, tuple(_row_of_end(spot, rails) for spot in spots))
@@ -132,22 +132,25 @@ def _shares(shares: Sequence[NamedShare]) -> str:
 def describe_diagnosis(diagnosis: Diagnosis) -> Section:
     """Say why the busiest link direction is as busy as it is, and what would help."""
     facts = (
-        Fact("diagnosis.hottest", "busiest by time", diagnosis.busiest),
-        Fact("diagnosis.max_time_s", "which needs", diagnosis.max_time_s, ValueKind.SECONDS),
+        Fact("diagnosis.hottest", "busiest link direction", diagnosis.busiest),
+        Fact("diagnosis.max_time_s", "its time at line rate", diagnosis.max_time_s, ValueKind.SECONDS),
         Fact(
             "diagnosis.max_host_link_s",
-            "hosts' own links need, which no network can go below",
+            "lower bound by hosts' own links",
             diagnosis.max_host_link_s,
             ValueKind.SECONDS,
         ),
         Fact(
             "diagnosis.ideal_routing_s",
-            "ideal routing of this placement needs, which no tables can go below",
+            "lower bound by ideal routing of this placement",
             diagnosis.ideal_routing_s,
             ValueKind.SECONDS,
         ),
         Fact(
-            "diagnosis.max_switch_link_s", "links between switches need", diagnosis.max_switch_link_s, ValueKind.SECONDS
+            "diagnosis.max_switch_link_s",
+            "busiest link direction between switches",
+            diagnosis.max_switch_link_s,
+            ValueKind.SECONDS,
         ),
     )
     sentences: list[tuple[str, str]] = [] if diagnosis.causes else [("", "no network problem found")]
@@ -195,9 +198,9 @@ def describe_rails(report: JobReport) -> Section:
             Column("bytes_up", "bytes up", ValueKind.BYTES),
             Column("bytes_down", "bytes down", ValueKind.BYTES),
             Column("max_link", "most loaded direction", ValueKind.BYTES),
-            Column("max_link_seconds", "longest time", ValueKind.SECONDS),
+            Column("max_link_seconds", "longest time at line rate", ValueKind.SECONDS),
         ),
         report.levels,
-        caption="between levels, of which 0 are the hosts",
+        caption="between levels; level 0: hosts",
     )
     return Section("rails", "By rail and level", tables=(rails, levels))

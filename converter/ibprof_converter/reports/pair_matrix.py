@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.hotspots.hot_links import add_up
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
-from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 
 CELLS = 64
 """Rows and columns of a matrix at most; beyond, neighbours share one."""
@@ -143,7 +144,7 @@ def _build(
     cells = np.zeros((rows, rows), np.uint64)
     np.add.at(cells, (source // block, destination // block), amounts)
     pairs, sums = add_up(source.astype(np.int64) * max(size, 1) + destination, amounts)
-    total = total_bytes(amounts)
+    total = sum_exactly(amounts)
     named = [
         PairSum(names[pair // size], names[pair % size], amount, amount / total)
         for pair, amount in zip(pairs[:NAMED_PAIRS].tolist(), sums[:NAMED_PAIRS].tolist(), strict=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.lower_end import lower_ends
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.traffic_data import total_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def sum_rails(subnets: Sequence[Subnet], loads: Loads) -> tuple[RailSum, ...]:
         from_host = fabric.node_kind[fabric.link_node] == NodeKind.CA
         used = int(total.any(axis=1).sum())
         sums.append(
-            RailSum(rail, fabric.name, total_bytes(total[from_host]), 0.0, len(total), used, int(total.max(initial=0)))
+            RailSum(rail, fabric.name, sum_exactly(total[from_host]), 0.0, len(total), used, int(total.max(initial=0)))
         )
     whole = sum(each.bytes_sent for each in sums)
     return tuple(
@@ -109,8 +109,8 @@ def sum_levels(subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads
                     upper=int(between[1]),
                     links=len(here),
                     links_used=int(total[here].any(axis=1).sum()),
-                    bytes_up=total_bytes(total[here, lower[here]]),
-                    bytes_down=total_bytes(total[here, 1 - lower[here]]),
+                    bytes_up=sum_exactly(total[here, lower[here]]),
+                    bytes_down=sum_exactly(total[here, 1 - lower[here]]),
                     max_link=int(total[here].max(initial=0)),
                     max_link_seconds=longest,
                 )

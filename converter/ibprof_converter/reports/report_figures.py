@@ -59,13 +59,13 @@ def draw_matrix(matrix: PairMatrix) -> str:
     said = f"{matrix.by}s that send from top to bottom, those that receive from left to right"
     if matrix.block > 1:
         said += f"; {matrix.block} neighbours share a row"
-    scale = "by powers of ten" if logarithmic else "evenly"
+    scale = "logarithmic" if logarithmic else "linear"
     square = f'x="{_MARGIN}" y="{_MARGIN}" width="{_SIDE}" height="{_SIDE}"'
     return (
         f"<figure>{_open_picture(size, size, f'Matrix: {said}')}{labels}"
         f'<svg {square} viewBox="0 0 {count} {count}" shape-rendering="crispEdges">{cells}</svg>'
         f'<rect class="frame" {square}/></svg>'
-        f"{_draw_scale(least, most)}<figcaption>{said}; colours {scale}</figcaption></figure>"
+        f"{_draw_scale(least, most)}<figcaption>{said}; {scale} scale</figcaption></figure>"
     )
 
 

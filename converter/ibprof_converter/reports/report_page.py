@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ibprof.text.quantities import printable
+from ibprof_converter.analysis.output_files import naming_file
 from ibprof_converter.reports.report_figures import draw_share
 from ibprof_converter.reports.report_sections import (
     Column,
@@ -56,9 +57,10 @@ def write_report_page(path: Path, page: ReportPage) -> None:
     """Write a page.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; it names it.
     """
-    path.write_text(render_report_page(page), "utf-8", errors="backslashreplace", newline="\n")
+    with naming_file(path):
+        path.write_text(render_report_page(page), "utf-8", errors="backslashreplace", newline="\n")
 
 
 def render_report_page(page: ReportPage) -> str:

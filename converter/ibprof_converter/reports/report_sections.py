@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ibprof.text.quantities import format_bytes, format_seconds, printable
+from ibprof.text.quantities import format_bytes, format_change, format_seconds, printable
 
 Value = int | float | str | tuple[str, ...] | None
 """A number, a text of one line, or one of several."""
@@ -30,7 +30,7 @@ class ValueKind(Enum):
     SECONDS = "seconds"
     RATIO = "ratio"
     CHANGE = "change"
-    """Signed, relative: 0.1 is +10 %."""
+    """Signed, relative: 0.1 is +10%."""
     BYTES_CHANGE = "bytes-change"
     """Signed bytes."""
 
@@ -166,8 +166,8 @@ _WRITERS: dict[ValueKind, Callable[[float], str]] = {
     ValueKind.EXACT: _write_count,
     ValueKind.COUNT: _write_count,
     ValueKind.SECONDS: format_seconds,
-    ValueKind.SHARE: lambda value: f"{value * 100:.1f} %",
+    ValueKind.SHARE: lambda value: f"{value * 100:.1f}%",
     ValueKind.RATIO: lambda value: f"{value:.2f}",
-    ValueKind.CHANGE: lambda value: f"{value * 100:+.1f} %",
+    ValueKind.CHANGE: format_change,
     ValueKind.BYTES_CHANGE: lambda value: ("+" if value > 0 else "") + format_bytes(value),
 }

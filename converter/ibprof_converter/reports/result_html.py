@@ -8,8 +8,10 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
+from ibprof.profile.exact_sums import sum_by_group
+from ibprof.profile.gaps import describe_gaps
 from ibprof.text.notebook_html import escape, render_html, render_table
-from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof.text.quantities import format_bytes, format_change, format_seconds
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.loads_outputs import draw_loads
 from ibprof_converter.analysis.loads_view import NetworkView
@@ -17,13 +19,14 @@ from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.checks.fabric_check import FabricHealth
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
-from ibprof_converter.hotspots.traffic_answer import diagnose_traffic
+from ibprof_converter.hotspots.link_report import diagnose_traffic
 from ibprof_converter.placement.candidates import LIMITS, PlacementComparison
 from ibprof_converter.reports.comparison_sections import say_threshold
-from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import say_verdict
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.simulation.study.study_results import StudyResults
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 _SHOWN = 10
 _CHANGES = 5
@@ -37,7 +40,35 @@ def render_fabric(fabric: RoutedFabric) -> str:
         (str(rail), subnet.fabric.name, f"{subnet.fabric.nodes:,}", f"{subnet.fabric.links:,}", subnet.tables.name)
         for rail, subnet in enumerate(fabric.subnets)
     )
-    return _wrap([_head(repr(fabric)), render_table(head, rows), *_sentences("note", fabric.warnings)])
+    return _wrap([_head_of(fabric), render_table(head, rows), *_sentences("note", fabric.warnings)])
+
+
+@render_html.register
+def render_rank_traffic(demand: RankTraffic) -> str:
+    """Return traffic between ranks as HTML: bytes by operation, and what has no rank at its other end."""
+    sums = sum_by_group(demand.operation, len(demand.operations), demand.bytes)
+    largest = sorted(zip(sums, demand.operations, strict=True), reverse=True)[:_SHOWN]
+    rows = ((name, format_bytes(amount)) for amount, name in largest if amount)
+    gone = (f"{format_bytes(amount)}: {reason}" for reason, amount in demand.unmapped.items())
+    return _wrap([
+        _head_of(demand),
+        render_table(("operation", "bytes"), rows),
+        *_sentences("not mapped", gone),
+        *_sentences("not seen", describe_gaps(demand.profile) if demand.profile else ()),
+    ])  # fmt: skip
+
+
+@render_html.register
+def render_lid_traffic(traffic: Traffic) -> str:
+    """Return traffic between LIDs as HTML."""
+    gone = (f"{format_bytes(amount)}: {reason}" for reason, amount in traffic.unmapped.items())
+    return _wrap([_head_of(traffic), *_sentences("not mapped", gone), *_sentences("note", traffic.notes)])
+
+
+@render_html.register
+def render_counters(counters: PortCounters) -> str:
+    """Return port counters as HTML."""
+    return _wrap([_head_of(counters), *_sentences("note", counters.notes)])
 
 
 @render_html.register
@@ -47,17 +78,15 @@ def render_loads(loads: FabricLoads) -> str:
     diagnosis = diagnose_traffic(loads.traffic, loads.fabric.subnets) if loads.traffic else None
     said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
     unrouted = sum(bytes_of.bytes_unrouted.values())
-    head = ("rail", "from", "to", "bytes", "x mean", "least time", "most by")
+    head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")
     return _wrap([
         _head(loads.title),
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
         *_sentences("verdict", [say_verdict(diagnosis)] if diagnosis else []),
         render_table(head, map(_describe_end, loads.hottest(_SHOWN))),
-        *_sentences(
-            "not routed", (f"{format_bytes(amount)}: {reason}" for reason, amount in bytes_of.bytes_unrouted.items())
-        ),
-        *_gaps(loads.coverage),
+        *_gaps(loads.coverage, loads.warnings),
+        *(f"<div>{escape(line)}</div>" for line in describe_additions(loads)),
     ])  # fmt: skip
 
 
@@ -66,19 +95,19 @@ def render_report(report: JobReport) -> str:
     """Return a report as HTML: picture, verdict, most loaded link directions or operations, gaps."""
     if report.loads:
         return render_loads(report.loads)
-    run = report.answer.run
+    run = report.run
     head = ("operation", "bytes", "messages", "share")
     rows = (
         (each.name, format_bytes(each.bytes), f"{each.messages:,}", f"{each.share * 100:.1f}%")
         for each in (run.operations[:_SHOWN] if run else ())
     )
-    verdict = "which links carry these bytes is not known without the fabric"
-    commands = (request.command for request in report.answer.requests)
+    verdict = "which links carry these bytes is unknown without the fabric"
+    commands = (request.command for request in report.requests)
     return _wrap([
-        _head(report.answer.coverage.origin),
+        _head(report.coverage.origin),
         *_sentences("verdict", [verdict]),
         render_table(head, rows),
-        *_gaps(report.answer.coverage),
+        *_gaps(report.coverage, report.coverage.notes),
         *_sentences("ask an administrator for", commands),
     ])  # fmt: skip
 
@@ -92,7 +121,7 @@ def render_comparison(comparison: RunComparison) -> str:
             f"{part.dimension} {change.name}",
             f"{change.a:,.12g}",
             f"{change.b:,.12g}",
-            "new" if change.relative is None else f"{change.relative * 100:+.1f}%",
+            "new" if change.relative is None else format_change(change.relative),
         )
         for part in comparison.parts
         for change in part.changes[:_CHANGES]
@@ -109,12 +138,17 @@ def render_comparison(comparison: RunComparison) -> str:
 @render_html.register
 def render_placement(comparison: PlacementComparison) -> str:
     """Return a search for a placement as HTML: times of each candidate, what the times leave out."""
-    head = ("placement", "busiest link between switches", "busiest link of a host")
+    head = ("placement", "busiest link between switches", "busiest link of a host", "not routed")
     rows = [
-        (row.name, format_seconds(row.max_link_seconds), format_seconds(row.host_link_seconds))
+        (
+            row.name,
+            format_seconds(row.max_link_seconds),
+            format_seconds(row.host_link_seconds),
+            format_bytes(row.lost_bytes),
+        )
         for row in comparison.rows
     ]
-    rows.append(("lower bound", format_seconds(comparison.bound_seconds), ""))
+    rows.append(("lower bound", format_seconds(comparison.bound_seconds), "", ""))
     slots = f"{comparison.slots} slots on {comparison.free_hosts} hosts"
     return _wrap([
         _head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),
@@ -129,7 +163,7 @@ def render_health(health: FabricHealth) -> str:
     head = ("rail", "finding", "where", "meaning")
     rows = ((str(each.rail), each.kind.value.name, each.line, each.kind.value.text) for each in health.findings)
     return _wrap([
-        _head(repr(health).strip("<>")),
+        _head_of(health),
         *_sentences("verdict", ["routes can be trusted" if health.trusted else "routes cannot be trusted"]),
         render_table(head, rows),
         *_sentences("note", (remark for rail in health.rails for remark in rail.remarks)),
@@ -159,10 +193,10 @@ def render_network_view(view: NetworkView) -> str:
     )
 
 
-def _gaps(coverage: Coverage) -> Iterator[str]:
+def _gaps(coverage: Coverage, notes: Iterable[str]) -> Iterator[str]:
     yield from _sentences("not seen", coverage.not_seen)
     yield from _sentences("modelled", coverage.modelled)
-    yield from _sentences("note", coverage.notes)
+    yield from _sentences("note", notes)
 
 
 def _picture(loads: FabricLoads) -> str:
@@ -179,7 +213,7 @@ def _describe_end(spot: Hotspot) -> Sequence[str]:
     if pairs:
         named = pairs[0].source_rank is not None
         ranks = f"rank {pairs[0].source_rank} -> {pairs[0].destination_rank}"
-        who = f"{ranks if named else f'{pairs[0].source} -> {pairs[0].destination}'} ({pairs[0].share * 100:.1f} %)"
+        who = f"{ranks if named else f'{pairs[0].source} -> {pairs[0].destination}'} ({pairs[0].share * 100:.1f}%)"
     return (
         str(spot.rail),
         f"{source.name or source.guid} port {source.port}",
@@ -193,6 +227,10 @@ def _describe_end(spot: Hotspot) -> Sequence[str]:
 
 def _wrap(parts: Iterable[str]) -> str:
     return "<div>" + "".join(parts) + "</div>"
+
+
+def _head_of(result: object) -> str:
+    return _head(repr(result).strip("<>"))
 
 
 def _head(text: str) -> str:

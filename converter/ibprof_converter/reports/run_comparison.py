@@ -6,7 +6,7 @@ Runs of different size are compared by share: each amount of bytes as a part of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -86,7 +86,7 @@ class RunComparison(NotebookView):
         totals: of the runs.
         parts: by dimension.
         verdicts: on the thresholds.
-        notes: what could not be compared, a sentence each.
+        notes: what the runs lack, what is modelled, and what could not be compared, a sentence each.
         provenance: how this was made.
     """
 
@@ -128,7 +128,7 @@ def compare(
         UsageError: a threshold is of what neither run has, or of what both an operation and a region are called.
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
-    notes = [*(f"A: {note}" for note in a.notes), *(f"B: {note}" for note in b.notes)]
+    notes = list(_merge_notes(a.notes, b.notes))
     if by_share:
         notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
         notes.append("pairs of ranks are not compared: a rank of the one run is none of the other")
@@ -149,6 +149,12 @@ def compare(
         notes=tuple(notes),
         provenance=provenance,
     )
+
+
+def _merge_notes(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    """Yield the notes of both runs, those of both once."""
+    for note in dict.fromkeys((*a, *b)):
+        yield f"{'A and B' if note in a and note in b else 'A' if note in a else 'B'}: {note}"
 
 
 def _compare_part(dimension: str, a: ComparedRun, b: ComparedRun, by_share: bool) -> DimensionChange:

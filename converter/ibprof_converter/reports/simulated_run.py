@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +20,18 @@ from ibprof_converter.simulation.measure.run_observer import Watch
 from ibprof_converter.simulation.study.cell import Cell
 from ibprof_converter.simulation.study.cell_run import run_to_limits, set_up
 from ibprof_converter.simulation.study.loaded_fabric import load_network
+from ibprof_converter.simulation.study.result_tables import MEANS, RESULTS
 from ibprof_converter.simulation.study.run_notes import list_gaps
 from ibprof_converter.simulation.study.sizes_and_times import format_size, format_time
-from ibprof_converter.simulation.workload.roles import Role, Workload
+from ibprof_converter.simulation.study.study_file import StudyPlan
+from ibprof_converter.simulation.study.study_results import (
+    SUMMARY,
+    StudyOutput,
+    StudyResults,
+    choose_shown,
+    run_study,
+)
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.traffic_data import no_counters
@@ -50,6 +60,35 @@ _HOPS_MOST = 5e7
 """Packet hops after which a run that is only shown is cut short."""
 
 
+def run_and_show(
+    plan: StudyPlan, output: StudyOutput, pool: Executor, progress: Callable[[int, int], None]
+) -> StudyResults:
+    """Simulate a study, write its tables, and show one run of all its jobs together: `FILES`.
+
+    Args:
+        plan: the study.
+        output: where results go; of stored results alone no run is shown.
+        pool: where to simulate.
+        progress: receives the work done, and all work.
+
+    Raises:
+        IbprofError: as `run_study` does.
+    """
+    results = run_study(plan, output, pool, progress)
+    if not output.stored:
+        write_run(output.folder, choose_shown(plan))
+    return results
+
+
+def describe_results(results: StudyResults, output: StudyOutput) -> Iterator[str]:
+    """Yield sentences on the number of simulations, on the files with them, and on means that did not settle."""
+    shown = () if output.stored else (each for each in FILES if (output.folder / each).exists())
+    files = ", ".join((RESULTS, MEANS, SUMMARY, *shown))
+    yield f"{len(results.rows)} simulations in {output.folder}: {files}"
+    for reason, count in results.count_unsettled():
+        yield f"{count} of them have no settled mean, and empty cells: {reason}"
+
+
 def write_run(folder: Path, cell: Cell) -> None:
     """Simulate a cell again, keeping all jobs' messages, and write `FILES`; older ones are removed."""
     for name in FILES:
@@ -73,7 +112,7 @@ def write_run(folder: Path, cell: Cell) -> None:
     _write(folder / "queues.csv", run_tables.QUEUE_COLUMNS, run_tables.queue_rows(watch))
     jobs = "; ".join(_describe_job(each) for each in cell.workloads if each.name in cell.running)
     described = (
-        f"{jobs}; {_describe_seats(cell)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
+        f"{jobs}; {_describe_hosts(cell)}: {simulation.network.to_ns(simulation.state.now) / 1e6:.3f} ms simulated"
     )
     title = f"Simulated jobs on {subnet.fabric.name}"
     draw_run(folder / "run.png", f"{title}\n{described}", watch)
@@ -107,7 +146,7 @@ def _describe_job(job: Workload) -> str:
     return f"{job.name} ({job.role.value}{size}{asked}{every}{apart})"
 
 
-def _describe_seats(cell: Cell) -> str:
+def _describe_hosts(cell: Cell) -> str:
     """Return how routes, hosts and servers were chosen."""
     setting = cell.setting
     chosen = ["adaptive routing"] if setting.adaptive else []

@@ -52,9 +52,8 @@ class AdaptiveRouting:
     warnings: tuple[str, ...] = ()
 
 
-def looks_like_adaptive(data: bytes) -> bool:
-    """Return whether `data` has the columns of a `.ar` or `.far`."""
-    head = data[: 1 << 16]
+def looks_like_adaptive(head: bytes) -> bool:
+    """Return whether a file's beginning has the columns of a `.ar` or `.far`."""
     return bool(_LID_COLUMNS.search(head) or (_GROUP_COLUMNS.search(head) and _HEAD.search(head)))
 
 

@@ -30,9 +30,9 @@ _PLFT = re.compile(rb"PLFT_NUM:\s*(\d{1,3})\s*")
 _OTHER = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
 
 
-def looks_like_fdbs(data: bytes) -> bool:
-    """Return whether `data` has the stanzas of a `.fdbs`."""
-    return _SIGN.search(data[: 1 << 16]) is not None
+def looks_like_fdbs(head: bytes) -> bool:
+    """Return whether a file's beginning has the stanzas of a `.fdbs`."""
+    return _SIGN.search(head) is not None
 
 
 def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:

@@ -35,9 +35,9 @@ _FORM = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0
 _BLOCK = 64
 
 
-def looks_like_lft_dump(data: bytes) -> bool:
-    """Return whether `data` has the headers of such a dump."""
-    return _SIGN.search(data[: 1 << 16]) is not None
+def looks_like_lft_dump(head: bytes) -> bool:
+    """Return whether a file's beginning has the headers of such a dump."""
+    return _SIGN.search(head) is not None
 
 
 def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:

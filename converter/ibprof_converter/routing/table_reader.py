@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from ibprof.errors import InputError, quote_found
-from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_compression
+from ibprof_converter.fabric.dump_files import find_sibling, head_of, read_dump, strip_compression
 from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
@@ -62,8 +62,8 @@ def _check_end(path: str | PathLike[str], data: bytes) -> None:
 
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
-    """Return the table format of a file, from its beginning; None if it has no tables."""
-    if looks_like_adaptive(data):
+    """Return the table format of a file, from its contents or their beginning; None if it has no tables."""
+    if looks_like_adaptive(head_of(data)):
         return None
     return find_format(TABLE_FORMATS, data)
 

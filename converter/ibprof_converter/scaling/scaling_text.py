@@ -125,7 +125,7 @@ def print_systems(console: Console, document: Document) -> None:
 def print_study(console: Console, document: Document) -> None:
     """Print the results of recordings: regions, curves, bandwidths."""
     regions = [document["whole"], *document["regions"]]
-    table = _table("region", "#x(n, p)", "95 %", "p_1/2", "p_max", "l_max")
+    table = _table("region", "#x(n, p)", "95%", "p_1/2", "p_max", "l_max")
     table.columns[1].justify = "left"
     for each in regions:
         exchange = each["exchange"]
@@ -157,7 +157,7 @@ def print_study(console: Console, document: Document) -> None:
             _with_interval(document["whole"]["curve"][row], "ratio"),
             "" if beyond <= 1 else f"{beyond:.3g} times",
         )
-    _show(console, "speed-up to expect (95 % interval)", table)
+    _show(console, "speed-up to expect (95% interval)", table)
     table = _table("n", "p", "#x", "r = #b / #x", "wall", "computing, at least", "bandwidth got")
     for each in document["whole"]["got"]:
         table.add_row(

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
@@ -22,7 +23,7 @@ from ibprof_converter.traffic.lid_traffic import NO_COMMON_RAIL, describe_rails,
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.patterns import as_rank_traffic
 from ibprof_converter.traffic.rail_policies import SPLIT, share_out
-from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, Traffic
 
 _FLOWS = 1 << 21
 """Flows made at a time."""
@@ -61,7 +62,7 @@ def load_all_to_all(
             matrix = np.broadcast_to(np.uint64(share), (len(source), len(destination)))
             loads = spread_matrix(subnets[rail].routes, hosts.lid[source, rail], hosts.lid[destination, rail], matrix)
             by_rail[rail] += loads.bytes
-            routed += total_bytes(loads.routed)
+            routed += sum_exactly(loads.routed)
             for reason, amount in loads.unrouted.items():
                 unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
     count = len(hosts.name)

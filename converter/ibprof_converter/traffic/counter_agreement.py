@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.loaded_links import Loads, match_counters
-from ibprof_converter.traffic.traffic_data import PortCounters, total_bytes
+from ibprof_converter.traffic.traffic_data import PortCounters
 
 _EVIDENT = 0.05
 """Excess of counters that headers and acknowledgements explain; a larger one is traffic of others."""
@@ -105,11 +106,11 @@ def compare_counters(loads: Loads, counters: PortCounters, fabrics: Sequence[Fab
         known=known,
         ends_counted=int(seen.sum()),
         ends_uncounted=int((wanted[~seen] > 0).sum()),
-        bytes_counted=total_bytes(there),
-        bytes_predicted=total_bytes(expected),
-        bytes_explained=total_bytes(np.minimum(there, expected)),
-        bytes_elsewhere=total_bytes(more),
-        bytes_missing=total_bytes(less),
+        bytes_counted=sum_exactly(there),
+        bytes_predicted=sum_exactly(expected),
+        bytes_explained=sum_exactly(np.minimum(there, expected)),
+        bytes_elsewhere=sum_exactly(more),
+        bytes_missing=sum_exactly(less),
         correlation=float(np.corrcoef(there.astype(float), expected.astype(float))[0, 1]) if varied else None,
         surplus=name(evident),
         deficit=name(less),

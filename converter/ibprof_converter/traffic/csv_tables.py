@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import LIDS
 from ibprof_converter.traffic.traffic_data import (
     ALL,
@@ -20,7 +21,6 @@ from ibprof_converter.traffic.traffic_data import (
     PortCounters,
     RankTraffic,
     Traffic,
-    total_bytes,
 )
 
 _LINE_LIMIT = 1 << 16
@@ -124,7 +124,7 @@ def _read_columns(
 
 def _byte_counts(path: Path, values: list[int]) -> npt.NDArray[np.uint64]:
     counts = np.array(values, np.uint64)
-    if (total := total_bytes(counts)) >= _TOTAL_LIMIT:
+    if (total := sum_exactly(counts)) >= _TOTAL_LIMIT:
         raise InputError(path, None, f"bytes that sum to less than {_TOTAL_LIMIT}", f"{total}")
     return counts
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.fabric.dump_files import read_dump
 
 _LARGEST = 1 << 20
-"""Largest number of hosts of one expression."""
+"""Largest number of hosts of one list."""
 
 _RANK_LINE = re.compile(r"rank\s+([0-9]{1,8})\s*=\s*(\S+)(?:\s+slots?\s*=\s*\S+)?", re.IGNORECASE)
 _HOST_LINE = re.compile(r"(?:[^\s@]+@)?([^\s:=,\[\]]+)(?::([0-9]{1,6}))?((?:\s+[a-z_-]+\s*=\s*\S+)*)", re.IGNORECASE)
 _SLOTS = re.compile(r"(?<!\S)slots\s*=\s*(\S+)", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
-_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _RELATIVE = re.compile(r"\+n[0-9]+", re.IGNORECASE)
 
 
@@ -102,53 +102,6 @@ def _deal(hosts: list[str], ranks: int) -> list[str]:
     if not fewest:
         return hosts[:ranks]
     return [host for number, host in enumerate(hosts) for _ in range(fewest + (number < longer))]
-
-
-def expand_hosts(expression: str) -> list[str]:
-    """Expand a Slurm host list expression, `rack[1-2]n[01-03,7],login1`.
-
-    Raises:
-        UsageError: it is invalid, or stands for too many hosts.
-    """
-    hosts: list[str] = []
-    for item in _split(expression):
-        names = [""]
-        for number, part in enumerate(re.split(r"\[([^\[\]]*)\]", item)):
-            pieces = _expand_ranges(expression, part) if number % 2 else [part]
-            if len(names) * len(pieces) + len(hosts) > _LARGEST:
-                raise UsageError(f"{quote_found(expression)}: more than {_LARGEST} hosts")
-            names = [name + piece for name in names for piece in pieces]
-        if any(set(name) & set("[]") or not name for name in names):
-            raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
-        hosts += names
-    if not hosts:
-        raise UsageError(f"{quote_found(expression)}: expected hosts as node[01-04,7],login1")
-    return hosts
-
-
-def _split(expression: str) -> Iterator[str]:
-    """Yield the items between commas outside brackets."""
-    depth, item = 0, ""
-    for letter in expression.strip():
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
-            yield item.strip()
-            item = ""
-        else:
-            item += letter
-    if item.strip():
-        yield item.strip()
-
-
-def _expand_ranges(expression: str, text: str) -> list[str]:
-    numbers: list[str] = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or last < first or last - first > _LARGEST:
-            raise UsageError(f"{quote_found(expression)}: expected numbers as [01-04,7], found {quote_found(part)}")
-        numbers += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
-    return numbers
 
 
 def _read_hosts(path: Path, number: int, line: str) -> list[ListedHost]:

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.rail_policies import SPLIT, share_out
 from ibprof_converter.traffic.rank_placement import FORMS, RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
-from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic, choose_rows, total_bytes
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic, choose_rows
 
-NOT_RECORDED = "rank was not recorded, so its host is not known"
+NOT_RECORDED = "rank was not recorded, so its host is unknown"
 NOT_IN_FABRIC = "host is not in the fabric"
 NO_COMMON_RAIL = "no rail joins the two hosts"
 
@@ -47,7 +48,7 @@ def map_to_lids(
     on_host, unmapped, usable = _classify_flows(demand, placement)
     reasons = dict(demand.unmapped)
     for reason, rows in unmapped.items():
-        if amount := total_bytes(demand.bytes[rows]):
+        if amount := sum_exactly(demand.bytes[rows]):
             reasons[reason] = reasons.get(reason, 0) + amount
     notes = list(placement.notes)
     if unmeasured:
@@ -76,7 +77,7 @@ def map_to_lids(
         destination_rank=destination,
         regions=demand.regions,
         operations=demand.operations,
-        on_host_bytes=total_bytes(demand.bytes[on_host]),
+        on_host_bytes=sum_exactly(demand.bytes[on_host]),
         unmapped=reasons,
         rail_source=describe_rails(policy, len(fabrics)),
         origin=demand.origin,
@@ -104,6 +105,11 @@ def _find_placement(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric]
     if demand.profile is not None:
         return place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     if demand.origin.startswith(PREFIX):
+        if demand.ranks != len(hosts.name):
+            raise UsageError(
+                f"{demand.origin} was read for a fabric of {demand.ranks} hosts, and this one has {len(hosts.name)}: "
+                f"read it for this fabric, or add --placement ({FORMS})"
+            )
         every = np.arange(demand.ranks, dtype=np.int32)
         return RankPlacement(host=every, lid=hosts.lid, notes=())
     raise UsageError(f"{demand.origin} names no hosts: add --placement ({FORMS})")

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
-from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
 
 UNKNOWN_PORT = "port is not in the fabric"
 
@@ -71,7 +72,7 @@ def load_links(
             len(grouping.names),
         )
         by_rail.append(loads.bytes)
-        routed += total_bytes(loads.routed)
+        routed += sum_exactly(loads.routed)
         on_host += loads.same_port
         for reason, amount in loads.unrouted.items():
             unrouted[reason.label] = unrouted.get(reason.label, 0) + amount
@@ -79,7 +80,7 @@ def load_links(
         by_rail=tuple(by_rail),
         groups=grouping.names,
         jobs=grouping.jobs,
-        bytes_total=total_bytes(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unmapped.values()),
+        bytes_total=sum_exactly(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unmapped.values()),
         bytes_routed=routed,
         bytes_on_host=on_host,
         bytes_unrouted=unrouted,
@@ -161,8 +162,8 @@ def _port_guids(fabric: Fabric) -> list[int]:
 def load_counted(counters: PortCounters, fabrics: Sequence[Fabric]) -> Loads:
     """Return the loads that port counters show."""
     counted, _, matched = match_counters(counters, fabrics)
-    unknown = total_bytes(counters.bytes[~matched])
-    total = total_bytes(counters.bytes)
+    unknown = sum_exactly(counters.bytes[~matched])
+    total = sum_exactly(counters.bytes)
     return Loads(
         by_rail=tuple(each[:, :, np.newaxis] for each in counted),
         groups=((ALL, ALL),),

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile
 from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
+from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
+from ibprof_converter.fabric.node_names import is_aggregation_node
 from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, lids_by_port_guid
-from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
 MEASURED = "measured (what was posted to queue pairs)"
 
@@ -89,7 +92,7 @@ def map_measured_to_lids(
         known = column[flow] if len(column) else np.int32(0)
         return np.where(found, known, np.int32(otherwise)).astype(np.int32)
 
-    lost = total_bytes(transfers.bytes[unknown])
+    lost = sum_exactly(transfers.bytes[unknown])
     return Traffic(
         rail=rail[row],
         source_lid=source_lid[row],
@@ -101,13 +104,29 @@ def map_measured_to_lids(
         destination_rank=of_flow(demand.destination, NO_RANK),
         regions=demand.regions,
         operations=operations,
-        on_host_bytes=total_bytes(transfers.bytes[loop]),
+        on_host_bytes=sum_exactly(transfers.bytes[loop]),
         unmapped={UNKNOWN_PORT: lost} if lost else {},
         rail_source=MEASURED,
         origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
         rank_lid=placement.lid,
-        notes=placement.notes,
+        notes=(*placement.notes, *_describe_reduction(fabrics, rail, destination_lid, transfers.bytes)),
     )
+
+
+def _describe_reduction(
+    fabrics: Sequence[Fabric], rail: npt.NDArray[np.int32], lid: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
+) -> Iterator[str]:
+    """Yield how much was sent to the parts of switches that reduce (SHARP), if any was."""
+    total = 0
+    for number, fabric in enumerate(fabrics):
+        nodes = [node for node, name in enumerate(fabric.node_name) if is_aggregation_node(name)]
+        mine = (rail == number) & (lid != NO_LID)
+        total += sum_exactly(bytes[mine][np.isin(fabric.lid_node[lid[mine]], nodes)])
+    if total:
+        yield (
+            f"{format_bytes(total)} were sent to aggregation nodes: switches reduce them (SHARP), and what switches "
+            "send to each other for it is on no link"
+        )
 
 
 # -- ports ------------------------------------------------------------------------------------------------------------

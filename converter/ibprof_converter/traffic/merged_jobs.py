@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, Traffic
+from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, Traffic, join_parts
 
 
 def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
@@ -39,11 +40,8 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
         ]
         return np.concatenate(moved).astype(np.int32)
 
-    return Traffic(
-        rail=np.concatenate([traffic.rail for traffic in traffics]),
-        source_lid=np.concatenate([traffic.source_lid for traffic in traffics]),
-        destination_lid=np.concatenate([traffic.destination_lid for traffic in traffics]),
-        bytes=np.concatenate([traffic.bytes for traffic in traffics]),
+    return replace(
+        join_parts(traffics),
         region=region,
         operation=operation,
         source_rank=ranks("source_rank"),

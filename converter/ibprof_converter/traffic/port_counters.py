@@ -24,7 +24,7 @@ import numpy as np
 
 from ibprof.errors import InputError
 from ibprof_converter.fabric.db_csv import looks_like_db_csv, read_section
-from ibprof_converter.fabric.dump_files import peek_dump, read_dump
+from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.traffic.traffic_data import PortCounters
 
@@ -70,7 +70,7 @@ def read_counters(path: Path, fabrics: Sequence[Fabric]) -> PortCounters:
             notes.append(f"{path}: {strange} LIDs belong to no node of the (first) fabric; their counters are left out")
         if stuck:
             notes.append(f"{path}: {stuck} counters are at their 32-bit limit; perfquery -x reads 64-bit ones")
-    elif looks_like_db_csv(data):
+    elif looks_like_db_csv(head_of(data)):
         sent = _read_section(path, data)
     else:
         sent = {(int(guid, 16), int(port)): int(words) for guid, port, words in _QUERY_ERRORS.findall(data)}

@@ -63,8 +63,10 @@ def share_out(
         bytes, messages: uint64 [flow].
 
     Raises:
-        UsageError: the policy selects a rail that was not given.
+        UsageError: there is no such policy, or it selects a rail that was not given.
     """
+    if policy not in POLICIES:
+        raise UsageError(f"--rails {policy}: expected one of {', '.join(POLICIES)}")
     rails = usable.shape[1]
     if policy == SECOND and rails < 2:
         raise UsageError("--rails second: only one fabric is given")

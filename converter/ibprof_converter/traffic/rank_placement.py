@@ -20,9 +20,6 @@ from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
 from ibprof_converter.traffic.patterns import shuffle
 from ibprof_converter.traffic.traffic_data import NO_LID
 
-_LINK_ACTIVE = 4
-"""Port state of the InfiniBand specification."""
-
 _RANDOM = "random:"
 
 _SLURM = "slurm:"
@@ -215,7 +212,7 @@ _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ran
 
 
 def _active_ports(host: Host) -> list[Port]:
-    return [port for port in host.ports if port.link_layer == "InfiniBand" and port.state == _LINK_ACTIVE]
+    return [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
 
 
 def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:

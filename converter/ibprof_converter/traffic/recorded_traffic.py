@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
-from ibprof_converter.traffic.traffic_data import ALL, RANK_LIMIT, RankTraffic, choose_rows, total_bytes
+from ibprof_converter.traffic.traffic_data import ALL, RANK_LIMIT, RankTraffic, choose_rows
 
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
 
@@ -46,7 +47,7 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     if chosen.any():
         origin += f", bytes measured by {Source(int(counters.source[chosen][0])).name.lower()}"
     known = chosen & (counters.peer < run.world_size)
-    unknown = total_bytes(counters.bytes[chosen & ~known])
+    unknown = sum_exactly(counters.bytes[chosen & ~known])
     rows = choose_rows(known)
     source, destination = counters.rank[rows], counters.peer[rows].view(np.int32)
     fetched = counters.direction[rows] == Direction.FETCHED

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Profile
+from ibprof.text.notebook_html import NotebookView
+from ibprof.text.quantities import format_bytes, printable
 
 ALL = "*"
 """The only name of the regions, or operations, of traffic that distinguishes none."""
@@ -27,8 +30,8 @@ NO_LID = 0
 """LID 0 is reserved, so it stands for a missing port."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankTraffic:
+@dataclass(frozen=True, slots=True, repr=False)
+class RankTraffic(NotebookView):
     """Bytes from rank to rank, independent of the placement; arrays of one length, a row per flow.
 
     Attributes:
@@ -55,10 +58,14 @@ class RankTraffic:
     origin: str
     profile: Profile | None = None
 
+    def __repr__(self) -> str:
+        said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between {self.ranks:,} ranks"
+        return printable(f"<RankTraffic {self.origin}: {said}>")
+
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """Bytes from LID to LID; arrays of one length, a row per flow.
+class LidFlows:
+    """Flows from LID to LID; arrays of one length, a row per flow.
 
     Attributes:
         rail: int32, index of the subnet; a LID is unique only within its rail.
@@ -66,6 +73,26 @@ class Traffic:
         bytes: uint64.
         region, operation: int32, indices into the names.
         source_rank, destination_rank: int32, `NO_RANK` where the traffic has no ranks.
+    """
+
+    rail: npt.NDArray[np.int32]
+    source_lid: npt.NDArray[np.int32]
+    destination_lid: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    region: npt.NDArray[np.int32]
+    operation: npt.NDArray[np.int32]
+    source_rank: npt.NDArray[np.int32]
+    destination_rank: npt.NDArray[np.int32]
+
+
+_COLUMNS = tuple(column.name for column in fields(LidFlows))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Traffic(LidFlows, NotebookView):
+    """Bytes from LID to LID: flows, and what belongs to all of them.
+
+    Attributes:
         regions, operations: names; traffic without them has the only name `ALL`.
         on_host_bytes: bytes between ranks of one host, which load no link.
         unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
@@ -80,14 +107,6 @@ class Traffic:
         in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
     """
 
-    rail: npt.NDArray[np.int32]
-    source_lid: npt.NDArray[np.int32]
-    destination_lid: npt.NDArray[np.int32]
-    bytes: npt.NDArray[np.uint64]
-    region: npt.NDArray[np.int32]
-    operation: npt.NDArray[np.int32]
-    source_rank: npt.NDArray[np.int32]
-    destination_rank: npt.NDArray[np.int32]
     regions: tuple[str, ...]
     operations: tuple[str, ...]
     on_host_bytes: int
@@ -101,6 +120,10 @@ class Traffic:
     jobs: tuple[str, ...] = (ALL,)
     first_rank: tuple[int, ...] = (0,)
     in_parts: Callable[[], Iterator[Traffic]] | None = None
+
+    def __repr__(self) -> str:
+        said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between LIDs"
+        return printable(f"<Traffic {self.origin}: {'flows in parts' if self.in_parts else said}>")
 
     def parts(self) -> Iterator[Traffic]:
         """Yield all flows, in parts that fit in memory; no pair of LIDs is in two of them."""
@@ -124,19 +147,6 @@ class Traffic:
         return tuple("{}:{}".format(*self.job_of_rank(rank)) for rank in range(len(self.rank_lid)))
 
 
-_COLUMNS = (
-    "rail",
-    "source_lid",
-    "destination_lid",
-    "bytes",
-    "region",
-    "operation",
-    "source_rank",
-    "destination_rank",
-)
-"""Columns with one entry per flow. `job` is one too, unless there is only one job."""
-
-
 def join_parts(parts: Sequence[Traffic]) -> Traffic:
     """Join parts of one traffic, at least one."""
     columns: dict[str, Any] = {
@@ -145,8 +155,8 @@ def join_parts(parts: Sequence[Traffic]) -> Traffic:
     return replace(parts[0], in_parts=None, **columns)
 
 
-@dataclass(frozen=True, slots=True)
-class PortCounters:
+@dataclass(frozen=True, slots=True, repr=False)
+class PortCounters(NotebookView):
     """Bytes that ports sent, as counted at the ports: loads of link directions without routing; arrays of one length.
 
     Attributes:
@@ -163,6 +173,10 @@ class PortCounters:
     origin: str
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        said = f"{format_bytes(sum_exactly(self.bytes))} sent by {len(self.bytes):,} ports"
+        return printable(f"<PortCounters {self.origin}: {said}>")
+
 
 def no_counters(origin: str, notes: tuple[str, ...] = ()) -> PortCounters:
     """Return counters of no port, for loads that were neither counted nor routed."""
@@ -176,10 +190,3 @@ Rows = slice | npt.NDArray[np.intp]
 def choose_rows(chosen: npt.NDArray[np.bool_]) -> Rows:
     """Return the rows where `chosen` is true."""
     return slice(None) if chosen.all() else np.flatnonzero(chosen)
-
-
-def total_bytes(values: npt.NDArray[np.uint64]) -> int:
-    """Return the exact sum of bytes: numpy alone wraps around silently at 2**64."""
-    low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
-    high = int((values >> np.uint64(32)).sum(dtype=np.uint64))
-    return (high << 32) + low

@@ -54,7 +54,7 @@ def find_unused_rails(situation: Situation) -> Iterator[LoadCause]:
         situation,
         after,
         [f"rail {busiest}"],
-        [f"of {rails} rails, rail {busiest} carries {share * 100:.0f} % of the bytes ({amounts})"],
+        [f"of {rails} rails, rail {busiest} carries {share * 100:.0f}% of the bytes ({amounts})"],
         "let the MPI use all adapters of a host (Open MPI with UCX: UCX_NET_DEVICES with the ports of all rails and "
         "UCX_MAX_RNDV_RAILS; btl openib: btl_openib_ignore_locality): shared evenly, each rail carries its part",
     )

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.latency.files.classic_netcdf import CLASSIC_MAGICS, has_layout, read_classic, write_classic
+from ibprof_converter.latency.files.hdf5_heaps import check_heaps
 from ibprof_converter.latency.files.matrix_files import NUMPY_MAGIC, read_numpy, read_text_matrix, write_text_matrix
 from ibprof_converter.latency.files.netcdf4_files import NETCDF4_MAGIC, read_netcdf, write_netcdf
 from ibprof_converter.latency.model.delays import LOCATIONS, STATISTICS, Delays, clear_diagonal
@@ -47,6 +48,8 @@ def read_delays(
     try:
         with path.open("rb") as file:
             magic = file.read(8)
+        if magic.startswith(NETCDF4_MAGIC):
+            check_heaps(path)
     except OSError as error:
         raise InputError(path, None, "a readable file", error.strerror or str(error)) from error
     if magic.startswith(CLASSIC_MAGICS) or (magic.startswith(NETCDF4_MAGIC) and has_layout(path)):

@@ -51,7 +51,7 @@ class ProgressMeter:
             self.next_line *= 2
             share = max(min(self.done / self.total, 1.0), 1e-9)
             left = show_seconds(elapsed * (1 - share) / share)
-            self.say(f"{100 * share:.0f} % after {show_seconds(elapsed)}, about {left} left")
+            self.say(f"{100 * share:.0f}% after {show_seconds(elapsed)}, about {left} left")
 
     def stop(self) -> None:
         """End the display."""

@@ -34,45 +34,50 @@ def parse_lengths(text: str) -> npt.NDArray[np.int64]:
     for part in text.split(","):
         lengths.update(_parse_range(part.strip()))
         if len(lengths) > MOST:
-            raise UsageError(f"--lengths: expected at most {MOST} lengths, found {quote_found(text)}")
+            raise UsageError(f"expected at most {MOST} lengths, found {quote_found(text)}")
     return np.array(sorted(lengths), dtype=np.int64)
 
 
 def _parse_range(part: str) -> range | list[int]:
     first, *rest = part.split(":")
-    begin = _parse_length(first)
+    begin = parse_length(first)
     if not rest:
         return [begin]
     if len(rest) > 2:
-        raise UsageError(f"--lengths: expected FIRST:LAST:STEP, found {quote_found(part)}")
-    end = _parse_length(rest[0])
+        raise UsageError(f"expected FIRST:LAST:STEP, found {quote_found(part)}")
+    end = parse_length(rest[0])
     step = rest[1].lower() if len(rest) > 1 else "x2"
     if end < begin:
-        raise UsageError(f"--lengths: expected a range that ascends, found {quote_found(part)}")
+        raise UsageError(f"expected a range that ascends, found {quote_found(part)}")
     if not step.startswith("x"):
-        by = _parse_length(step.removeprefix("+"))
+        by = parse_length(step.removeprefix("+"))
         if by == 0:
-            raise UsageError(f"--lengths: expected a step above 0, found {quote_found(part)}")
+            raise UsageError(f"expected a step above 0, found {quote_found(part)}")
         found = range(begin, end + 1, by)
         if len(found) > MOST:
-            raise UsageError(f"--lengths: expected at most {MOST} lengths, found {quote_found(part)}")
+            raise UsageError(f"expected at most {MOST} lengths, found {quote_found(part)}")
         return found
     factor = float(step[1:]) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", step[1:]) else 0.0
     if factor <= 1 or begin == 0:
-        raise UsageError(f"--lengths: expected a factor above 1 and a first length above 0, found {quote_found(part)}")
+        raise UsageError(f"expected a factor above 1 and a first length above 0, found {quote_found(part)}")
     grown = []
     exact = float(begin)
     while round(exact) <= end:
         grown.append(round(exact))
         exact *= factor
         if len(grown) > MOST:
-            raise UsageError(f"--lengths: expected at most {MOST} lengths, found {quote_found(part)}")
+            raise UsageError(f"expected at most {MOST} lengths, found {quote_found(part)}")
     return grown
 
 
-def _parse_length(text: str) -> int:
+def parse_length(text: str) -> int:
+    """Return the bytes of one length, such as 64, 4K or 1M.
+
+    Raises:
+        UsageError: the text has another form, or the length is beyond `LONGEST`.
+    """
     match = re.fullmatch(r"(\d{1,12})([kmg]?)(?:i?b)?", text.strip().lower())
     length = int(match[1]) * _UNITS[match[2]] if match else -1
     if not 0 <= length <= LONGEST:
-        raise UsageError(f"--lengths: expected bytes such as 64, 4K or 1M up to {LONGEST}, found {quote_found(text)}")
+        raise UsageError(f"expected bytes such as 64, 4K or 1M up to {LONGEST}, found {quote_found(text)}")
     return length

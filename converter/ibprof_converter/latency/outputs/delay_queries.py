@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ibprof.errors import InconsistentError, UsageError, quote_found
+from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.latency.features.delay_changes import DelayChange, compare_delays
 from ibprof_converter.latency.features.delay_features import FEWEST_LENGTHS, find_features
 from ibprof_converter.latency.features.outlying_processes import find_outlying_processes
@@ -17,7 +17,6 @@ from ibprof_converter.latency.features.pair_clusters import cluster_pairs, write
 from ibprof_converter.latency.files.delay_files import read_delays, write_classic_delays, write_delays
 from ibprof_converter.latency.files.pair_files import write_pairs
 from ibprof_converter.latency.model.delays import Delays
-from ibprof_converter.latency.model.message_lengths import parse_lengths
 from ibprof_converter.latency.outputs.delay_document import (
     Document,
     describe_delays,
@@ -42,7 +41,7 @@ class ShowDelaysOptions:
     Attributes:
         delays: the file.
         unit: of a CSV or numpy matrix, of `UNITS`.
-        length: of the matrix, as typed; None for the shortest.
+        length: of the messages of the matrix, in bytes; None for the shortest.
         statistic: of `STATISTICS`.
         bandwidth: whether the matrix is in bytes/s.
         png: the matrix as a picture.
@@ -51,7 +50,7 @@ class ShowDelaysOptions:
 
     delays: Path
     unit: str
-    length: str | None
+    length: int | None
     statistic: str
     bandwidth: bool
     png: Path | None
@@ -76,7 +75,7 @@ def query_delays(options: ShowDelaysOptions) -> Document:
     document = describe_delays(delays, options.statistic)
     # The matrix of thousands of processes is gigabytes of text: only on request.
     is_small = delays.processes <= (_MOST_IN_JSON if options.json else MOST_SHOWN)
-    if len(delays.lengths) and (is_small or options.length or options.bandwidth):
+    if len(delays.lengths) and (is_small or options.length is not None or options.bandwidth):
         document["matrix"] = describe_matrix(delays, index, options.statistic, options.bandwidth)
     return document
 
@@ -183,14 +182,14 @@ class ConvertDelaysOptions:
     Attributes:
         delays, unit: as in `ShowDelaysOptions`.
         output: the file, or the prefix of clustbench's files.
-        length: the only one to keep, as typed; None for all.
+        length: the only one to keep, in bytes; None for all.
         clustbench: whether to write clustbench's five files.
     """
 
     delays: Path
     unit: str
     output: Path
-    length: str | None
+    length: int | None
     clustbench: bool
 
 
@@ -203,7 +202,7 @@ def convert_delays(options: ConvertDelaysOptions) -> None:
         OSError: the file cannot be written.
     """
     delays = read_delays(options.delays, unit=UNITS[options.unit])
-    if options.length:
+    if options.length is not None:
         delays = delays.select(lengths=[_find_length(delays, options.length)])
     if options.clustbench:
         write_classic_delays(options.output, delays)
@@ -211,13 +210,12 @@ def convert_delays(options: ConvertDelaysOptions) -> None:
         write_delays(options.output, delays)
 
 
-def _find_length(delays: Delays, text: str | None) -> int:
+def _find_length(delays: Delays, length: int | None) -> int:
     """Return the index of a message length; 0 for None."""
-    if text is None:
+    if length is None:
         return 0
-    wanted = parse_lengths(text)
-    found = np.flatnonzero(np.isin(delays.lengths, wanted))
-    if len(wanted) != 1 or len(found) != 1:
+    found = np.flatnonzero(delays.lengths == length)
+    if len(found) != 1:
         there = ", ".join(map(str, delays.lengths[:12].tolist())) + (", ..." if len(delays.lengths) > 12 else "")
-        raise UsageError(f"--length: expected one of {there}, found {quote_found(text)}")
+        raise UsageError(f"--length: expected one of {there}, found {length}")
     return int(found[0])

@@ -73,8 +73,8 @@ def _find_cycle(network: SimulatedNetwork, dependencies: Ints) -> list[int]:
     inside = (component[here] == component[there]) & (np.bincount(component)[component[here]] > 1)
     if not inside.any():
         return []
-    circles = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
-    return [int(end) for end, _ in nx.find_cycle(circles)]
+    waits = nx.DiGraph(zip(here[inside].tolist(), there[inside].tolist(), strict=True))
+    return [int(end) for end, _ in nx.find_cycle(waits)]
 
 
 def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np.uint8] | None:
@@ -96,7 +96,7 @@ def assign_lanes(network: SimulatedNetwork, most: int = LANES) -> npt.NDArray[np
         for lane in range(most):
             if lane == len(layers):
                 layers.append(nx.DiGraph())
-            if _add_without_circle(layers[lane], steps):
+            if _add_without_cycle(layers[lane], steps):
                 lanes[source, destination] = lane
                 break
         else:
@@ -112,10 +112,10 @@ def _refuse_loops(network: SimulatedNetwork) -> None:
             if hops < network.switches:
                 continue
             # After this many hops packets are where they have been: follow the cycle once more.
-            circle = [int(end[0])]
-            while (following := _next(network, circle[-1], host)) != circle[0]:
-                circle.append(following)
-            told = f"the tables lead packets for {name!r} in a circle: {describe_cycle(network, circle)}"
+            cycle = [int(end[0])]
+            while (following := _next(network, cycle[-1], host)) != cycle[0]:
+                cycle.append(following)
+            told = f"the tables lead packets for {name!r} in a cycle: {describe_cycle(network, cycle)}"
             raise InconsistentError(told)
 
 
@@ -247,7 +247,7 @@ def _leaf_paths(network: SimulatedNetwork) -> dict[tuple[int, int], set[tuple[in
     return steps
 
 
-def _add_without_circle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
+def _add_without_cycle(layer: nx.DiGraph, steps: set[tuple[int, int]]) -> bool:
     added = [step for step in sorted(steps) if not layer.has_edge(*step)]
     for here, there in added:
         layer.add_edge(here, there)

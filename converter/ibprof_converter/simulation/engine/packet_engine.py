@@ -251,7 +251,7 @@ class Simulation:
                 break
         if state.stopped == Stop.UNROUTED:
             raise InconsistentError(
-                f"switch {self._name_switch(state.switch_without_route)} has no way to "
+                f"switch {self._name_switch(state.switch_without_route)} has no path to "
                 f"{self.network.host_names[state.host_without_route]!r}"
             )
         return self._samples[:count]

@@ -119,7 +119,7 @@ def index_network(subnet: Subnet, hardware: Hardware) -> SimulatedNetwork:
     network = IndexedNetwork.index(fabric, subnet.tables)
     gbps = np.repeat(fabric.link_gbps if hardware.gbps is None else np.full(fabric.links, hardware.gbps), 2)
     if unknown := int((~(gbps > 0)).sum() // 2):
-        raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is not known")
+        raise InconsistentError(f"{fabric.name}: the speed of {unknown} links is unknown")
     ports = np.arange(len(fabric.port_node))
     end = network.end_at[fabric.port_node, fabric.port_number]
     is_machine = np.array([runs_programs(fabric, node) for node in range(fabric.nodes)])

@@ -148,7 +148,7 @@ def _judge(latency: Latency, simulation: Simulation, all_of: bool, effort: Effor
     if all_of and latency.messages:
         drift = find_drift(latency.over_time)
         if effort.precision and drift.exceeds(effort.precision):
-            told = f"{100 * drift.change:+.0f} % ± {100 * drift.half:.0f} in the time that is measured"
+            told = f"{100 * drift.change:+.0f}% ± {100 * drift.half:.0f} in the time that is measured"
             note = f"no steady state: the mean still changes, {told}"
             return replace(latency, is_settled=False, change=drift.change, note=note)
         return replace(latency, is_settled=True, note=f"{effort.messages} messages of each client, or all of them")

@@ -26,7 +26,7 @@ class Effort:
     """When a measurement is good enough.
 
     Attributes:
-        precision: half of the 95 % confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
+        precision: half of the 95% confidence interval, as a part of the mean; 0: `warm_up` and `messages` are taken
             as they are.
         warm_up: messages of a client that are left out at most; fewer, where the mean is stationary before.
         least_warm_up: messages of a client, on average, that are left out however stationary the mean looks, up to
@@ -57,7 +57,7 @@ class Latency:
     Attributes:
         messages: that were measured, after the warm-up.
         mean: over messages.
-        half: of its 95 % confidence interval, by the means of batches in time or of whole rounds; nan where there are
+        half: of its 95% confidence interval, by the means of batches in time or of whole rounds; nan where there are
             too few.
         node_mean: mean of the clients' own means, which does not over-sample quiet times.
         deviation: standard deviation.
@@ -73,7 +73,7 @@ class Latency:
         over_time: begin and end in ns, messages and their mean, of equal slices of the measured time.
         operations: of a collective, that began after the warm-up; 0 for other jobs.
         operation_mean: of their durations, from the first message's start to the last one's arrival.
-        operation_half: of its 95 % confidence interval, by the means of batches in time; nan where there are too few.
+        operation_half: of its 95% confidence interval, by the means of batches in time; nan where there are too few.
     """
 
     messages: int
@@ -148,7 +148,7 @@ def _average_over_time(
 
 
 def half_interval(means: npt.NDArray[np.float64]) -> float:
-    """Half of the 95 % interval of the mean of means; nan where there are fewer than two."""
+    """Half of the 95% interval of the mean of means; nan where there are fewer than two."""
     from scipy.stats import t  # noqa: PLC0415  (slow to import)
 
     if len(means) < 2:
@@ -158,8 +158,8 @@ def half_interval(means: npt.NDArray[np.float64]) -> float:
 
 def say_deadlock(latency: Latency, simulation: Simulation) -> Latency:
     """Return what was measured as no result, with the cycle that packets wait in."""
-    circle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
-    return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a circle: {circle}")
+    cycle = describe_deadlock(simulation.network, simulation.find_waits(only_stuck=True))
+    return replace(latency, is_settled=False, note=f"deadlock: packets wait for each other in a cycle: {cycle}")
 
 
 def say_all_sent(latency: Latency, effort: Effort, stay: bool) -> Latency:

@@ -13,7 +13,7 @@ from ibprof_converter.simulation.measure.message_latency import half_interval
 
 
 class Figure(NamedTuple):
-    """A mean, and half of its 95 % confidence interval in the same unit."""
+    """A mean, and half of its 95% confidence interval in the same unit."""
 
     mean: float
     half: float

@@ -23,7 +23,7 @@ class Drift:
 
     Attributes:
         change: as part of the mean.
-        half: half of its 95 % confidence interval; nan where there are too few messages to tell.
+        half: half of its 95% confidence interval; nan where there are too few messages to tell.
     """
 
     change: float

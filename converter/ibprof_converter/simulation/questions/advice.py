@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ibprof.errors import UsageError
 from ibprof_converter.simulation.questions.congestion_threshold import Simulate
 from ibprof_converter.simulation.questions.mitigation import Scenario, compare_scenarios, list_cells, recommend
 from ibprof_converter.simulation.questions.shared_links import SharedLink, find_shared_links
@@ -16,7 +17,8 @@ from ibprof_converter.simulation.study.loaded_fabric import can_route_adaptively
 from ibprof_converter.simulation.study.named_hosts import DRAWN, NamedHosts, give_named, share_rest, stay_as_recorded
 from ibprof_converter.simulation.study.run_notes import list_run_notes
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions, make_setting, refuse_option
-from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+from ibprof_converter.simulation.study.sizes_and_times import parse_interval, parse_size
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,32 @@ class Advice:
     is_open: bool
     links: Sequence[SharedLink]
     shared: int
+
+
+def parse_requests(text: str) -> tuple[int, float]:
+    """Read `SIZE@INTERVAL`: bytes and ns; no interval is a checkpoint.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    size, _, interval = text.partition("@")
+    return parse_size(size), parse_interval(interval or "0")
+
+
+def parse_messages(text: str) -> tuple[int | Path, float]:
+    """Read `SIZE@INTERVAL` or `PROFILE[@INTERVAL]`: bytes or a path, and ns.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    name, at, interval = text.rpartition("@") if "@" in text else (text, "", "0")
+    try:
+        return parse_size(name), parse_interval(interval)
+    except UsageError:
+        whole = Path(text)
+        if whole.exists() or not at:
+            return whole, 0.0
+        return Path(name), parse_interval(interval)
 
 
 def ask_advice(options: AdviceOptions) -> AdviceQuestion:

@@ -29,7 +29,7 @@ from ibprof_converter.simulation.study.cost_estimate import find_bottleneck_ns, 
 from ibprof_converter.simulation.study.loaded_fabric import list_fabric_notes
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions, make_setting
 from ibprof_converter.simulation.study.sizes_and_times import format_time
-from ibprof_converter.simulation.workload.roles import IO, Role, Workload
+from ibprof_converter.simulation.workload.workloads import IO, Role, Workload
 
 CONGESTED = 2.0
 """Ratio of the time of requests without a pause to that of a request alone from which on there is congestion."""
@@ -38,7 +38,7 @@ NEAR = 0.9
 """Part of the throughput without a pause from which on a job counts as congested."""
 
 _LONG = 100
-"""Interval of requests that are alone, in bottleneck or request times: the servers' links are then 1 % busy."""
+"""Interval of requests that are alone, in bottleneck or request times: the servers' links are then 1% busy."""
 
 _POINTS = 4
 """Intervals that are tried at a time."""
@@ -118,7 +118,7 @@ class Threshold:
     Attributes:
         alone_ns: time of a request without contention (T0), measured at long intervals.
         without_pause_ns: time of a request without any interval (C).
-        below_ns, above_ns: bounds of the threshold, by 95 % intervals of throughput; None where there is none.
+        below_ns, above_ns: bounds of the threshold, by 95% intervals of throughput; None where there is none.
         about_ns: the threshold by the mean throughput; None where there is none.
         bound_ns: the threshold by the servers' links alone, N S/(n B) - S/B; 0 or less: they are no bottleneck.
         tried: intervals with the mean time of requests, in order; None where no seed has a mean.

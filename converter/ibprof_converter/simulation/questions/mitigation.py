@@ -16,7 +16,8 @@ from ibprof_converter.simulation.study.cell_run import set_up
 from ibprof_converter.simulation.study.cost_estimate import find_cycle_ns
 from ibprof_converter.simulation.study.loaded_fabric import can_route_adaptively
 from ibprof_converter.simulation.study.sizes_and_times import format_time
-from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, Workload
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_converter.simulation.workload.workloads import Workload
 
 _WINDOWS = (1.0, 1.25, 1.5, 2.0)
 """Throttle windows to try, in cycles of the I/O job as it is."""
@@ -147,7 +148,7 @@ def recommend(scenarios: Sequence[Scenario], mpi: str) -> tuple[Scenario | None,
     """Return the change that makes MPI messages fastest and leaves the I/O job its rate; None where there is none.
 
     Returns:
-        The scenario, and whether another would be better but for its 95 % interval.
+        The scenario, and whether another would be better but for its 95% interval.
     """
     now, *changes = scenarios
     good: list[tuple[float, Scenario]] = []

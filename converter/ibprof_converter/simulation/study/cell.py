@@ -13,13 +13,8 @@ from typing import Any
 from ibprof_converter.simulation.engine.simulated_network import Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort, Latency
 from ibprof_converter.simulation.study.loaded_fabric import digest_network
-from ibprof_converter.simulation.workload.roles import (
-    JobPlacement,
-    Role,
-    ServerPlacement,
-    Workload,
-    digest_messages,
-)
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
+from ibprof_converter.simulation.workload.workloads import Role, Workload, digest_messages
 
 RESULT_SCHEMA = 4
 """Version of keys and results: raised when a description changes, or when the same cell gets other figures."""

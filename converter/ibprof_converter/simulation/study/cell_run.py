@@ -16,7 +16,9 @@ from ibprof_converter.simulation.engine.simulated_network import SimulatedNetwor
 from ibprof_converter.simulation.measure.latency_measurement import measure
 from ibprof_converter.simulation.study.cell import Cell, Outcome
 from ibprof_converter.simulation.study.loaded_fabric import load_network, refuse_adaptive_routing
-from ibprof_converter.simulation.workload.roles import Seats, Workload, make_clients, seat
+from ibprof_converter.simulation.workload.host_assignment import HostAssignment, assign_hosts
+from ibprof_converter.simulation.workload.job_clients import make_clients
+from ibprof_converter.simulation.workload.workloads import Workload
 
 _MOST_TICKS = float(1 << 53)
 """Ticks that a message and the time to the next one may take: 64-bit counters hold 2,000 times as many."""
@@ -69,7 +71,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
         refuse_long_times(network, each)
     if setting.adaptive:
         refuse_adaptive_routing(setting.fabric)
-    seats = seat(
+    assigned = assign_hosts(
         network,
         cell.workloads,
         setting.servers,
@@ -79,7 +81,7 @@ def set_up(cell: Cell, sampled: Sequence[str] = ()) -> Prepared:
         setting.server_hosts,
     )
     chosen = [number for number, each in enumerate(cell.workloads) if each.name in cell.running]
-    kept = Seats(seats.servers, tuple(seats.jobs[number] for number in chosen))
+    kept = HostAssignment(assigned.servers, tuple(assigned.jobs[number] for number in chosen))
     workloads = [cell.workloads[number] for number in chosen]
     jobs, clients = make_clients(network, workloads, kept, (cell.measured, *sampled), cell.seed)
     return Prepared(

@@ -19,7 +19,8 @@ from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork
 from ibprof_converter.simulation.study.cell import Cell
 from ibprof_converter.simulation.study.loaded_fabric import load_network
-from ibprof_converter.simulation.workload.roles import Role, ServerPlacement, Workload, seat_servers
+from ibprof_converter.simulation.workload.host_assignment import ServerPlacement, choose_servers
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 _MESSAGES = 8
 """Of a client, after which most means are settled, where they are what ends a simulation."""
@@ -105,7 +106,7 @@ def _list_server_byte_ns(
     taken: tuple[int, ...],
 ) -> npt.NDArray[np.float64]:
     _, network, _ = load_network(fabric, hardware)
-    hosts = seat_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
+    hosts = choose_servers(network, servers, placement, np.random.default_rng(seed), named, taken)
     byte_ns: npt.NDArray[np.float64] = network.to_ns(1) * network.end_byte_ticks[network.host_end[hosts]] / 2**32
     return byte_ns
 

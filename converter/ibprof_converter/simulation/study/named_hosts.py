@@ -15,7 +15,7 @@ from ibprof_converter.fabric.node_names import show_some
 from ibprof_converter.simulation.study.cell import Setting
 from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.workload.recorded_messages import Recorded
-from ibprof_converter.simulation.workload.roles import Role, Workload, load_recorded
+from ibprof_converter.simulation.workload.workloads import Role, Workload, load_recorded
 from ibprof_converter.traffic.hosts import HostIndex, find_hosts
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded
 

@@ -17,7 +17,7 @@ import numpy as np
 from ibprof.errors import InputError, MissingToolError, quote_found
 from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Latency, half_interval
 from ibprof_converter.simulation.study.cell import Cell, Outcome
-from ibprof_converter.simulation.workload.roles import Role
+from ibprof_converter.simulation.workload.workloads import Role
 
 Row = dict[str, Any]
 Mean = Mapping[str, Any]
@@ -120,7 +120,7 @@ def average_seeds(results: Sequence[Row]) -> list[Row]:
     """Return a row for all seeds of the same simulation, and its slow-down.
 
     A slow-down is a mean over the `slowdown_seeds` seeds that have both runs. It compares each seed's mean latency with
-    that of its own baseline, which has the same hosts, partners and starts. `_half` is half of a 95 % interval over
+    that of its own baseline, which has the same hosts, partners and starts. `_half` is half of a 95% interval over
     seeds by Student's t, empty with fewer than two.
     """
     groups: dict[tuple[Any, ...], dict[int, Row]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
 from ibprof_converter.simulation.workload.recorded_messages import load_messages
-from ibprof_converter.simulation.workload.roles import Workload
+from ibprof_converter.simulation.workload.workloads import Workload
 
 
 def list_gaps(workload: Workload) -> list[str]:

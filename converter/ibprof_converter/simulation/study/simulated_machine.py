@@ -11,7 +11,7 @@ from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Setting
 from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.study.named_hosts import NamedHosts, Refuse
-from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement
 
 HOSTS_PER_SERVER = 18
 """Hosts of the fabric for each I/O server, where the number of servers is not given."""

@@ -6,6 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ibprof.errors import UsageError, quote_found
+from ibprof.text.quantities import spell_unit
+
 UNITS_OF_TIME = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 UNITS_OF_SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
                   "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}  # fmt: skip
@@ -16,8 +19,36 @@ LARGEST = 1 << 50
 
 def parse_quantity(text: str, units: Mapping[str, float]) -> float | None:
     """Return a number with its unit in the base unit; None of a text that is no quantity."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", text)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]+)", spell_unit(text))
     return float(match[1]) * units[match[2]] if match and match[2] in units else None
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as `4 MiB`.
+
+    Raises:
+        UsageError: it is none, or not of whole bytes.
+    """
+    size = _parse_in_range(text, UNITS_OF_SIZE, "a size such as 4MiB", 1)
+    if not is_whole(size):
+        raise UsageError(f"expected whole bytes, found {quote_found(text)}")
+    return round(size)
+
+
+def parse_interval(text: str) -> float:
+    """Return the nanoseconds of a time such as `500us`; 0 of `0` and of `checkpoint`.
+
+    Raises:
+        UsageError: it is no time.
+    """
+    return 0.0 if text in {"0", "checkpoint"} else _parse_in_range(text, UNITS_OF_TIME, "a time such as 500us", 0)
+
+
+def _parse_in_range(text: str, units: Mapping[str, float], what: str, least: float) -> float:
+    amount = parse_quantity(text, units)
+    if amount is None or not least <= amount <= LARGEST:
+        raise UsageError(f"expected {what} ({', '.join(units)}), found {quote_found(text)}")
+    return amount
 
 
 def is_whole(size: float) -> bool:
@@ -35,7 +66,7 @@ def format_size(size: int) -> str:
 
 def format_time(nanoseconds: float) -> str:
     """Return a time as users write it, with four digits."""
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
         if nanoseconds >= unit:
             return f"{nanoseconds / unit:.4g} {name}"
     return f"{nanoseconds:.4g} ns"

@@ -23,7 +23,8 @@ from ibprof_converter.simulation.study.result_tables import PATTERN_COLUMNS, SET
 from ibprof_converter.simulation.study.study_jobs import JOB_KEYS, read_jobs
 from ibprof_converter.simulation.study.study_reader import StudyReader, YamlMapping, load_yaml
 from ibprof_converter.simulation.study.study_variations import expand_variations, varies
-from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, seat
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 MOST_SEEDS = 1000
 
@@ -155,7 +156,7 @@ def _read_variant(
             tuple((each.role, each.share, each.hosts, each.profile) for each in workloads),
         )
         if shape not in checked:
-            _check_seats(reader, setting, workloads)
+            _check_hosts(reader, setting, workloads)
         checked.add(shape)
     except InconsistentError as error:
         raise reader.fail("jobs", "such that they fit on the fabric", error) from None
@@ -257,7 +258,7 @@ def _place_named(
     return setting, share_rest(placed, [str(job["name"]) for job in jobs if "share" not in job]), notes
 
 
-def _check_seats(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
+def _check_hosts(reader: StudyReader, setting: Setting, workloads: Sequence[Workload]) -> None:
     """Say at once, and where, what does not fit on the fabric.
 
     Raises:
@@ -270,5 +271,5 @@ def _check_seats(reader: StudyReader, setting: Setting, workloads: Sequence[Work
         raise reader.fail(f"job {len(workloads)}'s share", f"such that all {parts} add up to 1 at most", total)
     _, network, _ = load_network(setting.fabric, setting.hardware)
     random = np.random.default_rng(1)
-    seat(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
+    assign_hosts(network, workloads, setting.servers, setting.server_placement, setting.job_placement, random,
          setting.server_hosts)  # fmt: skip

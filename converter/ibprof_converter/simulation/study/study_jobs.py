@@ -9,7 +9,7 @@ from typing import Any
 from ibprof_converter.simulation.study.named_hosts import DRAWN
 from ibprof_converter.simulation.study.sizes_and_times import UNITS_OF_SIZE, UNITS_OF_TIME
 from ibprof_converter.simulation.study.study_reader import StudyReader
-from ibprof_converter.simulation.workload.roles import Role, Workload
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 _MOST_READS = (1 << 32) - 1
 """Bytes of a request, which the engine counts in 32 bits."""

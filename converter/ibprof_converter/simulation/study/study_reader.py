@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import yaml
 
 from ibprof.errors import InputError, UsageError, quote_found
+from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.simulation.engine.simulated_network import RANGES, Hardware
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.named_hosts import Refuse
 from ibprof_converter.simulation.study.sizes_and_times import LARGEST, UNITS_OF_SIZE, is_whole, parse_quantity
-from ibprof_converter.traffic.hostlists import expand_hosts
 
 Made = TypeVar("Made", Hardware, Effort)
 
