@@ -55,7 +55,7 @@ def measure(case: str, subnets: Sequence[Subnet], chosen: Sequence[int], seconds
     best, median = found.score.max_seconds, statistics.median(randoms)
     return (
         f"best {best * 1e3:.3f}, packed {problem.score(packed).max_seconds * 1e3:.3f}, "
-        f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f} %), "
+        f"random {median * 1e3:.3f} and {min(randoms) * 1e3:.3f} (less by {(1 - best / median) * 100:.0f}%), "
         f"bound {bound * 1e3:.3f}; {took:.1f} s{', stopped by the time limit' if found.stopped_by_clock else ''}"
     )
 

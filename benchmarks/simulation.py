@@ -21,7 +21,9 @@ import numpy as np
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.engine.simulated_network import index_network
-from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_converter.simulation.workload.job_clients import make_clients
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 from ibprof_testing.reference.codes import HARDWARE, SETTINGS, make_jobs
 
 GROWTH = {
@@ -57,8 +59,10 @@ def measure_growth(fabric: str, hops: float) -> str:
     network = index_network(read_subnet(fabric), HARDWARE)
     began = resident_bytes()
     random = np.random.default_rng(1)
-    seats = seat(network, JOBS, network.hosts // 18, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE, random)
-    jobs, clients = make_clients(network, JOBS, seats, ["mpi"], seed=1)
+    assigned = assign_hosts(
+        network, JOBS, network.hosts // 18, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE, random
+    )
+    jobs, clients = make_clients(network, JOBS, assigned, ["mpi"], seed=1)
     kept: list[Simulation] = []
 
     def start() -> Simulation:

@@ -22,7 +22,7 @@ from ibprof_converter.simulation.study.cell import Cell, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.efforts import SURVEY
 from ibprof_converter.simulation.study.result_tables import describe_latency
-from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB, US = 1 << 10, 1 << 20, 1e3
 
@@ -93,7 +93,7 @@ def weigh(by_seed: dict[int, dict[str, Any]], truth: dict[int, dict[str, Any]]) 
 
 def count(intervals: list[tuple[float, float]], middle: float) -> list[str]:
     holds = sum(abs(mean - middle) <= half for mean, half in intervals)
-    return [f"{100 * holds / len(intervals):.0f} %", f"{100 * fmean(half for _, half in intervals) / middle:.1f}"]
+    return [f"{100 * holds / len(intervals):.0f}%", f"{100 * fmean(half for _, half in intervals) / middle:.1f}"]
 
 
 if __name__ == "__main__":

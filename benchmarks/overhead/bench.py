@@ -78,17 +78,19 @@ class Bench:
         said = self.ask("mpirun", "--version")
         return said.splitlines()[0] if "Open MPI" in said else "MPICH " + said.split("Version:")[1].split()[0]
 
-    def run(self, variant: str, ranks: int, *command: str | Path) -> str:
-        """Run a program as one of the variants; return its output."""
+    def run(self, variant: str, ranks: int, *command: str | Path, preloaded: Sequence[Path] = ()) -> str:
+        """Run a program as one of the variants, with further libraries `preloaded`; return its output."""
         line: list[str | Path] = [self.program("mpirun"), "-n", str(ranks)]
-        preload = {"LD_PRELOAD": str(self.library), "IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
-        if variant == WRAPPED:
-            preload = {"LD_PRELOAD": str(self.build_library("wrapper"))}
+        of_variant = {WITH: self.library, WRAPPED: self.build_library("wrapper") if variant == WRAPPED else None}
+        libraries = [library for library in (of_variant.get(variant), *preloaded) if library]
+        settings = {"IBPROF_OUTPUT": str(self.recording)} if variant == WITH else {}
+        if libraries:
+            settings["LD_PRELOAD"] = ":".join(map(str, libraries))
         if self.is_mpich_like:
-            line += [word for name, value in preload.items() for word in ("-genv", name, value)]
+            line += [word for name, value in settings.items() for word in ("-genv", name, value)]
         else:
             line += ["--mca", "pml", "ob1,monitoring" if variant == MONITORED else "ob1"]
-            line += [word for name, value in preload.items() for word in ("-x", f"{name}={value}")]
+            line += [word for name, value in settings.items() for word in ("-x", f"{name}={value}")]
             line += ["--mca", "pml_monitoring_enable", "1"] if variant == MONITORED else []
         whole = [*line, *command]
         done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, check=False, env=self._environment())
@@ -134,11 +136,11 @@ def undisturbed_interval(values: npt.ArrayLike, base: npt.ArrayLike) -> tuple[fl
     without ibprof, and scatters less than the median.
     """
     both: Values = np.array([values, base], float)
-    with_us, without = np.percentile(both, 25, axis=1)
+    recorded, bare = np.percentile(both, 25, axis=1)
     rounds = np.random.default_rng(1).integers(0, both.shape[1], (RESAMPLES, both.shape[1]))
     resampled = np.percentile(both[:, rounds], 25, axis=2)
     low, high = np.percentile(resampled[0] / resampled[1], [2.5, 97.5])
-    return float(with_us / without), float(low), float(high)
+    return float(recorded / bare), float(low), float(high)
 
 
 def median_interval(values: Values) -> tuple[float, float, float]:

@@ -40,7 +40,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
     for name, values in measured.items():
         ratio, low, high = ratio_interval(values, measured[WITHOUT])
         rows.append([name, f"{np.median(values):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
-    show_table(["", "ns a message", "ratio", "95 % interval"], rows)
+    show_table(["", "ns a message", "ratio", "95% interval"], rows)
 
 
 def build_ends(bench: Bench) -> Path:

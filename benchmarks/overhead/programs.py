@@ -26,7 +26,7 @@ def show_transform(bench: Bench, rounds: int) -> None:
         ratio, low, high = undisturbed_interval(values, measured[WITHOUT])
         rows.append([variant, f"{np.percentile(values, 25) * 1e3:.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
     print(f"Fourier transform of {SIDE} x {SIDE} complex numbers on two ranks, lower quartiles of {rounds} rounds\n")
-    show_table(["", "ms", "ratio", "95 % interval"], rows)
+    show_table(["", "ms", "ratio", "95% interval"], rows)
 
 
 def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
@@ -57,7 +57,7 @@ def show_imb(folder: Path, bench: Bench, rounds: int) -> None:
         ratio, low, high = undisturbed_interval(values[WITH], values[WITHOUT])
         rows.append([name, f"{np.percentile(values[WITHOUT], 25):.1f}", f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"])
     print(f"IMB-MPI1 with Intel MPI over tcp, 8 B to 1 MiB, summed times, lower quartiles of {rounds} rounds\n")
-    show_table(["", "us", "ratio", "95 % interval"], rows)
+    show_table(["", "µs", "ratio", "95% interval"], rows)
 
 
 def _sum_times(text: str) -> dict[str, float]:

@@ -6,8 +6,8 @@ Markdown. Run it where ibprof is installed, from a checkout, on an idle machine:
 
     python benchmarks/overhead/run.py [PART ...] [--mpi FOLDER_OF_MPIRUN] [--suffix .mpich] [--rounds N] [--quick]
 
-Parts: self-send, calls, instructions, footprint, transform, imb; all of them when none is named, imb only with --imb.
-Status 1 when a goal is missed.
+Parts: self-send, cases, calls, instructions, footprint, transform, imb; all of them when none is named, imb only with
+--imb. Status 1 when a goal is missed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from pathlib import Path
 import numpy as np
 from bench import MONITORED, WITH, WITHOUT, Bench, ratio_interval, show_table, take_turns
 from calls import SIZES, show_calls, show_instructions, time_calls
+from cases import count_cases, show_counts, show_times
 from programs import show_imb, show_transform
 
 from ibprof.native.installed_files import find_library
 
 SELF_SEND_GOAL, SELF_SEND_NS_GOAL = 1.08, 5.0
 MESSAGES, QUICK_MESSAGES = 1_000_000, 200_000
-PARTS = ("self-send", "calls", "instructions", "footprint", "transform", "imb")
+PARTS = ("self-send", "cases", "calls", "instructions", "footprint", "transform", "imb")
 QUICK_ROUNDS, QUICK_SIZES = 5, (8, 1 << 10, 1 << 16)
 
 
@@ -42,7 +43,7 @@ def show_self_send(bench: Bench, rounds: int, messages: int) -> bool:
     for variant, values in measured.items():
         ratios[variant], low, high = ratio_interval(values, measured[WITHOUT])
         rows.append([variant, f"{np.median(values):.1f}", f"{ratios[variant]:.3f}", f"{low:.3f} to {high:.3f}"])
-    show_table(["", "ns a message", "ratio", "95 % interval"], rows)
+    show_table(["", "ns a message", "ratio", "95% interval"], rows)
     added = float(np.median(np.array(measured[WITH]) - np.array(measured[WITHOUT])))
     print(f"Added: {added:.1f} ns a message\n")
     goal = min(SELF_SEND_GOAL, ratios.get(MONITORED, SELF_SEND_GOAL))
@@ -77,9 +78,12 @@ def run_parts(wanted: argparse.Namespace, parts: Sequence[str], bench: Bench) ->
     met = True
     if "self-send" in parts:
         met &= show_self_send(bench, wanted.rounds, QUICK_MESSAGES if wanted.quick else MESSAGES)
+    if "cases" in parts:
+        met &= show_times(bench, wanted.rounds, QUICK_MESSAGES if wanted.quick else MESSAGES)
     if "calls" in parts:
         met &= show_calls(time_calls(bench, wanted.rounds, sizes, wanted.keep, wanted.most_rounds), sizes)
     if "instructions" in parts:
+        met &= show_counts(count_cases(bench))
         show_instructions(bench)
     if "footprint" in parts:
         show_footprint(bench, wanted.rounds, wanted.ranks)

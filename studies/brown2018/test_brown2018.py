@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +17,7 @@ from ibprof_converter.simulation.study.efforts import SURVEY
 from ibprof_converter.simulation.study.presets import PRESETS, plan_preset
 from ibprof_converter.simulation.study.result_tables import average_seeds, list_results, read_means
 from ibprof_converter.simulation.study.simulated_machine import MachineOptions
+from ibprof_testing import processes
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "README.md"
@@ -36,9 +36,7 @@ def load(name: str) -> ModuleType:
 
 
 def test_tables_are_those_of_the_results() -> None:
-    done = subprocess.run(
-        [sys.executable, HERE / "write_page.py", "--check"], capture_output=True, text=True, check=False
-    )
+    done = processes.run([sys.executable, HERE / "write_page.py", "--check"])
     assert done.returncode == 0, done.stderr
 
 
@@ -61,10 +59,15 @@ def test_the_page_has_every_fact_and_only_those() -> None:
 
 def test_the_rule_of_the_page_by_its_own_examples() -> None:
     results = load("thesis_results")
-    assert [results.adds_as(ours, 1.9) for ours in (1.71, 1.73, 2.07, 2.09)] == [False, True, True, False]
-    assert [results.adds_as(ours, 1.112) for ours in (1.088, 1.091, 1.133, 1.136)] == [False, True, True, False]
-    assert [results.is_none(ours) for ours in (0.89, 0.91, 1.09, 1.11)] == [False, True, True, False]
-    assert [results.is_some(ours) for ours in (0.5, 1.09, 1.11)] == [False, False, True]
+    assert [results.adds_as(simulated, 1.9) for simulated in (1.71, 1.73, 2.07, 2.09)] == [False, True, True, False]
+    assert [results.adds_as(simulated, 1.112) for simulated in (1.088, 1.091, 1.133, 1.136)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert [results.is_none(simulated) for simulated in (0.89, 0.91, 1.09, 1.11)] == [False, True, True, False]
+    assert [results.is_some(simulated) for simulated in (0.5, 1.09, 1.11)] == [False, False, True]
 
 
 def test_an_order_bears_steps_back_within_their_intervals() -> None:
@@ -163,10 +166,10 @@ def test_figures_tell_what_is_missing_and_of_fewer_seeds(
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     assert "whisker" in texts_of(tmp_path / "figure-5.10.svg")
     assert "hollow" not in texts_of(tmp_path / "figure-5.10.svg")
-    beside = [row for row in means if (row["measured"], row["run"]) == ("io", "interference")]
-    beside[0]["seeds"] = 1.0
-    beside[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: it still grows"}
-    beside[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
+    disturbed = [row for row in means if (row["measured"], row["run"]) == ("io", "interference")]
+    disturbed[0]["seeds"] = 1.0
+    disturbed[1] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "1 of 1 seeds: no steady state: it still grows"}
+    disturbed[2] |= dict.fromkeys(("mean_us", "slowdown")) | {"note": "not simulated yet"}
     figures.draw_figures(figures.choose_machine(means)[0], tmp_path, "svg")
     told = texts_of(tmp_path / "figure-5.10.svg")
     assert all(word in told for word in ("hollow: fewer seeds", "x: not simulated", "~: no steady state"))

@@ -26,7 +26,7 @@ from thesis_results import (
 
 from ibprof_converter.routing.subnet import read_subnet
 from ibprof_converter.simulation.engine.simulated_network import Hardware, index_network
-from ibprof_converter.simulation.workload.roles import JobPlacement, ServerPlacement, seat
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
 
 # -- section 6.5.1
 
@@ -52,7 +52,7 @@ def io_deviation() -> Verdict:
     if rows is None:
         return OPEN
     parts = [row["deviation_us"] / row["mean_us"] for row in rows]
-    said = " to ".join(f"{100 * part:.0f} %" for part in parts) + tell_seeds(*rows)
+    said = " to ".join(f"{100 * part:.0f}%" for part in parts) + tell_seeds(*rows)
     return said, is_close(parts[0], 0.08) and is_close(parts[1], 0.19)
 
 
@@ -86,7 +86,9 @@ def random_like_isolated(measured: str) -> Verdict:
 def down_switches() -> Verdict:
     """Count, by the forwarding tables, the level-2 switches that send down to the leaves of spread servers."""
     network = index_network(read_subnet(THESIS_FABRIC), Hardware())
-    servers = seat(network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)).servers
+    servers = assign_hosts(
+        network, [], 72, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
+    ).servers
     leaves = set(network.host_leaf.tolist())
     used = set()
     for server in servers.tolist():
@@ -145,7 +147,7 @@ def throttle_cost(window: float) -> tuple[str, float] | None:
     if not before or not after:
         return None
     last, mean = (after[column] / before[column] for column in ("io_whole_most_ms", "io_whole_ms"))
-    said = f"{100 * (last - 1):+.1f} % to {after['io_whole_most_ms']:.0f} ms (mean client {100 * (mean - 1):+.1f} % "
+    said = f"{100 * (last - 1):+.1f}% to {after['io_whole_most_ms']:.0f} ms (mean client {100 * (mean - 1):+.1f}% "
     return f"{said}to {after['io_whole_ms']:.0f})" + tell_seeds(before, after), last
 
 
@@ -192,11 +194,11 @@ def shorter_than_window() -> Verdict:
 
 
 CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
-    ("6.2", "4 KB MPI next to a checkpoint, random-node", '7.6 times ("800 %")', checkpoint),
+    ("6.2", "4 KB MPI next to a checkpoint, random-node", '7.6 times ("800%")', checkpoint),
     ("6.2", "the same, random-switch", "negligible", switch_placement),
-    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-node", "1.12 (+11.8 %)",
-     lambda: io_placement("random-node", lambda ours: adds_as(ours, 1.118))),
-    ("6.2", "its standard deviation, alone and next to MPI", "8 % to 19 %", io_deviation),
+    ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-node", "1.12 (+11.8%)",
+     lambda: io_placement("random-node", lambda simulated: adds_as(simulated, 1.118))),
+    ("6.2", "its standard deviation, alone and next to MPI", "8% to 19%", io_deviation),
     ("6.2", "4 MB I/O at 128 ms next to 4 MB MPI, random-switch", "minimal",
      lambda: io_placement("random-switch", is_none)),
     ("6.5", "MPI by where the servers are", "spread is best", lambda: spread_best("mpi")),
@@ -204,8 +206,8 @@ CLAIMS: list[tuple[str, str, str, Callable[[], Verdict]]] = [
     ("6.5", "MPI, isolated and random servers", "similar", lambda: random_like_isolated("mpi")),
     ("6.5", "I/O, isolated and random servers", "similar", lambda: random_like_isolated("io")),
     ("6.5", "level-2 switches that send down to spread servers", "4 of 72", down_switches),
-    ("6.7", "MPI with a throttle window of 2 ms", "over 200 % better", lambda: throttled(2000.0, 2.0)),
-    ("6.7", "time for all clients to write all, with 2 ms", "+11.2 % (or 18 %)", cost_at_2_ms),
+    ("6.7", "MPI with a throttle window of 2 ms", "over 200% better", lambda: throttled(2000.0, 2.0)),
+    ("6.7", "time for all clients to write all, with 2 ms", "+11.2% (or 18%)", cost_at_2_ms),
     ("6.7", "MPI with 3, 4 and 5 ms", "better still", better_still),
     ("6.7", "time for all clients to write all, with 2, 3, 4 and 5 ms", "grows gradually", grows_gradually),
     ("6.7", "a request's mean time from 2 ms on", "less than the window", shorter_than_window),

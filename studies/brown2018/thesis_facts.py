@@ -7,14 +7,13 @@ import csv
 from collections.abc import Callable, Iterable
 from statistics import median
 
-from thesis_chapter5 import INTERVALS, routing_row
 from thesis_chapter6 import by_servers, find_throttled, find_unthrottled
+from thesis_patterns import INTERVALS
 from thesis_results import ALL_SEEDS, KB, MB, PAGE, STUDIES, Row, find_pair, is_apart, list_rows, show
+from thesis_routing_claims import routing_row
 
 SURVEY = PAGE.parent / "survey.csv"
 """The survey's simulations in numbers: how many of them have a value of a quantity, alone and next to the other job."""
-
-
 RUNS = ("baseline", "interference")
 
 
@@ -109,8 +108,8 @@ def near_4_ms() -> str:
     quicker = slow["mean_us"] / mpi["mean_us"]
     last, mean = (io[column] / short[column] for column in ("io_whole_most_ms", "io_whole_ms"))
     return (
-        f"MPI {quicker:.1f} times as quick, {100 * (last - 1):+.1f} % of the last client's time and "
-        f"{100 * (mean - 1):+.1f} % of the mean one's"
+        f"MPI {quicker:.1f} times as quick, {100 * (last - 1):+.1f}% of the last client's time and "
+        f"{100 * (mean - 1):+.1f}% of the mean one's"
     )
 
 
@@ -181,8 +180,8 @@ def _label_survey(row: Row) -> str:
 def _label_scaling(row: Row) -> str:
     own, company = row["measured"], "alone" if row["run"] == "baseline" else "next to the other"
     if own == "io":
-        return f"I/O of {100 * row['io_share']:g} % {company}: {name_interval(row['io_interval_us'])}"
-    return f"MPI of {100 * row['mpi_share']:g} % {company}: {row['mpi_bytes'] / KB:g} KB"
+        return f"I/O of {100 * row['io_share']:g}% {company}: {name_interval(row['io_interval_us'])}"
+    return f"MPI of {100 * row['mpi_share']:g}% {company}: {row['mpi_bytes'] / KB:g} KB"
 
 
 def _label_throttle(row: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
 US, MS = 1e3, 1e6
@@ -24,8 +24,11 @@ The table marks 6, 8 and 10 intervals. Figures and text have six of each size (s
 threshold and three after it. Before it are 5 ms, 1 ms and 500 µs of 512 KB, 50, 10 and 5 ms of 4 MB.
 """
 
+INTERVALS = {size: [interval / US for interval in row] for size, row in TABLE_5_1.items()}
+"""Bytes -> intervals in µs, as tables of means have them."""
+
 DETAIL_OWN = tuple(each * MS for each in (50, 10, 5, 4, 3, 2, 1.5, 1, 0.5, 0.1))
-DETAIL_BESIDE = tuple(each * MS for each in (5, 1, 0.5, 0.1))
+DETAIL_OTHER = tuple(each * MS for each in (5, 1, 0.5, 0.1))
 """Intervals of 4 MB against 4 MB in figures 5.4 and 5.7, of the measured job and of the other; they are not printed."""
 
 

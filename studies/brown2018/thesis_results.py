@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parent / "README.md"
 TABLES = PAGE.parent / "tables"
 KB, MB = 1024.0, 1048576.0
 CLOSE = 0.2  # a simulated figure passes within a fifth of the print's
-NONE = 0.1  # a slow-down within a tenth either way is negligible: two means, each known to 5 %
+NONE = 0.1  # a slow-down within a tenth either way is negligible: two means, each known to 5%
 ALL_SEEDS = 5
 
 Row = Mapping[str, Any]
@@ -41,9 +41,9 @@ def list_rows(study: str, measured: str, run: str, **wanted: Any) -> list[Row]:
 
 def find_pair(measured: str, own: tuple[float, float], other: tuple[float, float]) -> Row | None:
     """Return the survey's row of a pattern next to another: bytes, and µs between messages, of each."""
-    beside = {"io": "mpi", "mpi": "io"}[measured]
+    other_job = {"io": "mpi", "mpi": "io"}[measured]
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1],
-              f"{beside}_bytes": other[0], f"{beside}_interval_us": other[1]}  # fmt: skip
+              f"{other_job}_bytes": other[0], f"{other_job}_interval_us": other[1]}  # fmt: skip
     return find("interference", measured, "interference", **wanted) or find(
         "detail", measured, "interference", **wanted
     )
@@ -53,6 +53,16 @@ def find_alone(measured: str, own: tuple[float, float]) -> Row | None:
     """Return the survey's row of a pattern alone."""
     wanted = {f"{measured}_bytes": own[0], f"{measured}_interval_us": own[1]}
     return find("interference", measured, "baseline", **wanted) or find("detail", measured, "baseline", **wanted)
+
+
+def survey(measured: str) -> list[Row]:
+    """Return the survey's rows with a slow-down of a job next to the other."""
+    rows = STUDIES.get("interference", ())
+    return [row for row in rows if row["run"] == "interference" and row["measured"] == measured and row["slowdown"]]
+
+
+def slowdown_of(row: Row) -> float:
+    return float(row["slowdown"])
 
 
 _HALF = {"slowdown": "slowdown_half", "mean_us": "mean_half_us"}
@@ -78,14 +88,14 @@ def show_range(rows: list[Row], column: str = "slowdown") -> str:
     return f"{low:.2f} to {high:.2f}"
 
 
-def is_close(ours: float, printed: float) -> bool:
+def is_close(simulated: float, printed: float) -> bool:
     """Return whether a figure is within a fifth of the print's."""
-    return abs(ours / printed - 1) <= CLOSE
+    return abs(simulated / printed - 1) <= CLOSE
 
 
-def adds_as(ours: float, printed: float) -> bool:
+def adds_as(simulated: float, printed: float) -> bool:
     """Return whether a slow-down passes: by what it adds, so that 1.18 does not equal 1.31."""
-    return is_close(ours - 1, printed - 1)
+    return is_close(simulated - 1, printed - 1)
 
 
 def is_none(slowdown: float) -> bool:

@@ -23,13 +23,13 @@ from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Cell, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.result_tables import Mean, read_means
-from ibprof_converter.simulation.workload.roles import IO, MPI, Workload
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Workload
 
 SETTING = Setting(THESIS_FABRIC, servers=72, effort=Effort())
 
 ALONE = [io(size, interval) for size, row in TABLE_5_1.items() for interval in row]
 ALONE += [io(4 * MIB, 2 * MS, share) for share in (0.25, 0.5, 0.75)]
-BESIDE = [
+JOB_PAIRS = [
     ((io(), mpi()), MPI),
     ((io(4 * MIB, 100 * US), mpi()), MPI),
     ((io(512 * KIB, 10 * US), mpi()), MPI),
@@ -48,7 +48,7 @@ def main() -> None:
         after = fmean(find_mean_us((job,), (IO,), IO, seed) for seed in seeds)
         off.append(tell(f"{describe(job)}, µs", find_row(means, (job,), IO)["mean_us"], after))
     print(f"| | | | {min(off):+.1f} to {max(off):+.1f}, {fmean(map(abs, off)):.1f} on average |")
-    for jobs, measured in BESIDE:
+    for jobs, measured in JOB_PAIRS:
         after = fmean(find_slow_down(jobs, measured, seed) for seed in seeds)
         tell(f"{measured}: {', '.join(map(describe, jobs))}", find_row(means, jobs, measured)["slowdown"], after)
 
@@ -71,7 +71,7 @@ def find_row(means: Sequence[Mean], jobs: Sequence[Workload], measured: str) -> 
 
 
 def describe(job: Workload) -> str:
-    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} µs, {100 * job.share:g} %"
+    return f"{job.name} of {job.bytes // KIB} KiB, every {job.interval_ns / 1e3:g} µs, {100 * job.share:g}%"
 
 
 def tell(name: str, survey: float, after: float) -> float:

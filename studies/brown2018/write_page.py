@@ -20,9 +20,9 @@ CLAIMS = {"chapter-5": thesis_chapter5.CLAIMS, "chapter-6": thesis_chapter6.CLAI
 def write_claims(chapter: str) -> str:
     lines = ["| figure | what | print | ibprof | |", "|---|---|---|---|---|"]
     for figure, what, printed, ask in CLAIMS[chapter]:
-        ours, passed = ask()
+        simulated, passed = ask()
         verdict = {True: "pass", False: "**mismatch**", None: ""}[passed]
-        lines.append(f"| {figure} | {what} | {printed} | {ours} | {verdict} |")
+        lines.append(f"| {figure} | {what} | {printed} | {simulated} | {verdict} |")
     return "\n".join(lines)
 
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of the Intel MPI Benchmarks, in a folder where they were built."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from outcomes import Case
+
+from ibprof_testing.mpi.mpis import environment
+
+PARTS = ("MPI1", "NBC", "RMA", "EXT", "IO", "MT", "P2P")
+
+# Messages of 0 to 64 KiB, a few of each: the aim is every benchmark, not its figures.
+SHORT = ("-iter", "20", "-msglog", "0:16", "-time", "1")
+SHORT_P2P = ("-iter", "20", "-msglog", "0:16")
+SHORT_MT = ("-repeat", "10", "-count", "1,1024,65536", "-thread_level", "multiple")
+
+
+def list_cases(target: Path, seconds: float) -> Iterator[Case]:
+    """Yield a case for each benchmark that the programs list, on four ranks."""
+    for part in PARTS:
+        program = target / f"IMB-{part}"
+        if not program.exists():
+            yield Case(f"IMB-{part}", (str(program),), 4, target)
+            continue
+        options = {"P2P": SHORT_P2P, "MT": SHORT_MT}.get(part, SHORT)
+        for benchmark in _read_names(program):
+            command = (str(program), benchmark, *options)
+            yield Case(f"IMB-{part} {benchmark}", command, 4, target, seconds=seconds)
+
+
+def _read_names(program: Path) -> list[str]:
+    """Return the benchmarks of a program, from what it lists by `-list`."""
+    listed = subprocess.run([program, "-list"], capture_output=True, text=True, check=False, env=environment()).stdout
+    names = [line.strip() for line in listed.splitlines() if line.startswith("    ")]
+    return [name.split()[0] for name in names if name]

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a case of a suite with and without ibprof, and compare the outcomes."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import ibprof
+from ibprof.profile.unaccounted import find_unaccounted
+from ibprof_testing import processes
+from ibprof_testing.mpi.mpis import Mpi, environment, library
+
+NOT_BUILT = "not built"
+SAME, UNSTEADY, WORSE, BETTER, DIFFERENT = "same", "unsteady", "worse", "better", "different"
+COLUMNS = ("mpi", "case", "ranks", "verdict", "without", "with", "unaccounted")
+
+# The line that ibprof may print, and what launchers say of a process that ended badly: it names process IDs.
+OWN_LINE = re.compile(r"^ibprof: .*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A command of a suite.
+
+    Attributes:
+        name: of the case in its suite, with its arguments.
+        command: the program and its arguments.
+        ranks: number of processes.
+        variables: of the environment, which the case asks for.
+        folder: where to start it.
+        seconds: its time limit.
+        success: what stdout holds exactly when the case passes; None when its exit status decides alone.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    ranks: int
+    folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 60
+    success: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Outcomes of a case, each run as often as the first two differed in."""
+
+    case: Case
+    without: tuple[str, ...]
+    with_ibprof: tuple[str, ...]
+    unaccounted: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Return what ibprof changed, as far as these runs show."""
+        without, recorded = set(self.without), set(self.with_ibprof)
+        if without == recorded:
+            return SAME
+        if without & recorded:
+            return UNSTEADY
+        if without == {"passed"}:
+            return WORSE
+        return BETTER if recorded == {"passed"} else DIFFERENT
+
+
+def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
+    """Run a case with and without ibprof; where the outcomes differ, run both again, up to `repeats` times each."""
+    if not Path(case.command[0]).exists():
+        return Comparison(case, (NOT_BUILT,), (NOT_BUILT,), ())
+    without, recorded, unaccounted = [], [], set[str]()
+    for _ in range(repeats):
+        without.append(_run(mpi, case, None))
+        recording = scratch / "profile.ibprof"
+        shutil.rmtree(recording, ignore_errors=True)
+        recorded.append(_run(mpi, case, recording))
+        unaccounted |= set(_find_unaccounted(recording))
+        if set(without) == set(recorded):
+            break
+    return Comparison(case, tuple(without), tuple(recorded), tuple(sorted(unaccounted)))
+
+
+def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
+    """Append a row of `COLUMNS` for each comparison to a CSV file as it is made, and pass it on."""
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        rows = csv.writer(file)
+        if is_new:
+            rows.writerow(COLUMNS)
+        for done in comparisons:
+            outcomes = ["; ".join(dict.fromkeys(runs)) for runs in (done.without, done.with_ibprof)]
+            rows.writerow([mpi, done.case.name, done.case.ranks, done.verdict, *outcomes, "; ".join(done.unaccounted)])
+            file.flush()
+            yield done
+
+
+def read_done(path: Path, mpi: str) -> set[str]:
+    """Return the names of the cases that an interrupted run has rows of."""
+    if not path.exists():
+        return set()
+    with path.open(newline="") as file:
+        return {row["case"] for row in csv.DictReader(file) if row["mpi"] == mpi}
+
+
+def _run(mpi: Mpi, case: Case, recording: Path | None) -> str:
+    """Run a case, and return its outcome in words that are the same for the same outcome."""
+    preload = {} if recording is None else {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(recording)}
+    launcher = subprocess.Popen(
+        [mpi.program("mpirun"), "-n", str(case.ranks), *case.command],
+        env=environment(mpi.variables) | dict(case.variables) | preload,
+        cwd=case.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = launcher.communicate(timeout=case.seconds)
+    except subprocess.TimeoutExpired:
+        processes.end_session(launcher.pid)
+        launcher.communicate()
+        return "timed out"
+    printed, said = stdout.decode(errors="replace"), OWN_LINE.sub("", stderr.decode(errors="replace"))
+    if launcher.returncode != 0:
+        return f"status {launcher.returncode}"
+    if case.success and not case.success.fullmatch(printed.strip()):
+        errors = re.findall(r"Found +\d+ errors?", printed)
+        return f"failed: {errors[0] if errors else 'other output'}"
+    return "passed, with words on stderr" if said.strip() else "passed"
+
+
+def _find_unaccounted(recording: Path) -> Iterator[str]:
+    """Yield the operations that asked for more bytes than were seen."""
+    if not recording.exists():
+        return
+    for gap in find_unaccounted(ibprof.load_profile(recording)):
+        yield f"{gap.operation} {gap.seen_bytes} of {gap.least_bytes}"

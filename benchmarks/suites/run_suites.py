@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run whole test suites of others with and without ibprof, and compare each outcome.
+
+    benchmarks/suites/run_suites.py mpich-tests MPI=FOLDER... -o DIR    # MPICH's test/mpi, built in FOLDER for that MPI
+    benchmarks/suites/run_suites.py imb MPI=FOLDER... -o DIR            # the Intel MPI Benchmarks
+
+Build a suite for each MPI first, as its own instructions say. DIR/SUITE.csv gets a row a case; a run that was
+interrupted goes on behind its last row. The exit status is 1 when ibprof made an outcome worse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import imb
+import mpich_tests
+from outcomes import WORSE, Case, append_rows, compare, read_done
+from rich.console import Console
+from rich.progress import track
+
+from ibprof_testing.mpi.mpis import MPICH_LIKE, NAMES, find_mpi, find_mpich_like
+
+
+def main() -> int:
+    """Run a suite with each MPI."""
+    options = _read_options()
+    folder: Path = options.output.resolve()
+    table = folder / f"{options.suite}.csv"
+    for name, built in options.built:
+        mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        done = read_done(table, name)
+        chosen = [
+            case for case in _list_cases(options, built) if case.name not in done and re.search(options.only, case.name)
+        ]
+        comparisons = (compare(mpi, case, folder / name, options.repeats) for case in chosen)
+        console = Console(stderr=True)
+        steps = track(
+            append_rows(table, name, comparisons),
+            f"{options.suite} {name}",
+            total=len(chosen),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        for comparison in steps:
+            if comparison.verdict == WORSE:
+                print(f"{name}: {comparison.case.name}: worse: {comparison.with_ibprof[-1]}", flush=True)
+    return _show_totals(table)
+
+
+def _read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", choices=("mpich-tests", "imb"))
+    parser.add_argument("built", nargs="+", type=_parse_built, metavar="MPI=FOLDER", help="one of "
+        f"{', '.join((*NAMES, *MPICH_LIKE))}, and where the suite was built for it")  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="for tables, and for what the cases write"
+    )
+    parser.add_argument("--lists", nargs="+", default=["testlist"], help="of MPICH's tests (testlist.collalgo, ...)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="run the cases whose name holds this")
+    parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of a case whose outcomes differ")
+    return parser.parse_args()
+
+
+def _parse_built(text: str) -> tuple[str, Path]:
+    name, _, folder = text.partition("=")
+    if name not in (*NAMES, *MPICH_LIKE):
+        raise argparse.ArgumentTypeError(f"unknown MPI {name!r}")
+    if not Path(folder).is_dir() or not folder:
+        raise argparse.ArgumentTypeError(f"expected MPI=FOLDER, found no folder {folder!r}")
+    return name, Path(folder).resolve()
+
+
+def _list_cases(options: argparse.Namespace, built: Path) -> Iterator[Case]:
+    if options.suite == "imb":
+        return imb.list_cases(built, options.seconds)
+    return mpich_tests.list_cases(built, tuple(options.lists), options.seconds)
+
+
+def _show_totals(table: Path) -> int:
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    totals = collections.Counter((row["mpi"], row["verdict"], row["without"]) for row in rows)
+    for (mpi, verdict, without), number in sorted(totals.items()):
+        print(f"{mpi:14} {verdict:10} {without:32} {number:6}")
+    for row in rows:
+        if row["unaccounted"]:
+            print(f"{row['mpi']:14} {row['case']}: unaccounted: {row['unaccounted']}")
+    return int(any(row["verdict"] == WORSE for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Section 5.4.4: jobs with 25, 50 and 75% of the hosts."""
+
+from __future__ import annotations
+
+from thesis_results import (
+    KB,
+    MB,
+    OPEN,
+    Row,
+    Verdict,
+    adds_as,
+    all_there,
+    find,
+    find_alone,
+    grows,
+    is_apart,
+    is_close,
+    is_none,
+    list_rows,
+    show,
+    slowdown_of,
+    tell_seeds,
+)
+
+SCALED = tuple(1e3 * interval for interval in (2, 4, 8, 16, 32, 64, 128))
+SCALED_KB = (4, 16, 64, 256, 1024)
+
+
+def scaled(run: str, share: float, interval: float) -> Row | None:
+    return find("scaling", "io", run, io_bytes=4 * MB, io_interval_us=interval, io_share=share)
+
+
+def shares_io() -> Verdict:
+    rows = all_there(*(scaled("baseline", share, 2000.0) for share in (0.25, 0.5, 0.75)))
+    if rows is None:
+        return OPEN
+    ratios = [row["mean_us"] / rows[0]["mean_us"] for row in rows]
+    said = " : ".join(f"{ratio:.1f}" for ratio in ratios) + tell_seeds(*rows)
+    return said, is_close(ratios[1], 1.8) and is_close(ratios[2], 3)
+
+
+def large_like_congested() -> Verdict:
+    rows = all_there(scaled("baseline", 0.75, 2000.0), find_alone("io", (4 * MB, 100.0)))
+    if rows is None:
+        return OPEN
+    large, congested = (row["mean_us"] for row in rows)
+    return f"{large:.0f} and {congested:.0f} µs{tell_seeds(*rows)}", is_close(large, congested)
+
+
+def shares_at(interval: float) -> list[Row] | None:
+    return all_there(*(scaled("interference", share, interval) for share in (0.25, 0.5, 0.75)))
+
+
+def large_least() -> Verdict:
+    """At every interval that all shares were simulated at."""
+    found = {interval: shares_at(interval) for interval in SCALED}
+    there = {interval: rows for interval, rows in found.items() if rows}
+    if not there:
+        return OPEN
+    least = sum(min(rows, key=slowdown_of) is rows[2] for rows in there.values())
+    apart = sum(is_apart(rows[2], rows[0]) for rows in there.values())
+    said = "; ".join(
+        " : ".join(f"{row['slowdown']:.2f}" for row in rows) + f" at {interval / 1e3:g} ms"
+        for interval, rows in there.items()
+    )
+    said += f": least at {least} of {len(there)}, from 25% beyond both intervals at {apart}"
+    return said + tell_seeds(*(row for rows in there.values() for row in rows)), least == len(there)
+
+
+def small_most() -> Verdict:
+    row = scaled("interference", 0.25, 128000.0)
+    return (show(row), adds_as(row["slowdown"], 1.18)) if row else OPEN
+
+
+def most_of_all() -> Verdict:
+    """Compare where the largest slow-down of figure 5.10 is."""
+    found = [scaled("interference", share, each) for share in (0.25, 0.5, 0.75) for each in SCALED]
+    there = [row for row in found if row]
+    if len(there) < 2:
+        return OPEN
+    most = max(there, key=slowdown_of)
+    where = most["io_share"], most["io_interval_us"]
+    said = f"{100 * where[0]:.0f}% at {where[1] / 1e3:g} ms: {show(most)}, of {len(there)} of {len(found)} cells"
+    return said, where == (0.25, 128000.0)
+
+
+def shares_mpi() -> Verdict:
+    rows = [row for row in list_rows("scaling", "mpi", "interference", mpi_share=0.75) if row["slowdown"]]
+    if not rows:
+        return OPEN
+    low, high = min(rows, key=slowdown_of), max(rows, key=slowdown_of)
+    said = f"{show(low)} to {show(high)} in {len(rows)} of 5 sizes"
+    return said, adds_as(low["slowdown"], 1.6) and adds_as(high["slowdown"], 3.2)
+
+
+def share_rows(share: float) -> list[Row] | None:
+    return all_there(
+        *(find("scaling", "mpi", "interference", mpi_bytes=size * KB, mpi_share=share, io_interval_us=0.0)
+          for size in SCALED_KB)
+    )  # fmt: skip
+
+
+def small_job_least() -> Verdict:
+    """The MPI job with 25% of the hosts against those with 50 and 75%, at each size."""
+    shares = [share_rows(share) for share in (0.25, 0.5, 0.75)]
+    there = [rows for rows in shares if rows]
+    if len(there) < len(shares):
+        return OPEN
+    least = [rows for rows in zip(*there, strict=True) if min(rows, key=slowdown_of) is rows[0]]
+    most = [rows for rows in zip(*there, strict=True) if max(rows, key=slowdown_of) is rows[0]]
+    said = f"least at {len(least)}, most at {len(most)} of 5 sizes: "
+    said += " : ".join(f"{rows[0]['slowdown']:.2f}" for rows in there) + " of 4 KB"
+    return said + tell_seeds(*(row for rows in there for row in rows)), len(least) == len(SCALED_KB)
+
+
+def shares_size() -> Verdict:
+    shares = [share_rows(share) for share in (0.25, 0.5, 0.75)]
+    there = [rows for rows in shares if rows]
+    if len(there) < len(shares):
+        return OPEN
+    said = "; ".join(f"{show(rows[0])} and {show(rows[-1])}" for rows in there)
+    return said, all(grows(rows[::-1]) for rows in there)
+
+
+def shares_alike() -> Verdict:
+    """The most over the least mean of a size without I/O."""
+    ratios = []
+    for size in SCALED_KB:
+        rows = all_there(
+            *(find("scaling", "mpi", "baseline", mpi_bytes=size * KB, mpi_share=share) for share in (0.25, 0.5, 0.75))
+        )
+        if rows is None:
+            return OPEN
+        means = [row["mean_us"] for row in rows]
+        ratios.append(max(means) / min(means))
+    return f"{max(ratios[:-1]):.2f} times at most, {ratios[-1]:.2f} for 1 MB", all(map(is_none, ratios))
