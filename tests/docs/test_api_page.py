@@ -54,7 +54,7 @@ def test_the_names_are_those_of_the_module_behind_them() -> None:
     assert ibprof_converter.__all__ == api.__all__
     assert set(ibprof_converter.__all__) <= set(dir(ibprof_converter))
     with pytest.raises(AttributeError, match="no attribute 'reports_of'"):
-        _ = ibprof_converter.reports_of
+        _ = ibprof_converter.reports_of  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("package", ["ibprof", "ibprof_converter"])

@@ -14,7 +14,8 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text()
 # Folders whose own folders are rooms, each to be named. What lies deeper is the room's own affair.
 CONVERTER = "converter/ibprof_converter"
 HOUSES = (
-    *("ibprof", "csrc", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER),
+    *("ibprof", "csrc", "csrc/kernels", "csrc/preload", "csrc/preload/sources", "tests", CONVERTER),
+    *("viewer", "viewer/src"),
     *(f"{CONVERTER}/{room}" for room in ("latency", "simulation", "topology")),
 )
 
@@ -38,6 +39,15 @@ def test_every_folder_is_named_on_the_page_and_the_page_names_no_other() -> None
     named = set(re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE))
     there = folders_in(ROOT).union(*(folders_in(ROOT / house) for house in HOUSES))
     assert named == there
+
+
+def test_the_page_names_only_files_that_exist() -> None:
+    named = set(re.findall(r"`([\w./-]+\.(?:c|def|h|mjs|py|sh|ts))`", PAGE))
+    assert len(named) > 15
+    ignored = made_by_tools()
+    folders = [ROOT / top for top in ("csrc", "ibprof", "converter", "viewer/src", "scripts", "tests")]
+    files = [path for folder in folders for path in folder.rglob("*.*") if not ignored & set(path.parts)]
+    assert [name for name in named if not any(f"/{path.as_posix()}".endswith(f"/{name}") for path in files)] == []
 
 
 def test_the_layers_on_the_page_are_those_that_are_checked() -> None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
 
+from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import LAUNCH_ANYHOW
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,13 +33,10 @@ def test_commands_run_as_printed(page: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     script = "".join(RUN_BLOCK.findall(page.read_text()))
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
-    done = subprocess.run(
+    done = processes.run(
         ["bash", "-euxo", "pipefail", "-c", script],
         cwd=tmp_path,
         env={**os.environ, **LAUNCH_ANYHOW, **SMALL, "PATH": path},
-        capture_output=True,
-        text=True,
         timeout=300,
-        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

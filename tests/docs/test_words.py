@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The English of code and pages keeps to tests/data/words.yaml: its words, its openings, the length of its sentences.
 
+Names of functions, variables and files keep to its words too, so far in tests, benchmarks, scripts and studies.
+
 One room or page alone, such as `ibprof/mpi` or `docs/api.md`:
 
     pytest tests/docs/test_words.py -k NAME
@@ -15,6 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ibprof_testing.identifiers import SUFFIXES as NAMED
+from ibprof_testing.identifiers import read_names, split_name
 from ibprof_testing.paths import DATA, ROOT
 from ibprof_testing.prose import (
     DOCSTRING,
@@ -42,6 +46,9 @@ HOUSES = {
 }
 ROOMS_ALONE = ("benchmarks", "examples", "scripts", "studies", "viewer")
 NOT_SOURCE = {"__pycache__", "node_modules", "build"}
+UNITS = {"us"}
+"""Phrases that a name may have."""
+FOLDERS_OF_NAMES = ("benchmarks", "csrc/tests", "examples", "scripts", "studies", "tests")
 MESSAGE_WORDS = 4
 """A string with fewer is a key or a label, not a sentence."""
 
@@ -59,9 +66,9 @@ def list_rooms() -> dict[str, list[Path]]:
     return rooms
 
 
-def source_files(folder: Path) -> Iterator[Path]:
+def source_files(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
-        if path.suffix in SUFFIXES and not NOT_SOURCE & set(path.relative_to(folder).parts):
+        if path.suffix in suffixes and not NOT_SOURCE & set(path.relative_to(folder).parts):
             yield path
 
 
@@ -86,6 +93,14 @@ def find_faults(passages: list[Passage]) -> Iterator[tuple[int, str]]:
             if (words := count_words(sentence)) > RULES["longest_sentence"]:
                 before = passage.text[: max(0, passage.text.find(sentence[:20]))]
                 yield passage.line + before.count("\n"), f"a sentence of {words} words: {sentence[:60]} ..."
+
+
+def find_faulty_names(path: Path) -> Iterator[str]:
+    """Find the names of a source file that have a phrase of the list: `LINE: NAME: write ...`."""
+    for line, name in read_names(path):
+        for pattern, instead in PHRASES.items():
+            if (match := pattern.search(split_name(name))) and match[0] not in UNITS:
+                yield f"{line}: {name}: write {instead}"
 
 
 def mean_length(passages: list[Passage]) -> float:
@@ -118,6 +133,31 @@ def test_a_room_keeps_to_the_words(room: str) -> None:
     assert mean_length(all_passages) <= RULES["mean_sentence"]
 
 
+@pytest.mark.parametrize("folder", FOLDERS_OF_NAMES)
+def test_names_keep_to_the_words(folder: str) -> None:
+    paths = list(source_files(ROOT / folder, NAMED))
+    assert paths
+    faults = [f"{path.relative_to(ROOT)}:{fault}" for path in paths for fault in find_faulty_names(path)]
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("beside.py", "", "0: beside"),
+        ("a.py", "\n\ndef test_it_is_told(): ...\n", "3: test_it_is_told"),
+        ("a.py", "class LinkEnd: ...\n", "1: LinkEnd"),
+        ("a.py", "def f(*, ours): ...\n", "1: ours"),
+        ("a.py", "x = 1\nx.kin, latency_us = 1, 2\n", "2: kin"),
+        ("a.h", "/* kin\n * kin */\n#ifndef MADE_UP_H\n", "3: MADE_UP_H"),
+        ("a.c", 'int a = f("kin", ours); // kin\n', "1: ours"),
+    ],
+)
+def test_a_faulty_name_is_found(name: str, text: str, found: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert [fault.partition(": write")[0] for fault in find_faulty_names(tmp_path / name)] == [found]
+
+
 def test_source_is_read_in_a_folder_named_data() -> None:
     assert ROOT / "viewer/src/data/arrays.ts" in ROOMS["viewer"]
 
@@ -143,6 +183,12 @@ def test_a_page_keeps_to_the_words(page: str) -> None:
         ("a.ts", "// fine\nconst a = 1; // drawn beside it\n", 2, "beside"),
         ("a.ts", "const a = `a ${b} that is told`;\n", 1, "is told"),
         ("a.sh", "# A name is told.\n", 1, "is told"),
+        ("a.py", 'p.add_argument("--to", help="its kin")\n', 1, "kin"),
+        ("a.py", 'p.add_argument("--to", help=f"{x} or " + (f"seat {1}" if x else "a slot"))\n', 1, "seat"),
+        ("a.yaml", "a: 1\nb: 2 # its kin\n", 2, "kin"),
+        ("a.yaml", "# fine\nsummary: a least time\n", 2, "least time"),
+        ("CMakeLists.txt", "add(x)\n# its kin\n", 2, "kin"),
+        ("a.py", "# It takes 8.2 % of all.\n", 1, "8.2 %"),
         ("a.py", f"# {'word ' * 36}\n", 1, "36 words"),
         ("a.c", "/* SPDX-License-Identifier: X */\n/* Fine. */\n/* kin */\n", 3, "kin"),
         ("a.c", "/* SPDX-License-Identifier: X\n *\n * It has\n * a kin. */\n", 4, "kin"),
@@ -158,7 +204,9 @@ def test_a_fault_is_found(name: str, text: str, line: int, fault: str, tmp_path:
     assert [(at, fault in what) for at, what in found] == [(line, True)]
 
 
-@pytest.mark.parametrize("text", ["    kin made_up so many", "`kin`", 'the word "kin" and "ours"', "in 500 us"])
+@pytest.mark.parametrize(
+    "text", ["    kin made_up so many", "`kin`", 'the word "kin" and "ours"', "in 500 us", "7 % 3 is 1"]
+)
 def test_code_and_quotations_are_no_english(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text(f'"""Do it.\n\nAs in:\n\n{text}\n"""\nX = "kin"\n')

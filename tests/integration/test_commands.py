@@ -34,7 +34,7 @@ def test_collect_then_matrix(recording: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "src,dst,bytes,messages\n0,1,10,1\n"
 
 
-def test_an_archive_that_is_named_is_made_of_the_recording_beside_it(recording: Path) -> None:
+def test_a_named_archive_is_made_of_the_recording_next_to_it(recording: Path) -> None:
     assert matrix.main(["profile.otf2", "-o", "m.csv"]) == 0
     assert Path("m.csv").read_text() == "src,dst,bytes,messages\n0,1,42,2\n"
     assert Path("profile.otf2").exists()
@@ -46,7 +46,8 @@ def test_info_says_the_same_of_a_recording_and_of_its_archive(
     assert info.main([str(recording), "--json"]) == 0
     of_recording = json.loads(capsys.readouterr().out)
     assert info.main(["profile.otf2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == of_recording
+    assert json.loads(capsys.readouterr().out) == of_recording | {"name": "profile.otf2"}
+    assert of_recording["name"] == str(recording)
     assert (of_recording["bytes"], of_recording["bytes_received"], of_recording["world_size"]) == (42, 10, 3)
     assert of_recording["operations"] == [
         {"name": "BCAST", "bytes": 10, "messages": 1},
@@ -102,7 +103,7 @@ def test_the_front_knows_its_commands(capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "  run       run a command and record its MPI traffic" in shown
     assert main.main(["nonsense"]) == 2
-    assert "expected one of collect, demo, diff, doctor" in capsys.readouterr().err
+    assert "expected one of calls, collect, demo, diff, doctor" in capsys.readouterr().err
 
 
 def test_an_exact_run_takes_transports_that_are_seen_and_warns(

@@ -17,7 +17,7 @@ from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.subnet import infer_lmc, read_subnet
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
-from ibprof_testing.lab.cabling import drawn_tree
+from ibprof_testing.lab.cabling import random_tree
 from ibprof_testing.lab.opensm_subnet import route, route_by_tables
 from ibprof_testing.samples.equality import LINKS, NODES, PORTS, check_equal, check_tables
 from ibprof_testing.samples.fabrics import as_traced, parse_ibtracert
@@ -32,10 +32,10 @@ def run(folder: Path, simulated: dict[str, str], name: str, *command: str) -> Pa
 
 
 @pytest.mark.parametrize("lmc", [0, 2])
-def test_every_tool_tells_of_the_same_fabric(tmp_path: Path, lmc: int) -> None:
+def test_every_tool_shows_the_same_fabric(tmp_path: Path, lmc: int) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")  # shown when the test fails
-    with route(drawn_tree(seed), tmp_path, "minhop", lmc) as simulated:
+    with route(random_tree(seed), tmp_path, "minhop", lmc) as simulated:
         links = run(tmp_path, simulated, "a", "ibnetdiscover")
         ports = run(tmp_path, simulated, "b", "ibnetdiscover", "-p")
         tables = run(tmp_path, simulated, "c", "dump_fts")

@@ -83,7 +83,7 @@ def test_the_table_names_each_placement(capsys: pytest.CaptureFixture[str], matr
         assert name in said
 
 
-def test_every_launcher_is_told_of_the_same_placement(
+def test_every_launcher_gets_the_same_placement(
     capsys: pytest.CaptureFixture[str], matrix: Path, tmp_path: Path
 ) -> None:
     ranks, slots, each, hydra = (tmp_path / name for name in ("ranks", "slots", "each", "hydra"))
@@ -119,8 +119,8 @@ def test_hosts_of_a_file_are_kept_and_take_what_it_says(
         ([FABRIC, "pattern:3dnn:1", "--seed", "-1"], "--seed -1"),
         ([FABRIC, "pattern:3dnn:1", "--slots", "0"], "--slots 0"),
         ([FABRIC, "pattern:3dnn:1", "-o", "-", "--json"], "both go to stdout"),
-        (["xgft:2:4,2:1,2", "matrix.csv", "--hosts", "own"], "--placement can tell"),
-        ([FABRIC, "lids.csv"], "only a traffic between ranks"),
+        (["xgft:2:4,2:1,2", "matrix.csv", "--hosts", "own"], "--placement states them"),
+        ([FABRIC, "lids.csv"], "only traffic between ranks"),
         ([FABRIC, "many.csv"], "17 ranks need a slot each"),
     ],
 )

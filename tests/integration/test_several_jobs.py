@@ -64,10 +64,10 @@ def test_each_job_loads_what_it_loads_alone(
     assert report.main([*both, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["bytes_total"] == 530
-    hottest = document["hotspots"][0]
-    assert hottest["bytes"] == 530  # what host01 sends
-    assert [(share["name"], share["bytes"]) for share in hottest["contributors"]["jobs"]] == [("two", 500), ("one", 30)]
-    pairs = hottest["contributors"]["rank_pairs"]
+    busiest = document["hotspots"][0]
+    assert busiest["bytes"] == 530  # what host01 sends
+    assert [(share["name"], share["bytes"]) for share in busiest["contributors"]["jobs"]] == [("two", 500), ("one", 30)]
+    pairs = busiest["contributors"]["rank_pairs"]
     assert [(pair["job"], pair["source_rank"], pair["destination_rank"]) for pair in pairs] == [
         ("two", 0, 1),
         ("one", 0, 2),
@@ -84,11 +84,11 @@ def test_lid_pairs_of_two_jobs_are_not_one_pair(tmp_path: Path, capsys: pytest.C
         (tmp_path / name).write_text(f"src_lid,dst_lid,bytes\n1,6,{amount}\n")
     arguments = [LST, str(tmp_path / "a/p.csv"), str(tmp_path / "b/p.csv")]
     assert report.main([*arguments, "--json"]) == 0
-    hottest = json.loads(capsys.readouterr().out)["hotspots"][0]["contributors"]
-    assert [(pair["job"], pair["bytes"]) for pair in hottest["rank_pairs"]] == [("p#1", 9), ("p#0", 7)]
+    busiest = json.loads(capsys.readouterr().out)["hotspots"][0]["contributors"]
+    assert [(pair["job"], pair["bytes"]) for pair in busiest["rank_pairs"]] == [("p#1", 9), ("p#0", 7)]
 
 
-def test_regions_and_operations_are_told_apart_within_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_regions_and_operations_are_distinguished_within_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert layout.main([LST, FIRST, "pattern:shift:2:5", "--by", "region,operation", "--used"]) == 0
     rows = rows_of(capsys.readouterr().out)
     assert {row["job"] for row in rows} == {"shift:1:100", "shift:2:5"}

@@ -1,44 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof-sim` as it is typed."""
+"""`ibprof-sim` as it is typed: what a study leaves, and how it ends."""
 
 from __future__ import annotations
 
 import csv
 import json
-import re
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import yaml
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof.errors import InputError
 from ibprof_converter.cli.sim import main
-from ibprof_converter.cli.sim_options import parse_size
-from ibprof_converter.simulation.engine.simulated_network import Hardware
-from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study import result_tables
-from ibprof_converter.simulation.study.sizes_and_times import format_size
-from ibprof_converter.simulation.study.study_file import KEYS, read_study
-from ibprof_converter.simulation.study.study_help import EXAMPLE
-from ibprof_converter.simulation.study.study_jobs import JOB_KEYS
+from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.sweep import STORE
-from ibprof_converter.simulation.workload.roles import Role
-from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
-
-SMALL = yaml.safe_load(EXAMPLE) | {"fabric": "xgft:2:4,8:1,4@100", "servers": 8, "seeds": 1}
-
-
-def write_study(folder: Path, **changes: object) -> Path:
-    path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump({**SMALL, **changes}))
-    return path
+from ibprof_testing.samples.study_files import write_study
 
 
 def test_a_study_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,7 +61,7 @@ def test_a_job_by_itself_says_what_its_messages_take(tmp_path: Path, capsys: pyt
     assert json.loads(capsys.readouterr().out) == {"mpi_alone_us": pytest.approx(2 * 4.096 / 12.5 + 0.09, abs=2e-3)}
 
 
-def test_virtual_lanes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_virtual_lanes_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A ring of six needs two; a tree one, of which nothing is said."""
     jobs = [{"name": "mpi", "role": "ring", "bytes": 4096, "share": 1}]
     for fabric, lanes in (("torus:6:1@100", 2), ("xgft:1:4:1@100", 1)):
@@ -105,39 +86,6 @@ def test_a_collective_goes_on_until_its_duration_is_known(tmp_path: Path, capsys
     assert cell["operations"] > 20
 
 
-@pytest.mark.parametrize(
-    ("size", "said"),
-    [(1, "1 B"), (1023, "1023 B"), (10_000, "10 kB"), (51_200, "50 KiB"), (3 << 19, "1.5 MiB"), (10**12, "1 TB")],
-)
-def test_sizes_are_said_as_they_may_be_written(size: int, said: str) -> None:
-    assert (format_size(size), parse_size(said)) == (said, size)
-
-
-def test_files_are_looked_for_beside_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or else below the working folder; a folder of two rails is no fabric of one."""
-    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
-        for place in ("one", "two/1", "two/2"):
-            (tmp_path / place).mkdir(parents=True, exist_ok=True)
-            (tmp_path / place / name).write_bytes(find_sample("testbed44", name).read_bytes())
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path)
-    common = {"servers": 4, "seeds": 1, "effort": {"messages": 2, "background": 1, "hops": 1e5}}
-    for study in (write_study(tmp_path / "one", fabric="ibdiagnet.lst", **common),
-                  write_study(tmp_path / "elsewhere", fabric="one/ibdiagnet.lst", **common)):  # fmt: skip
-        assert main(["run", str(study), "-o", str(study.parent / "out"), "--workers", "1"]) == 0
-    assert main(["run", str(write_study(tmp_path, fabric="two", **common)), "-o", str(tmp_path / "out")]) == 3
-
-
-def test_a_file_without_an_end_is_no_study(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "/dev/zero"]) == 3
-    assert "/dev/zero: expected a study of at most 16 MiB" in capsys.readouterr().err
-
-
-def test_no_fabric_is_not_the_usual_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["threshold", "--fabric", ""]) == 2
-    assert "--fabric: expected a file" in capsys.readouterr().err
-
-
 def test_what_a_recording_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a run of four ranks, of which two left nothing."""
     counts = [Count(0, 1, 4096, messages=1), Count(1, 0, 4096, messages=1)]
@@ -150,14 +98,6 @@ def test_what_a_recording_lacks_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert "run.otf2: 2 of 4 ranks were not recorded: 2-3" in capsys.readouterr().err
 
 
-def test_help_names_all_that_a_study_may_say(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    told = capsys.readouterr().out
-    names = [*(each.value for each in Role), *(each.name for kind in (Hardware, Effort) for each in fields(kind))]
-    assert [name for name in (*names, *KEYS, *JOB_KEYS) if name not in told] == []
-
-
 def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = [{"name": "mpi", "role": "pairs", "bytes": "1 TB"}]
     study = write_study(tmp_path, jobs=jobs, seeds=1, measured="mpi", effort={"messages": 4, "hops": 1e5})
@@ -165,105 +105,6 @@ def test_messages_that_never_arrive_are_no_result(tmp_path: Path, capsys: pytest
     assert "no settled mean" in capsys.readouterr().err
     (cell,) = json.loads((tmp_path / "out" / "summary.json").read_text())["cells"]
     assert (cell["mean_us"], cell["note"]) == (None, "given up after 100000 packet hops")
-
-
-@pytest.mark.parametrize(
-    ("changes", "status", "said"),
-    [
-        ({"fabric": "no-such-file.lst"}, 3, "no-such-file.lst"),
-        ({"fabric": "xgft:9"}, 3, "xgft:9"),
-        ({"servers": 0}, 3, "servers to be a number above 0"),
-        ({"servers": 32}, 3, "fewer than the fabric's 32 hosts"),
-        ({"servers": 1.5}, 3, "whole number"),
-        ({"routing": "psychic"}, 3, "one of static, adaptive"),
-        ({"measured": "nobody"}, 3, "one of io, mpi"),
-        ({"jobs": []}, 3, "a list of jobs"),
-        ({"jobs": [{"name": "a", "role": "cook", "bytes": "1 B"}]}, 3, "one of pairs, io"),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "0 B"}]}, 3, "a quantity"),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 parsecs"}]}, 3, "a quantity"),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 2}]}, 3, "from 0 to 1"),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.001}]}, 3, "too small"),
-        ({"jobs": [{"name": n, "role": "pairs", "bytes": "4 B", "share": 0.6} for n in "ab"]}, 3, "0.6 + 0.6"),
-        ({"jobs": [{"name": "packet", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be of its own"),
-        ({"jobs": [{"name": "a", "role": "allreduce"}]}, 3, "no bytes"),
-        ({"jobs": [{"name": "a", "role": "profile", "bytes": "4 B"}]}, 3, "no profile"),
-        (
-            {"jobs": [{"name": "a", "role": "profile", "profile": "nothing.otf2"}]},
-            3,
-            "job 1's profile to be a file next to study.yaml or in the current folder, found 'nothing.otf2'",
-        ),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "profile": "study.yaml"}]}, 3, "is profile, found"),
-        (
-            {"jobs": [{"name": "a", "role": "profile", "profile": "study.yaml", "bytes": "4 B"}]},
-            3,
-            "job 1's bytes to be of a job whose role is pairs, io, ring",
-        ),
-        ({"jobs": ["a"]}, 3, "job 1 to be a mapping, found 'a'"),
-        ({"jobs": [{"name": "a", "role": "pairs", "bytes": "1.5 B"}]}, 3, "job 1's bytes to be whole bytes"),
-        ({"fabric": ""}, 3, "fabric to be a text, found ''"),
-        ({"jobs": [{"name": "a", "role": "allreduce", "bytes": "4 B", "window": "1 ms"}]}, 3, "is pairs, io, found"),
-        ({"jobs": [{"name": "a", "role": "bcast", "bytes": "4 B", "limit": 9}]}, 3, "limit to be of a job whose role"),
-        ({"jobs": [{"name": "a", "role": "ring", "bytes": "4 B", "reads": "1 B"}]}, 3, "reads to be of a job"),
-        ({"jobs": [{"name": "a", "role": "profile", "profile": "study.yaml", "jitter": 0.1}]}, 3, "a time line is as"),
-        (
-            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "reads": "4 GiB"}]},
-            3,
-            "reads to be a quantity such as 4 B (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), 4294967295 B at most, found",
-        ),
-        (
-            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "interval": "900 s"}], "hardware": {"gbps": 1e6}},
-            3,
-            "take 1.4e+16 ticks of 6.4e-05 ns, more than 9.0e+15",
-        ),
-        ({"effort": {"messages": 0}}, 3, "effort.messages to be a number from 1"),
-        ({"hardware": {"lane_bytes": 100}}, 3, "at least packet_bytes"),
-        ({"hardware": {"lane_bites": 100}}, 3, "lane_bites"),
-        ({"hardware": {"lane_bytes": 1 << 40}}, 3, "hardware.lane_bytes to be a number from 1 to"),
-        ({"hardware": {"gbps": 0}}, 3, "hardware.gbps to be a number from 0.001"),
-        ({"hardware": {"switch_ns": 1e12}}, 3, "hardware.switch_ns to be a number from 0"),
-        ({"hardware": {"gbps": 1e6, "switch_ns": 1e9}}, 5, "more ticks"),
-        ({"fabric": "xgft:1:4:1@0"}, 3, "links of more than 0 and at most 1e+06 Gb/s"),
-        ({"jobs": [{"name": "\x1b[31m", "role": "pairs", "bytes": "4 B"}]}, 3, "name to be printable"),
-        ({"fabric": None}, 3, "fabric to be a text"),
-        ({"fabric": ["xgft:1:4:1"]}, 3, "fabric to be a text, found a list"),
-        ({"fabric": "xgft:2:4,4"}, 3, ": expected fabric to be one that can be"),
-        ({"fabric": "xgft:1:60000:1"}, 3, "60000 hosts; one subnet has"),
-        ({"fabric": "zero\0"}, 3, "fabric to be printable"),
-        ({"jobs": []}, 3, "jobs to be a list of jobs, found an empty one"),
-        (
-            {"jobs": [{"name": "a", "role": "pairs", "bytes": "4 B", "share": 0.03}]},
-            3,
-            "too small for its role: 0 of 2",
-        ),
-        ({"extra": 1}, 3, "extra"),
-        ({"vary": {"routing": "static"}, "by": ["routing"]}, 3, "vary to be a list of axes, found a mapping"),
-        (
-            {"vary": [{"routing": ["static", "adaptive"]}]},
-            3,
-            "vary to be with by, the columns of means.csv that vary",
-        ),
-        ({"vary": [{"colour": "red"}], "by": ["routing"]}, 3, "vary to be made of routing, servers"),
-        ({"vary": [{"jobs": {"gpu": {}}}], "by": ["routing"]}, 3, "vary.jobs to be made of io, mpi, found 'gpu'"),
-        ({"vary": [{"jobs": {"io": {"size": 1}}}], "by": ["io_bytes"]}, 3, "made of name, role"),
-        ({"vary": [[]], "by": ["routing"]}, 3, "vary to be 1 to 10000 changes, found '0'"),
-        (
-            {"vary": 5 * [{"hardware": {"switch_ns": list(range(10))}}], "by": ["routing"]},
-            3,
-            "of at most 10000 variants",
-        ),
-        ({"cases": [{"measured": ["io", "nobody"]}], "by": ["routing"]}, 3, "one of io, mpi"),
-        ({"by": ["colour"]}, 3, "by to be one of fabric, routing"),
-        ({"effort": "great"}, 3, "effort to be one of quick, survey, full"),
-    ],
-)
-def test_bad_studies(
-    changes: dict[str, object], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    study = write_study(tmp_path, **({"measured": "a"} if changes.get("jobs") else {}), **changes)
-    assert main(["run", str(study), "-o", str(tmp_path / "out")]) == status
-    told = capsys.readouterr().err
-    assert said in told
-    assert status != 3 or re.match(r"ibprof-sim: [^:]+/study\.yaml:[0-9]+: expected ", told)
 
 
 def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -286,20 +127,6 @@ def test_a_study_that_varies_something(tmp_path: Path, capsys: pytest.CaptureFix
     names = {f"{placement} mpi_interval_us={us}" for placement in ("random-node", "random-switch") for us in (50, 500)}
     assert found.keys() == {"io_slowdown", "mpi_slowdown"}
     assert found["mpi_slowdown"].keys() == found["io_slowdown"].keys() == names
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--packet", "20000"], "--packet: expected at most 16384, found 20000: the study parameters also has lanes"),
-        (["--lane", "4096"], "--lane: expected at least 8192, found 4096: the study parameters also has packets of"),
-    ],
-)
-def test_packets_that_fit_in_no_lane_of_a_study(
-    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["study", "parameters", "--fabric", "xgft:1:4:1", "--estimate", *options]) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_requests_of_as_many_bytes_as_are_counted(tmp_path: Path) -> None:
@@ -360,50 +187,6 @@ def test_tables_of_another_study_go(tmp_path: Path) -> None:
     study = write_study(tmp_path, effort=effort)
     assert main(["run", str(study), "-o", str(output), "--workers", "1"]) == 0
     assert not {"whole.csv", "whole.parquet", "means.parquet"} & {each.name for each in output.iterdir()}
-
-
-def test_numbers_as_people_write_them(tmp_path: Path) -> None:
-    study = write_study(tmp_path, hardware={"gbps": "HERE", "tick_ns": "THERE"})
-    study.write_text(study.read_text().replace("THERE", "6.4E-1").replace("HERE", "1e2"))
-    (cell, *_) = read_study(study).cells
-    assert cell.setting.hardware == Hardware(gbps=100.0, tick_ns=0.64)
-
-
-@pytest.mark.parametrize("written", ["1:30", "010", "1_000"])
-def test_numbers_as_only_old_yaml_has_them(written: str, tmp_path: Path) -> None:
-    study = write_study(tmp_path, servers="HERE")
-    study.write_text(study.read_text().replace("HERE", written))
-    with pytest.raises(InputError, match=f"servers to be a number from 0 to 65536, found '{written}'"):
-        read_study(study)
-
-
-@pytest.mark.parametrize(("written", "size"), [("1.1 kB", 1100), ("0.3 kB", 300), ("1.0005 kB", None)])
-def test_whole_bytes(written: str, size: int | None, tmp_path: Path) -> None:
-    study = write_study(tmp_path, jobs=[{"name": "a", "role": "ring", "bytes": written}], measured="a")
-    if size is None:
-        with pytest.raises(InputError, match="whole bytes"):
-            read_study(study)
-    else:
-        assert read_study(study).cells[0].workloads[0].bytes == size
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"jobs: [", b"\xff\xfe\x00", b"", b"- 1\n", b"servers: " + b"9" * 5000, b"seeds: 2001-99-99"],
-)
-def test_files_that_are_no_study(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "study.yaml").write_bytes(content)
-    assert main(["run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out")]) == 3
-    assert "study.yaml" in capsys.readouterr().err
-
-
-def test_a_file_that_grows_when_it_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten aliases of ten aliases, forty deep: no memory holds what the last of them stands for."""
-    lists = ["&a0 [x]", *(f"&a{n} [{', '.join(10 * [f'*a{n - 1}'])}]" for n in range(1, 40))]
-    job = f"jobs: [{{role: pairs, bytes: 1 B, name: [{', '.join(lists)}]}}]"
-    (tmp_path / "study.yaml").write_text(f"fabric: xgft:1:4:1\n{job}\n")
-    assert main(["run", str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out")]) == 3
-    assert "job 1's name to be a text, found a list" in capsys.readouterr().err
 
 
 def test_pairs_on_half_of_an_odd_number_of_hosts(tmp_path: Path) -> None:

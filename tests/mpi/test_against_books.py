@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibprof.profile.profile_data import Kind, Profile
+from ibprof.profile.profile_data import Direction, Kind, Profile
 from ibprof_testing.mpi.matrices import Matrix, load_complete, read_tally, received, recorded
 from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 
@@ -43,6 +43,25 @@ def test_persistent_point_to_point(mpi: Mpi, build: Build, ranks: int, tmp_path:
     assert received(profile) == recorded(profile, kinds=Kind)
 
 
+@pytest.mark.parametrize("monitored", [0, 1], ids=["", "monitored"])
+@pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
+def test_requests_that_count_their_starts(
+    mpi: Mpi, build: Build, threads: bool, monitored: int, tmp_path: Path
+) -> None:
+    """Each start is seen, and nothing of ibprof stays in a request that is freed or outlives the recording.
+
+    With Open MPI's monitoring, requests do not start by the function in its table, and are not hooked.
+    """
+    command: list[str | Path] = [build(mpi, "started_requests.c"), *(["threads"] if threads else [])]
+    profile, books = record_with_books(mpi, 3, command, tmp_path, {"pml_monitoring_enable": monitored})
+    broadcast = sum(size for size, _ in recorded(profile, operation="BCAST_INIT").values())
+    assert broadcast == sum(size for size, _ in books.pop("BCAST_INIT").values())
+    assert set(books) == {"SEND_INIT", "BSEND_INIT"}
+    assert recorded_as_in(books, profile) == books
+    assert received(profile) == recorded(profile, kinds=Kind)
+    assert not any(rank.notes for rank in profile.ranks)
+
+
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("component", ["", "rdma", "pt2pt"])
 @pytest.mark.parametrize("window", ["create", "allocate", "shared", "dynamic"])
@@ -55,3 +74,17 @@ def test_one_sided(mpi: Mpi, build: Build, window: str, component: str, ranks: i
     assert recorded_as_in(books, profile) == books
     under_none = recorded(profile, operation="UNATTRIBUTED")
     assert under_none == {}
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("threads", [False, True], ids=["one-thread", "threads"])
+def test_handles_that_mpi_reuses(mpi: Mpi, build: Build, threads: bool, ranks: int, tmp_path: Path) -> None:
+    """Communicators, datatypes and requests are forgotten when they are freed."""
+    command: list[str | Path] = [build(mpi, "reused_handles.c", "-pthread"), *(["threads"] if threads else [])]
+    profile, books = record_with_books(mpi, ranks, command, tmp_path)
+    assert set(books) == {"SEND", "SEND_INIT"}
+    assert recorded_as_in(books, profile) == books
+    assert received(profile) == recorded(profile, kinds=Kind)
+    for sent, came in (("SEND", "RECV"), ("SEND_INIT", "RECV_INIT")):
+        assert recorded(profile, operation=came, directions=[Direction.RECEIVED]) == books[sent]
+    assert not any(rank.notes for rank in profile.ranks)

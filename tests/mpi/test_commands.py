@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
 # The two hosts are this one, and must not find each other's ranks in its shared memory.
@@ -41,7 +42,7 @@ def program(mpi: mpis.Mpi, build: Callable[..., Path]) -> Path:
 def start(command: Sequence[object], cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     environment = mpis.environment() | env
     words = [str(word) for word in command]
-    return subprocess.run(words, capture_output=True, text=True, check=False, env=environment, cwd=cwd, timeout=120)
+    return processes.run(words, env=environment, cwd=cwd, timeout=120)
 
 
 def ibprof(*arguments: object) -> list[object]:
@@ -112,8 +113,8 @@ def test_env_carries_a_bare_preload_to_other_hosts_and_leaves_x_usable(
     mpi: mpis.Mpi, program: Path, tmp_path: Path
 ) -> None:
     line = " ".join(str(word) for word in [mpi.program("mpirun"), *remote(mpi, tmp_path), "-x FOO -n", RANKS, program])
-    ours = f"{sys.executable} -m ibprof"
-    script = f'eval "$({ours} env)"\nexport FOO=1\nIBPROF=ALLTOALL LD_PRELOAD=libibprof.so {line}\n'
+    ibprof = f"{sys.executable} -m ibprof"
+    script = f'eval "$({ibprof} env)"\nexport FOO=1\nIBPROF=ALLTOALL LD_PRELOAD=libibprof.so {line}\n'
     done = start(["sh", "-euc", script], tmp_path, PATH=f"{mpi.folder}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"done by {RANKS}\n"
@@ -128,10 +129,10 @@ def test_the_status_is_the_commands(mpi: mpis.Mpi, program: Path, tmp_path: Path
     assert (tmp_path / "profile.otf2").exists()
 
 
-def test_a_signal_reaches_the_command_and_its_end_is_told(tmp_path: Path) -> None:
+def test_a_signal_reaches_the_command_and_its_end_is_reported(tmp_path: Path) -> None:
     script = "trap 'echo caught; exit 9' TERM; echo ready; while :; do sleep 0.1; done"
     command = [str(word) for word in ibprof("run", "--", "sh", "-c", script)]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with processes.start(command, cwd=tmp_path) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
@@ -145,14 +146,14 @@ def test_what_cannot_be_started_has_the_status_of_a_shell(tmp_path: Path) -> Non
         done = start(ibprof("run", "--", program), tmp_path)
         assert (done.returncode, done.stdout) == (status, "")
         assert program in done.stderr
-        assert subprocess.run(["sh", "-c", program], capture_output=True, check=False).returncode == status
+        assert processes.run(["sh", "-c", program]).returncode == status
 
 
-def test_what_cannot_be_collected_does_not_change_the_status(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:
+def test_a_file_of_the_profiles_name_is_left_alone(mpi: mpis.Mpi, program: Path, tmp_path: Path) -> None:
     (tmp_path / "profile.otf2").write_text("mine")
     done = start(ibprof("run", "--", mpi.program("mpirun"), "-n", "2", program), tmp_path)
     assert (done.returncode, done.stdout) == (0, "done by 2\n")
-    assert "expected no file, or an OTF2 archive to replace" in done.stderr
+    assert "profile-2.otf2 is the profile" in done.stderr
     assert (tmp_path / "profile.otf2").read_text() == "mine"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that a program takes out of an MPI library or libibverbs by hand are seen; other lookups do not change."""
+"""Functions of an MPI library or libibverbs that a program looks up by dlsym are seen; other lookups do not change."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.paths import ROOT
@@ -21,7 +22,7 @@ C_TESTS = ROOT / "csrc" / "tests"
 def compile_c(output: Path, source: Path, *options: str) -> Path:
     output.parent.mkdir(parents=True, exist_ok=True)
     command: list[str | Path] = ["cc", "-Wall", "-D_GNU_SOURCE", f"-I{C_TESTS}", "-o", output, source, *options, "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command)
     assert done.returncode == 0, done.stderr
     return output
 
@@ -32,13 +33,13 @@ def mock_verbs(folder: Path) -> None:
 
 
 def run(program: list[str | Path], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    ours = {
+    recording = {
         "LD_PRELOAD": str(mpis.library()),
         "IBPROF_OUTPUT": str(folder / "recording"),
         "LD_LIBRARY_PATH": str(folder),
     }
-    env = mpis.environment(ours | variables)
-    return subprocess.run(program, env=env, capture_output=True, text=True, check=False, timeout=60)
+    env = mpis.environment(recording | variables)
+    return processes.run(program, env=env, timeout=60)
 
 
 @pytest.mark.parametrize("by", ["dlsym", "dlvsym"])
@@ -46,7 +47,7 @@ def run(program: list[str | Path], folder: Path, **variables: str) -> subprocess
 def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
     mock_verbs(tmp_path)
     option = "-Wl,-z,lazy" if bound == "lazily" else "-Wl,-z,now,-z,relro"
-    program = compile_c(tmp_path / "program", mpis.PROGRAMS / "verbs_by_hand.c", option)
+    program = compile_c(tmp_path / "program", mpis.PROGRAMS / "verbs_by_dlsym.c", option)
     done = run([program, by], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     profile = load_profile(tmp_path / "recording")
@@ -55,14 +56,24 @@ def test_verbs(by: str, bound: str, tmp_path: Path) -> None:
     assert {pair.remote_lid for pair in profile.pairs} == {77}
 
 
+def test_a_program_without_mpi_that_posts_for_openshmem_is_said_to_be_one(tmp_path: Path) -> None:
+    mock_verbs(tmp_path)
+    shmem = compile_c(tmp_path / "liboshmem.so.40", Path("/dev/null"), "-x", "c", "-shared", "-fPIC")
+    program = compile_c(tmp_path / "program", mpis.PROGRAMS / "verbs_by_dlsym.c")
+    assert run([program, "dlsym"], tmp_path, LD_PRELOAD=f"{mpis.library()}:{shmem}").returncode == 0
+    (process,) = load_profile(tmp_path / "recording").ranks
+    (note,) = [each for each in process.notes if "SHMEM" in each]
+    assert note.startswith("liboshmem is loaded: OpenSHMEM's puts, gets and atomics are counted, by port")
+
+
 def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
     """A library next to the one that opens it, and RTLD_NEXT; the same without ibprof, so that the test can fail."""
     mock_verbs(tmp_path)
-    source = mpis.PROGRAMS / "opens_beside.c"
-    compile_c(tmp_path / "own" / "libbeside.so", source, "-shared", "-fPIC", "-DBESIDE")
+    source = mpis.PROGRAMS / "opens_library.c"
+    compile_c(tmp_path / "own" / "libopened.so", source, "-shared", "-fPIC", "-DOPENED")
     inherit = ["-shared", "-fPIC", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/own"]
     library = compile_c(tmp_path / "libopener.so", source, *inherit)
-    asks = f"import ctypes, sys; sys.exit(ctypes.CDLL('{library}', mode=ctypes.RTLD_GLOBAL).opens_beside())"
+    asks = f"import ctypes, sys; sys.exit(ctypes.CDLL('{library}', mode=ctypes.RTLD_GLOBAL).opens_library())"
     for preload in ("", str(mpis.library())):
         done = run([sys.executable, "-c", asks], tmp_path, LD_PRELOAD=preload)
         assert (done.returncode, done.stderr) == (0, "")
@@ -72,7 +83,7 @@ def test_who_asks_decides_what_is_found(tmp_path: Path) -> None:
 def test_mpi(name: str, tmp_path: Path) -> None:
     """As by Julia's MPI.jl, which looks each function up in the library that it opened."""
     mpi = mpis.find_mpi(name) if name == mpis.SYSTEM else mpis.find_mpich_like(name)
-    needed = subprocess.run(["ldd", mpis_program(mpi, tmp_path)], capture_output=True, text=True, check=True).stdout
+    needed = processes.run(["ldd", mpis_program(mpi, tmp_path)], check=True).stdout
     found = re.search(r"=> (\S*/libmpi(?:ch)?\.so\S*)", needed)
     assert found
     command: list[str | Path] = [sys.executable, mpis.PROGRAMS / "by_ctypes.py", found[1]]

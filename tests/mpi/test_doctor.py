@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import (
     FROM_PYPI,
     INTEL,
@@ -28,7 +29,7 @@ from ibprof_testing.mpi.mpis import (
 def start(folder: Path, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
     command: list[str | Path] = [sys.executable, "-m", "ibprof", *words]
     env = environment(extra)
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+    return processes.run(command, cwd=folder, env=env, timeout=120)
 
 
 def examine(folder: Path, *command: str | Path, **extra: str) -> tuple[int, dict[str, list[Any]]]:
@@ -131,9 +132,7 @@ def test_a_folder_that_cannot_be_written(build: Build, tmp_path: Path) -> None:
 def test_a_limit_that_is_too_small(build: Build, tmp_path: Path) -> None:
     program = build(find_mpi(SYSTEM), "collectives.c")
     line = f"ulimit -f 1; exec {sys.executable} -m ibprof doctor -- {program}"
-    done = subprocess.run(
-        ["sh", "-c", line], env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = processes.run(["sh", "-c", line], env=environment(), cwd=tmp_path)
     assert done.returncode == 5, done.stderr
     assert "BAD  limits" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ibprof_converter.latency.files.delay_files import read_delays
+from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.cluster import SCRIPTS, Cluster, find_splits
 from ibprof_testing.lab.plans import FAULTY, PLANS, TREE, Plan
@@ -127,9 +127,8 @@ def test_a_cluster_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_without_root_it_says_so() -> None:
     line = "import os, sys; from ibprof_testing.lab.cluster import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
+    done = processes.run(
         [sys.executable, "-c", line, "try", "tree", "-o", "/no"],
-        capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 4
     assert done.stderr == "ibprof_testing.lab.cluster: needs root, to make network namespaces: try again with sudo\n"

@@ -18,6 +18,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof.profile.gaps import describe_gaps
+from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.machine import find_program
 from ibprof_testing.mpi.matrices import load_complete, recorded
@@ -105,7 +106,7 @@ def test_a_killed_run(flush: str, copied: int, system_mpi: Mpi, build: Build, ne
 
 def bring(output: Path) -> str:
     command: list[str | Path] = [sys.executable, "-m", "ibprof", "collect", output, "--from-node"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment()).stderr
+    return processes.run(command, check=True, env=environment()).stderr
 
 
 def test_what_a_node_has_is_brought(system_mpi: Mpi, build: Build, network: Path, node: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ibprof_testing import processes
 from ibprof_testing.mpi import patterns
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import SYSTEM, Build, Mpi, environment, find_mpich, library, run_mpi
@@ -31,7 +32,7 @@ from ibprof_testing.mpi.patterns import all_the_same
 def test_programs_without_mpi(command: list[str], now: dict[str, str], tmp_path: Path) -> None:
     def run(extra: dict[str, str]) -> tuple[int, str, str]:
         env = environment(now | extra)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env, cwd=tmp_path)
+        done = processes.run(command, env=env, cwd=tmp_path)
         return done.returncode, done.stdout, done.stderr
 
     assert run({"LD_PRELOAD": str(library()), "IBPROF": "NONSENSE", "IBPROF_VERBOSE": "5"}) == run({})
@@ -45,7 +46,7 @@ def test_launcher_and_its_ranks(name: str, build: Build, now: dict[str, str], tm
     mpi = find_any(name)
     line = [str(mpi.program("mpirun")), "-n", "2", str(build(mpi, "regions.c")), "nested"]
     env = environment(now | {"LD_PRELOAD": str(library())})
-    done = subprocess.run(line, capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=60)
+    done = processes.run(line, env=env, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     load_complete(tmp_path / "profile.ibprof", 2)
 
@@ -55,7 +56,7 @@ def test_a_program_without_a_launcher(mpi: Mpi, build: Build, tmp_path: Path) ->
     unpacked = {} if mpi.name == SYSTEM else {"OPAL_PREFIX": str(mpi.folder.parent)}
     env = environment({"LD_PRELOAD": str(library())} | unpacked)
     line: list[str | Path] = [build(mpi, "regions.c"), "nested"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=60)
+    done = processes.run(line, env=env, cwd=tmp_path, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
     profile = load_complete(tmp_path / "profile.ibprof", 1)
     assert recorded(profile, operation="SENDRECV") == {(0, 0): (11316, 9)}
@@ -83,7 +84,7 @@ def test_another_tool(mpi: Mpi, build: Build, tmp_path: Path) -> None:
         assert recorded(load_complete(folder, 2), operation="BCAST")[0, 1][0] == 200_000
 
 
-def test_an_unknown_operation_is_told_once(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+def test_an_unknown_operation_is_reported_once(mpi: Mpi, build: Build, tmp_path: Path) -> None:
     command: list[str | Path] = [build(mpi, "figure36.c")]
     done = run_mpi(mpi, 3, command, recording=tmp_path, env={"IBPROF": "ALLTOAL,bcast"})
     said = done.stderr.splitlines()
@@ -109,7 +110,7 @@ def test_an_mpi_without_the_source_that_is_asked_for(build: Build, tmp_path: Pat
 
     def run(extra: dict[str, str]) -> subprocess.CompletedProcess[str]:
         env = environment(extra)
-        return subprocess.run(line, capture_output=True, text=True, check=False, env=env, cwd=tmp_path, timeout=60)
+        return processes.run(line, env=env, cwd=tmp_path, timeout=60)
 
     without, within = run({}), run({"LD_PRELOAD": str(library()), "IBPROF_SOURCE": "openmpi"})
     assert (within.returncode, within.stdout) == (without.returncode, without.stdout) == (0, "")

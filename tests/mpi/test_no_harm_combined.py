@@ -6,12 +6,14 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from ibprof.load import load_profile
 from ibprof.recording.folder_runs import list_runs
+from ibprof_testing import processes
 from ibprof_testing.machine import MissingError
 from ibprof_testing.mpi.matrices import recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, environment, library
@@ -61,7 +63,9 @@ def test_every_order_of_preloads(name: str, build: Build, tmp_path: Path) -> Non
         check_no_harm(mpi, RANKS, command, tmp_path / str(number), libraries=order, others=without)
 
 
-def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> subprocess.Popen[str]:
+def start(
+    mpi: Mpi, command: Words, output: Path, variables: dict[str, str]
+) -> AbstractContextManager[subprocess.Popen[str]]:
     settings = preload(library()) | {"IBPROF_OUTPUT": str(output)} | variables
     line: list[str | Path] = [
         mpi.program("mpirun"),
@@ -70,9 +74,7 @@ def start(mpi: Mpi, command: Words, output: Path, variables: dict[str, str]) -> 
         "env",
         *(f"{name}={value}" for name, value in settings.items()),
     ]
-    return subprocess.Popen(
-        [*line, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    return processes.start([*line, *command], env=environment())
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -83,11 +85,11 @@ def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_pa
     program = build(mpi, "unruly.c", "-pthread")
     variables = {"IBPROF_RUN": run} if run else {}
     bare = launch(mpi, RANKS, [program, "names", "wait", "regions"], {})
-    first = start(mpi, [program, "names", "wait", "regions"], tmp_path, variables)
-    assert first.stdout is not None
-    assert first.stdout.readline().startswith("names")
-    second = check_no_harm(mpi, RANKS, [program, "names"], tmp_path, variables=variables)
-    rest, said = first.communicate(timeout=60)
+    with start(mpi, [program, "names", "wait", "regions"], tmp_path, variables) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline().startswith("names")
+        second = check_no_harm(mpi, RANKS, [program, "names"], tmp_path, variables=variables)
+        rest, said = first.communicate(timeout=60)
     assert (first.returncode, "names 4\n" + rest, said) == (bare.returncode, bare.stdout, bare.stderr)
     assert second.stderr == ""
     runs = list_runs(tmp_path)
@@ -98,7 +100,7 @@ def test_a_second_run_of_the_same_name(run: str, name: str, build: Build, tmp_pa
 
 def collect(recording: Path, run: str, output: Path) -> list[str]:
     command: list[str | Path] = [sys.executable, "-m", "ibprof", "collect", recording, "--run", run, "-o", output]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(command)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()
 
@@ -113,10 +115,10 @@ def test_a_crashed_run_is_collected_while_another_one_writes(name: str, build: B
     crashed = list_runs(folder)[0].name
     before = load_profile(folder, crashed)
     bare = launch(mpi, RANKS, [program, "wait", "regions", "forks"], {})
-    writing = start(mpi, [program, "wait", "regions", "forks"], folder, {})
-    while writing.poll() is None:
-        collect(folder, crashed, tmp_path / "crashed.otf2")
-    rest, said = writing.communicate(timeout=60)
+    with start(mpi, [program, "wait", "regions", "forks"], folder, {}) as writing:
+        while writing.poll() is None:
+            collect(folder, crashed, tmp_path / "crashed.otf2")
+        rest, said = writing.communicate(timeout=60)
     assert (writing.returncode, rest, said) == (bare.returncode, bare.stdout, bare.stderr)
     collected = load_profile(tmp_path / "crashed.otf2")
     assert recorded(collected) == recorded(before) != {}

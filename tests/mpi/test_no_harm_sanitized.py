@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import Build
 from ibprof_testing.mpi.no_harm import FAMILIES, MPICH, find_any, launch, preload
 from ibprof_testing.paths import ROOT
@@ -35,10 +35,10 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[
     def build_one(sanitizer: str) -> list[Path]:
         folder = tmp_path_factory.mktemp(sanitizer)
         settings = ["-DCMAKE_BUILD_TYPE=Debug", "-DSKBUILD_PROJECT_VERSION=0", f"-DIBPROF_SANITIZE={sanitizer}"]
-        subprocess.run(["cmake", "-S", ROOT, "-B", folder, *settings], check=True, capture_output=True)
-        subprocess.run(["cmake", "--build", folder, "--target", "ibprof"], check=True, capture_output=True)
+        processes.run(["cmake", "-S", ROOT, "-B", folder, *settings], check=True)
+        processes.run(["cmake", "--build", folder, "--target", "ibprof"], check=True, timeout=600)
         asked = ["cc", f"-print-file-name={RUNTIME[sanitizer]}"]
-        runtime = Path(subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip())
+        runtime = Path(processes.run(asked, check=True).stdout.strip())
         return [runtime.resolve(), folder / "csrc" / "preload" / "libibprof.so"]
 
     return build_one

@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import Build
 from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
 
 RANKS = 3
-WAYS = ("left", "signalled", "threaded")
+EXITS = ("left", "signalled", "threaded")
 
 
 def sent(folder: Path) -> dict[str, Matrix]:
@@ -26,7 +26,7 @@ def sent(folder: Path) -> dict[str, Matrix]:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize(
-    ("source", "how"), [*(("non_local_exits.c", way) for way in WAYS), ("non_local_exits.cpp", "left")], ids=str
+    ("source", "how"), [*(("non_local_exits.c", exit_) for exit_ in EXITS), ("non_local_exits.cpp", "left")], ids=str
 )
 def test_what_follows_is_named_after_its_own_call(
     source: str, how: str, name: str, build: Build, tmp_path: Path

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ibprof.load import load_profile
+from ibprof_testing import processes
 from ibprof_testing.machine import require_root
 from ibprof_testing.mpi.matrices import received, recorded
 from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
@@ -50,7 +51,7 @@ def test_read_only_and_full(mpi: Mpi, build: Build, mounted: Path) -> None:
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("mounted", ["size=40k"], indirect=True)
-def test_room_for_a_part(name: str, build: Build, mounted: Path) -> None:
+def test_space_for_a_part(name: str, build: Build, mounted: Path) -> None:
     """Bytes that found no space are reported; a rank that found none at all is missing."""
     mpi = find_any(name)
     command: list[str | Path] = [build(mpi, "regions.c"), "nested"]
@@ -75,10 +76,8 @@ def test_holes_on_a_full_file_system_are_read(system_mpi: Mpi, build: Build, mou
     with suppress(OSError), (mounted / "rest").open("wb", buffering=0) as rest:
         while True:
             rest.write(bytes(4096))
-    said = subprocess.run(
+    said = processes.run(
         [sys.executable, "-m", "ibprof", "matrix", mounted / "profile.ibprof"],
-        capture_output=True,
-        text=True,
         check=True,
     ).stdout
     assert len(said.splitlines()) == 1 + len(expected)

@@ -33,8 +33,8 @@ QUICK = ("5.0.11", "mpich-4.3.2")
 
 CASES = [
     pytest.param(name, what, marks=[] if name in QUICK else pytest.mark.full)
-    for name, ways in LIVES_THROUGH.items()
-    for what in (*ways, "empty")
+    for name, programs in LIVES_THROUGH.items()
+    for what in (*programs, "empty")
 ]
 
 

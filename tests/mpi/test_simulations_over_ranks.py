@@ -13,6 +13,7 @@ import pytest
 from ibprof_converter.cli.sim import main
 from ibprof_converter.simulation.study.result_tables import MEANS, RESULTS
 from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 
 STUDY = ["study", "placement", "--quick", "--fabric", "xgft:2:8,9:1,8@100", "--servers", "8"]
@@ -22,7 +23,7 @@ COMMAND = [sys.executable, "-c", "import sys; from ibprof_converter.cli.sim impo
 def run_on_ranks(mpi: mpis.Mpi, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(mpi.program("mpirun")), "-n", "3", *COMMAND, *arguments]
     environment = mpis.environment() | mpi.variables
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    return processes.run(command, env=environment, timeout=300)
 
 
 def test_three_ranks_give_the_same_results(system_mpi: mpis.Mpi, tmp_path: Path) -> None:

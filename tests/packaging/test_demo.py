@@ -15,6 +15,7 @@ import pytest
 
 from ibprof_converter.analysis.demo_chain import RANKS
 from ibprof_converter.cli import demo
+from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import find_mpi
 
 # What exchange.c sends, worked out from its constants.
@@ -25,13 +26,10 @@ HALO_BYTES = STEPS * RANKS * NEIGHBOURS * EDGE_BYTES
 
 
 def run_demo(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "-m", "ibprof", "demo", folder],
         env={**os.environ, **env},
-        capture_output=True,
-        text=True,
         timeout=240,
-        check=False,
     )
 
 
@@ -62,7 +60,7 @@ def test_leaves_every_file_and_says_what_it_is(left: tuple[Path, str]) -> None:
 def matrix_of(folder: Path, region: str) -> list[tuple[int, int, int]]:
     """Source, destination and bytes of each pair of ranks."""
     command = [sys.executable, "-m", "ibprof", "matrix", "profile.otf2", "--by", "rank", "--region", region]
-    shown = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    shown = processes.run(command, cwd=folder, check=True)
     rows = csv.DictReader(shown.stdout.splitlines())
     return [(int(row["src"]), int(row["dst"]), int(row["bytes"])) for row in rows]
 

@@ -18,6 +18,7 @@ VERBS = {
     *("ibv_get_async_event", "dlopen"),
     *("mlx5dv_open_device", "mlx5dv_create_qp", "mlx5dv_init_obj", "mlx5dv_devx_obj_create"),
     "mlx5dv_qp_ex_from_ibv_qp_ex",
+    *("efadv_create_driver_qp", "efadv_create_qp_ex", "hnsdv_create_qp", "manadv_init_obj", "mlx4dv_init_obj"),
 }
 
 

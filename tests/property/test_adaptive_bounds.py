@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of adaptive routing are what walking every shortest way gives, and hold the static answer."""
+"""Bounds of adaptive routing are what walking every shortest path gives, and hold the static answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibprof_testing.strategies import fabrics, right_tables
 
 
 def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Bound by networkx: every shortest way between the switches, with each switch's cables counted one by one."""
+    """Bound by networkx: every shortest path between the switches, with each switch's cables counted one by one."""
     graph = nx.MultiGraph()
     is_switch = fabric.node_kind == NodeKind.SWITCH
     cables: dict[tuple[int, int], list[int]] = {}
@@ -52,26 +52,26 @@ def walk_everywhere(fabric: Fabric, pairs: list[tuple[int, int, int]]) -> tuple[
             continue
         if not (is_switch[first] and is_switch[last]):
             continue
-        ways = [[first]] if first == last else None
-        if ways is None:
+        paths = [[first]] if first == last else None
+        if paths is None:
             if not (first in simple and last in simple and nx.has_path(simple, first, last)):
                 continue
-            ways = list(nx.all_shortest_paths(simple, first, last))
+            paths = list(nx.all_shortest_paths(simple, first, last))
         for end in (out, None if into is None else into ^ 1):
             if end is not None:
                 shared[end] += amount
                 most[end] += np.uint64(amount)
-        steps = {edge for way in ways for edge in pairwise(way)}
+        steps = {edge for path in paths for edge in pairwise(path)}
         for edge in steps:
             most[cables[edge]] += np.uint64(amount)
-        for way in ways:
+        for path in paths:
             part = float(amount)
-            for node, then in pairwise(way):
+            for node, then in pairwise(path):
                 ports = sum(len(cables[step]) for step in steps if step[0] == node)
                 part /= ports
                 part *= len(cables[node, then])
             rest = part
-            for edge in pairwise(way):
+            for edge in pairwise(path):
                 shared[cables[edge]] += rest / len(cables[edge])
     return shared.reshape(-1, 2), most.reshape(-1, 2)
 
@@ -121,7 +121,7 @@ Group | SubGroup | Ports
 """
 
 
-def test_bounds_stand_beside_the_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bounds_stand_next_to_the_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lst = str(find_sample("testbed44", IBDIAGNET))
     assert layout.main([lst, "pattern:shift:1:900", "--adaptive", "--used"]) == 0
     printed = capsys.readouterr()

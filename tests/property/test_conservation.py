@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Profile
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.subnet import Subnet
@@ -20,7 +21,7 @@ from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
 from ibprof_converter.traffic.patterns import build_pattern
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic, total_bytes
+from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -52,7 +53,7 @@ def crossing(fabric: Fabric, loaded: np.ndarray) -> tuple[int, int]:
     switch = fabric.node_kind[fabric.link_node] == NodeKind.SWITCH
     total = loaded.sum(axis=2, dtype=np.uint64)
     ends = ~switch & switch[:, ::-1]
-    return total_bytes(total[ends]), total_bytes(total[:, ::-1][ends])
+    return sum_exactly(total[ends]), sum_exactly(total[:, ::-1][ends])
 
 
 def assert_conserved(loads: Loads, subnets: Sequence[Subnet]) -> None:
@@ -73,7 +74,7 @@ def test_patterns(fabric: str, pattern: str, policy: str) -> None:
     subnets = subnets_of(fabric)
     demand = build_pattern(f"pattern:{pattern}", len(find_hosts([each.fabric for each in subnets]).name))
     _, loads = put_on_links(demand, subnets, policy=policy)
-    assert loads.bytes_total == total_bytes(demand.bytes) > 0
+    assert loads.bytes_total == sum_exactly(demand.bytes) > 0
     assert_conserved(loads, subnets)
 
 
@@ -154,10 +155,10 @@ def test_port_counters_known_or_not(tmp_path: Path, rows: list[tuple[int, int, i
     assert isinstance(counters, PortCounters)
     loads = load_counted(counters, [subnets[0].fabric])
     assert loads.bytes_total == sum(count for _, _, count in rows)
-    assert total_bytes(loads.by_rail[0]) == loads.bytes_routed
+    assert sum_exactly(loads.by_rail[0]) == loads.bytes_routed
     assert loads.bytes_total == loads.bytes_routed + sum(loads.bytes_unrouted.values())
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=20))
 def test_totals_do_not_wrap_around(values: list[int]) -> None:
-    assert total_bytes(np.array(values, np.uint64)) == sum(values)
+    assert sum_exactly(np.array(values, np.uint64)) == sum(values)

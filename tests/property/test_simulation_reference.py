@@ -83,7 +83,7 @@ def draw_jobs(draw: random.Random, hosts: int, packet: int) -> tuple[list[Job], 
 
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
-def test_every_message_and_link_end_is_as_in_the_reference(seed: int) -> None:
+def test_every_message_and_link_direction_is_as_in_the_reference(seed: int) -> None:
     draw = random.Random(seed)
     packet = draw.choice((4096, 1000, 257, 64))
     room = draw.choice((packet, packet + draw.randint(0, packet), 3 * packet, 16 * packet))

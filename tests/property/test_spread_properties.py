@@ -154,7 +154,7 @@ def test_found_paths_are_those_of_single_packets(case: Case) -> None:
 
 
 @given(cases())
-def test_flows_on_a_link_end_are_those_whose_path_has_it(case: Case) -> None:
+def test_flows_on_a_link_direction_are_those_whose_path_has_it(case: Case) -> None:
     fabric, tables, these = case
     paths = [trace(fabric, tables, source, destination) for source, destination in pairs(these)]
     index = FlowIndex(SubnetRoutes(fabric, tables), these.source_lid, these.destination_lid)

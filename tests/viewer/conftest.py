@@ -9,22 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from ibprof_converter.cli import layout, view
-from ibprof_testing.machine import find_program
+from ibprof_testing.browser import open_browser
 from ibprof_testing.views import Open, Opened
-
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = find_program("chromium", "chromium-browser", "google-chrome", package="chromium")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+    with open_browser() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -37,10 +32,10 @@ def open_view(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         width: int = 1280,
         height: int = 720,
         address: str = "",
-        beside: Sequence[str] = (),
+        options: Sequence[str] = (),
     ) -> Opened:
         html, links = tmp_path / "view.html", tmp_path / "links.csv"
-        assert view.main([*arguments, *beside, "-o", str(html)]) == 0
+        assert view.main([*arguments, *options, "-o", str(html)]) == 0
         assert layout.main([*arguments, "-o", str(links)]) == 0
         with links.open(newline="") as file:
             rows = list(csv.DictReader(file))

@@ -78,14 +78,14 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     assert len(rails) == 2
     opened.page.locator("#tab-pairs").click()
     opened.page.locator("#pairs button").first.click()
-    ways = opened.page.locator("#selection li").all_inner_texts()
-    assert len(ways) == 2
-    assert ways[0].startswith("rail a: ")
-    assert ways[1].startswith("rail b: ")
-    assert ways[1].endswith("(no traffic)")
+    paths = opened.page.locator("#selection li").all_inner_texts()
+    assert len(paths) == 2
+    assert paths[0].startswith("rail a: ")
+    assert paths[1].startswith("rail b: ")
+    assert paths[1].endswith("(no traffic)")
     lit, others = opened.lit(), opened.page.evaluate("ibprof.unusedRoutes()")
-    assert len(lit) == ways[0].count("→")
-    assert len(others) == ways[1].count("→")
+    assert len(lit) == paths[0].count("→")
+    assert len(others) == paths[1].count("→")
     assert {opened.rows[end >> 1]["rail"] for end in lit} == {opened.rows[0]["rail"]}
     assert {opened.rows[end >> 1]["rail"] for end in others} == rails - {opened.rows[0]["rail"]}
     # So it is of a pair of hosts.
@@ -93,7 +93,7 @@ def test_rows_of_two_rails_are_mirrored_and_a_pair_has_a_way_on_each(two_rails: 
     opened.page.get_by_role("button", name="Hosts", exact=True).click()
     opened.page.locator("#pairs button").first.click()
     assert "from=" in opened.address()
-    assert opened.page.locator("#selection li").all_inner_texts() == ways
+    assert opened.page.locator("#selection li").all_inner_texts() == paths
     assert (opened.lit(), opened.page.evaluate("ibprof.unusedRoutes()")) == (lit, others)
 
 
@@ -166,7 +166,7 @@ def test_search_finds_by_host_rank_lid_guid_and_switch(open_view: Open, matrix: 
     assert "no match" in opened.page.locator("#found").inner_text()
 
 
-def test_jobs_are_told_apart(open_view: Open, tmp_path: Path) -> None:
+def test_jobs_are_distinguished(open_view: Open, tmp_path: Path) -> None:
     jobs = [write_matrix(tmp_path / f"{name}.csv", 4, seed=seed) for seed, name in enumerate(("one", "two"))]
     for start, name in enumerate(("a", "b")):
         hosts = "".join(f"{rank},host{1 + 10 * start + rank:02d}\n" for rank in range(4))

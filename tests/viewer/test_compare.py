@@ -46,10 +46,10 @@ def places(tmp_path: Path) -> tuple[str, str]:
 @pytest.fixture
 def opened(open_view: Open, matrix: str, places: tuple[str, str]) -> Opened:
     near, far = places
-    return open_view([TESTBED, matrix, "--placement", near], beside=["--compare-placement", far])
+    return open_view([TESTBED, matrix, "--placement", near], options=["--compare-placement", far])
 
 
-def beside(opened: Opened) -> Loads:
+def second_loads(opened: Opened) -> Loads:
     loads: Loads = opened.page.evaluate("ibprof.loadsBeside()")
     return loads
 
@@ -71,12 +71,12 @@ def test_both_are_as_links_csv_says_and_so_is_the_difference(
 ) -> None:
     far = loads_in_csv([TESTBED, matrix, "--placement", places[1]], tmp_path / "far.csv")
     assert opened.loads() == opened.expected()
-    assert beside(opened) == far
+    assert second_loads(opened) == far
     opened.page.locator("#compare").select_option("difference")
     assert drawn(opened) == less(far, opened.expected())
     changed = [int(each) for ends in drawn(opened) for each in ends]
-    greatest = max(changed, key=abs)
-    assert opened.most_loaded() == changed.index(greatest)
+    largest = max(changed, key=abs)
+    assert opened.most_loaded() == changed.index(largest)
     opened.page.keyboard.press("x")
     assert opened.loads() == far
     assert drawn(opened) == less(opened.expected(), far)
@@ -93,11 +93,11 @@ def test_a_choice_is_of_both_runs(opened: Opened, matrix: str, places: tuple[str
     opened.page.locator("#ranks button").filter(has_text="5 on ").first.click()
     own = keep_pairs(matrix, tmp_path / "own.csv", lambda a, b: 5 in (a, b))
     assert opened.loads() == loads_in_csv([TESTBED, own, "--placement", places[0]], tmp_path / "near.csv")
-    assert beside(opened) == loads_in_csv([TESTBED, own, "--placement", places[1]], tmp_path / "far.csv")
+    assert second_loads(opened) == loads_in_csv([TESTBED, own, "--placement", places[1]], tmp_path / "far.csv")
 
 
 def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
-    most = max(int(each) for loads in (opened.loads(), beside(opened)) for ends in loads for each in ends)
+    most = max(int(each) for loads in (opened.loads(), second_loads(opened)) for ends in loads for each in ends)
     assert opened.page.get_by_role("slider", name="Load of link directions, to").get_attribute("aria-valuetext")
     assert opened.page.locator("#most").inner_text().split()[0] == f"{most / 1e6:.3g}"
     box = opened.page.locator("#picture-beside").bounding_box()
@@ -119,12 +119,12 @@ def test_one_scale_of_colours_and_one_view(opened: Opened) -> None:
 
 
 def test_the_table_lists_the_largest_changes_and_chooses(opened: Opened) -> None:
-    changes = [int(each) for ends in less(beside(opened), opened.loads()) for each in ends]
+    changes = [int(each) for ends in less(second_loads(opened), opened.loads()) for each in ends]
     listed = opened.page.locator("#changes table").first.locator("tbody tr")
     assert listed.count() == min(20, sum(map(bool, changes)))
-    greatest = sorted((abs(each) for each in changes), reverse=True)
+    largest = sorted((abs(each) for each in changes), reverse=True)
     first = listed.first.locator("td").last.inner_text()
-    assert f"{greatest[0] / 1e6:.3g} MB" in first
+    assert f"{largest[0] / 1e6:.3g} MB" in first
     listed.first.locator("button").click()
     assert "end=" in opened.address()
     assert "Traffic on" in opened.page.locator("#selection").inner_text()
@@ -174,7 +174,7 @@ def test_both_are_in_what_is_saved(opened: Opened) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(open_view: Open, matrix: str, places: tuple[str, str], scheme: str) -> None:
-    opened = open_view([TESTBED, matrix, "--placement", places[0]], scheme, beside=["--compare-placement", places[1]])
+    opened = open_view([TESTBED, matrix, "--placement", places[0]], scheme, options=["--compare-placement", places[1]])
     opened.page.evaluate(AXE.read_text())
     if scheme == "dark":
         opened.page.keyboard.press("c")
@@ -189,24 +189,24 @@ def total_of(matrix: str) -> int:
 
 def test_runs_of_different_size_are_compared_by_share(open_view: Open, tmp_path: Path) -> None:
     one, other = write_matrix(tmp_path / "one.csv", 8), write_matrix(tmp_path / "other.csv", RANKS, seed=8)
-    opened = open_view([TREE, one, "--placement", "packed"], beside=["--compare", other])
+    opened = open_view([TREE, one, "--placement", "packed"], options=["--compare", other])
     assert opened.page.locator("#by").input_value() == "share"
     assert "compared by share" in opened.page.locator("#coverage").inner_text()
     assert opened.page.locator("#most").inner_text().endswith("%")
     bytes_before, bytes_after = (
-        [int(each) for ends in loads for each in ends] for loads in (opened.loads(), beside(opened))
+        [int(each) for ends in loads for each in ends] for loads in (opened.loads(), second_loads(opened))
     )
     before = [amount / total_of(one) for amount in bytes_before]
     after = [amount / total_of(other) for amount in bytes_after]
     opened.page.locator("#compare").select_option("difference")
     changes = [b - a for a, b in zip(before, after, strict=True)]
     assert [int(each) / 1e12 for ends in drawn(opened) for each in ends] == pytest.approx(changes, abs=2e-12)
-    greatest = max(range(len(changes)), key=lambda end: abs(changes[end]))
-    assert abs(changes[opened.most_loaded()]) == pytest.approx(abs(changes[greatest]))
-    assert f"{abs(changes[greatest]) * 100:.3g} points" in opened.page.locator("#top-links li").first.inner_text()
+    largest = max(range(len(changes)), key=lambda end: abs(changes[end]))
+    assert abs(changes[opened.most_loaded()]) == pytest.approx(abs(changes[largest]))
+    assert f"{abs(changes[largest]) * 100:.3g} points" in opened.page.locator("#top-links li").first.inner_text()
     opened.page.locator("#by").select_option("bytes")
     assert "by=bytes" in opened.address()
-    assert drawn(opened) == less(beside(opened), opened.loads())
+    assert drawn(opened) == less(second_loads(opened), opened.loads())
     assert opened.complaints == []
 
 
@@ -216,7 +216,7 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     doubled = [f"{a},{b},{2 * int(amount)},{count}" for a, b, amount, count in rows]
     (tmp_path / "twice.csv").write_text("\n".join(["src,dst,bytes,messages", *doubled, "8,0,0,1", ""]))
     arguments = [TREE, one, "--placement", "packed"]
-    opened = open_view(arguments, beside=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
+    opened = open_view(arguments, options=["--compare", str(tmp_path / "twice.csv")], address="#compare=difference")
     assert {each for ends in drawn(opened) for each in ends} == {"0"}
     assert "no change" in opened.page.locator("#changes").inner_text()
     # Side by side, equal shares have the same colour, and a range is of shares.
@@ -228,18 +228,18 @@ def test_twice_as_much_of_everything_is_no_change_of_shares(open_view: Open, tmp
     assert opened.lit() == {end for end, amount in enumerate(opened.bytes_of_ends()) if amount >= 0.1 * most}
 
 
-def test_several_jobs_are_placed_otherwise_together(open_view: Open, places: tuple[str, str], tmp_path: Path) -> None:
+def test_another_rank_placement_of_several_jobs(open_view: Open, places: tuple[str, str], tmp_path: Path) -> None:
     jobs = [write_matrix(tmp_path / f"{name}.csv", RANKS, seed=seed) for seed, name in enumerate(("one", "two"))]
     near, far = places
     opened = open_view(
         [TESTBED, *jobs, "--placement", near, "--placement", far],
-        beside=["--compare-placement", far, "--compare-placement", near],
+        options=["--compare-placement", far, "--compare-placement", near],
     )
     swapped = [
         loads_in_csv([TESTBED, job, "--placement", place], tmp_path / "swapped.csv")
         for job, place in zip(jobs, (far, near), strict=True)
     ]
-    assert beside(opened) == [
+    assert second_loads(opened) == [
         [str(int(a) + int(b)) for a, b in zip(ends, others, strict=True)] for ends, others in zip(*swapped, strict=True)
     ]
     assert opened.page.locator("#pane-name-1").inner_text() == "far + near"
@@ -265,7 +265,7 @@ def test_operations_and_regions_of_two_profiles_are_matched_by_name(open_view: O
         ("halo", "main"),
         ("SEND", "REDUCE"),
     )
-    opened = open_view([TESTBED, before], beside=["--compare", after])
+    opened = open_view([TESTBED, before], options=["--compare", after])
     opened.page.locator("#changes button", has_text="SEND").first.click()
 
     def of_operation(profile: str) -> Loads:
@@ -277,14 +277,14 @@ def test_operations_and_regions_of_two_profiles_are_matched_by_name(open_view: O
         return [[row["a_bytes"], row["b_bytes"]] if row else ["0", "0"] for row in found]
 
     assert opened.loads() == of_operation(before)
-    assert beside(opened) == of_operation(after)
+    assert second_loads(opened) == of_operation(after)
     opened.page.keyboard.press("Escape")
     reduced = opened.page.locator("#changes tr").filter(has=opened.page.get_by_role("button", name="REDUCE"))
     assert reduced.locator("td").all_text_contents() == ["0 B", "79 B", "+79 B (new)"]
     assert opened.complaints == []
 
 
-def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: str, tmp_path: Path) -> None:
+def test_measured_counters_are_compared_with_the_prediction(open_view: Open, matrix: str, tmp_path: Path) -> None:
     arguments = [TREE, matrix, "--placement", "packed"]
     links = tmp_path / "predicted.csv"
     assert layout.main([*arguments, "-o", str(links)]) == 0
@@ -301,8 +301,8 @@ def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: 
         for at, amount in counted.items()
     ]
     (tmp_path / "counters.csv").write_text("\n".join(["guid,port,bytes", *lines, ""]))
-    opened = open_view(arguments, beside=["--counters", str(tmp_path / "counters.csv")])
-    shown = [int(each) for ends in beside(opened) for each in ends]
+    opened = open_view(arguments, options=["--counters", str(tmp_path / "counters.csv")])
+    shown = [int(each) for ends in second_loads(opened) for each in ends]
     assert {end: amount for end, amount in enumerate(shown) if end in counted} == counted
     assert opened.loads() == opened.expected()
     opened.page.keyboard.press("c")
@@ -319,7 +319,7 @@ def test_measured_counters_stand_beside_the_prediction(open_view: Open, matrix: 
     assert "not counted" not in opened.page.locator("#top-links").inner_text()
     assert opened.complaints == []
     # Counters as the traffic itself, compared with the job: the same.
-    again = open_view(arguments, beside=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
+    again = open_view(arguments, options=["--compare", str(tmp_path / "counters.csv")], address="#compare=difference")
     assert drawn(again) == [[str(differences[2 * link + end]) for end in (0, 1)] for link in range(len(rows))]
     assert again.lit() == {end for end in counted if counted[end] or predicted[end]}
     assert opened.complaints == []

@@ -51,7 +51,7 @@ def test_it_is_readable_and_axe_finds_nothing_serious(
     page.on("request", lambda request: requests.append(request.url))
     page.goto(html.as_uri())
     assert "1 of 3 thresholds crossed" in page.locator("#answer").inner_text()
-    assert "from 9 MB to 12 MB (+33.3 %)" in page.locator("#answer").inner_text()
+    assert "from 9 MB to 12 MB (+33.3%)" in page.locator("#answer").inner_text()
     assert HOSTILE in page.locator("body").inner_text()
     assert page.locator("img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -24,9 +24,9 @@ def opened(open_view: Open, tmp_path: Path) -> Opened:
     told = "".join(f"{rank},{rank % SIDE},{rank // SIDE},{'ice' if rank < 3 else 'sea'},{rank}\n" for rank in ranks)
     (tmp_path / "ranks.csv").write_text(f"rank,x,y,part,cells\n{told}")
     (tmp_path / "nodes.csv").write_text("host,<b>role</b>\nhost01,storage\nhost02,compute\n")
-    beside = ["--rank-data", str(tmp_path / "ranks.csv"), "--node-data", str(tmp_path / "nodes.csv")]
+    options = ["--rank-data", str(tmp_path / "ranks.csv"), "--node-data", str(tmp_path / "nodes.csv")]
     arguments = [FABRIC, str(tmp_path / "matrix.csv"), "--placement", "packed"]
-    return open_view(arguments, beside=beside, address="#panel=domain")
+    return open_view(arguments, options=options, address="#panel=domain")
 
 
 def point_of_cell(opened: Opened, x: int, y: int) -> tuple[float, float]:
@@ -68,7 +68,7 @@ def test_classes_are_chosen_by_their_names(opened: Opened) -> None:
     assert not opened.complaints
 
 
-def test_what_is_told_stands_in_the_table(opened: Opened) -> None:
+def test_the_ranks_values_stand_in_the_table(opened: Opened) -> None:
     row = opened.page.locator("#domain-table tbody tr").nth(9)
     assert [cell.strip() for cell in row.locator("th,td").all_text_contents()] == [
         *("9", "(1, 2, 0)", "1,009", "part: sea; cells: 9"),

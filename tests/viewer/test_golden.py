@@ -55,8 +55,8 @@ STATES = {
     "zoomed": ([LARGE], 64, "#at=20,560,8"),
 }
 
-BESIDE = {
-    "beside": ([TESTBED], 12, "#hosts=3"),
+COMPARED = {
+    "two-placements": ([TESTBED], 12, "#hosts=3"),
     "difference": ([LARGE], 64, "#compare=difference&theme=dark"),
     "difference-cells": ([TESTBED], 12, "#compare=difference&picture=cells&log=1"),
 }
@@ -78,13 +78,13 @@ def open_domain(open_view: Open, folder: Path) -> Opened:
     (folder / "ranks.csv").write_text("\n".join(["rank,x,y,part", *rows, ""]))
     told = ["--rank-data", str(folder / "ranks.csv")]
     arguments = [TESTBED, matrix, "--placement", "spread"]
-    return open_view(arguments, beside=told, address="#panel=domain&colour=0&ranks=5,6")
+    return open_view(arguments, options=told, address="#panel=domain&colour=0&ranks=5,6")
 
 
 def open_in_space(open_view: Open, folder: Path) -> Opened:
-    beside = ["--node-data", str(place_torus(folder, (4, 4, 3)))]
+    options = ["--node-data", str(place_torus(folder, (4, 4, 3)))]
     address = "#picture=space&turn=0.28,0.36,0.05,0.88&ranks=7"
-    return open_view(["torus:4x4x3:1", "pattern:shift:5:1000"], address=address, beside=beside)
+    return open_view(["torus:4x4x3:1", "pattern:shift:5:1000"], address=address, options=options)
 
 
 def open_empty(open_view: Open, folder: Path) -> Opened:
@@ -94,8 +94,8 @@ def open_empty(open_view: Open, folder: Path) -> Opened:
 
 def open_by_share(open_view: Open, folder: Path) -> Opened:
     one, other = (write_matrix(folder / f"{ranks}.csv", ranks) for ranks in (8, 16))
-    beside = ["--compare", other]
-    return open_view(["xgft:2:4,4:1,4", one, "--placement", "packed"], beside=beside, address="#theme=dark")
+    options = ["--compare", other]
+    return open_view(["xgft:2:4,4:1,4", one, "--placement", "packed"], options=options, address="#theme=dark")
 
 
 OWN: dict[str, Callable[[Open, Path], Opened]] = {
@@ -119,18 +119,18 @@ PAGES = ("report", "diff", "topology")
 """Pages other than the view."""
 
 
-@pytest.fixture(params=[*STATES, *BESIDE, *OWN, *DONE, "wide"])
+@pytest.fixture(params=[*STATES, *COMPARED, *OWN, *DONE, "wide"])
 def shot(request: pytest.FixtureRequest, open_view: Open, tmp_path: Path) -> tuple[str, Image.Image]:
     """Open a state, and return its name and picture."""
     name = request.param
     if name in OWN:
         opened = OWN[name](open_view, tmp_path)
     else:
-        fabrics, ranks, address = (STATES | BESIDE).get(name, STATES["first"])
+        fabrics, ranks, address = (STATES | COMPARED).get(name, STATES["first"])
         width, height = (2560, 1440) if name == "wide" else (1280, 720)
         arguments = [*fabrics, *placed(fabrics, ranks, tmp_path)]
-        beside = ["--compare-placement", "packed"] if name in BESIDE else []
-        opened = open_view(arguments, width=width, height=height, address=address, beside=beside)
+        options = ["--compare-placement", "packed"] if name in COMPARED else []
+        opened = open_view(arguments, width=width, height=height, address=address, options=options)
     opened.page.evaluate("document.getElementById('title').textContent = 'title'")  # which names the folder of this run
     opened.page.evaluate("document.getElementById('coverage').textContent = 'what is not seen and what is modelled'")
     act, place = DONE.get(name, (lambda _: None, ".ibprof-view"))
@@ -223,7 +223,7 @@ def compare_with_golden(name: str, picture: Image.Image, update: bool) -> None:
         pytest.fail(f"{different:.1%} of {golden.name} differs; picture found: {kept}")
 
 
-def test_the_tolerance_tells_states_apart() -> None:
-    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *BESIDE, *OWN, *PAGES)]
+def test_the_tolerance_distinguishes_states() -> None:
+    pictures = [Image.open(GOLDEN / f"{name}.png") for name in (*STATES, *COMPARED, *OWN, *PAGES)]
     for one, other in combinations(pictures, 2):
         assert count_different(one, other) > 2 * TOLERANCE

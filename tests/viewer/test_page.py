@@ -10,6 +10,7 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof_converter.cli import layout, report, view
+from ibprof_testing.samples.demands import with_demands
 from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 from ibprof_testing.samples.traffic import write_matrix
@@ -77,6 +78,19 @@ def test_the_first_screen_names_the_most_loaded_links_as_the_report_does(
     assert row["a_name"] in capsys.readouterr().out
     assert "Modelled: loads are sums" in opened.page.locator("#coverage").inner_text()
     assert opened.page.locator("#coverage").is_visible()
+
+
+def test_operations_of_which_bytes_are_missing_are_named_below_the_picture(open_view: Open, tmp_path: Path) -> None:
+    ranks = [make_rank(rank, rank, sees_host=True) for rank in range(2)]
+    run = make_profile([Count(0, 1, 99)], ranks, [make_host("host01"), make_host("host42")], operations=("BCAST",))
+    write_archive(with_demands(run, [(1, 0, 5000)]), tmp_path / "profile.otf2")
+    opened = open_view([TESTBED, str(tmp_path / "profile.otf2")])
+    first = opened.page.locator("#coverage p").first
+    assert first.inner_text() == (
+        "Not seen: BCAST: 1 call must send at least 5 kB between ranks, of which 99 B were seen; "
+        "MPI sent the rest by a path that ibprof does not see"
+    )
+    assert first.is_visible()
 
 
 def test_a_region_and_an_operation_are_chosen_by_a_click(open_view: Open, profile: str, tmp_path: Path) -> None:

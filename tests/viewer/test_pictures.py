@@ -33,7 +33,7 @@ _FOUND = """() => ibprof.lit().map(end => {
 
 
 @pytest.mark.parametrize("fabric", [TREE, "torus:4x4:2", "dragonfly:4,2,2", str(FABRICS / "hypercube-4")])
-def test_each_link_end_is_found_where_it_is_drawn(open_view: Open, matrix: str, fabric: str) -> None:
+def test_each_link_direction_is_found_where_it_is_drawn(open_view: Open, matrix: str, fabric: str) -> None:
     opened = open_view([fabric, matrix, "--placement", "packed"])
     # Lines of other links may pass nearer here and there; cells are apart.
     for picture, missed in (("lines", 0.05), ("cells", 0)):

@@ -232,8 +232,8 @@ def test_a_fabric_with_places_in_space_has_the_picture_too(open_view: Open, tree
     delays = str(tmp_path / "delays.csv")
     outputs = [argument for name in ("net.lst", "places.csv") for argument in ("-o", str(tmp_path / name))]
     assert topology.main(["infer", delays, *outputs, "--bootstrap", "0", "--speed", "EDR"]) == 0
-    beside = ["--node-data", str(tmp_path / "places.csv")]
-    opened = open_view([str(tmp_path / "net.lst"), "pattern:shift:4:1000"], beside=beside)
+    options = ["--node-data", str(tmp_path / "places.csv")]
+    opened = open_view([str(tmp_path / "net.lst"), "pattern:shift:4:1000"], options=options)
     page = opened.page
     assert page.locator("#pictures").input_value() == "lines"
     page.locator("#pictures").select_option("space")

@@ -144,7 +144,7 @@ def test_what_a_program_without_mpi_posts_is_recorded_to_the_byte(guest: Path, m
     assert "is a process without MPI" in rank.notes[0]
 
 
-def test_rails_are_told_apart(guest: Path) -> None:
+def test_rails_are_distinguished(guest: Path) -> None:
     run, posted = Case(guest, "other_rail").profile(), Case(guest, "other_rail").posted()
     assert {key[:2] for key in recorded(run)} == {("rail1b", GID_OF["rail1a"])}
     assert sent_from(run, "rail1b") == posted["SEND"] + posted["WRITE"]

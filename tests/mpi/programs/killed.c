@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     if (!me) puts("sent");
     fflush(stdout);
     MPI_Barrier(MPI_COMM_WORLD);
+    usleep(300000); /* Open MPI 5's launcher may lose what ranks wrote just before their end */
     if (!strcmp(how, "all") || (!strcmp(how, "one") && me == 1)) raise(SIGKILL);
     if (!strcmp(how, "abort") && me == 1) MPI_Abort(MPI_COMM_WORLD, 7);
     if (!strcmp(how, "exit")) _exit(3);

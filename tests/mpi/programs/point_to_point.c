@@ -14,15 +14,15 @@
 #define ROUNDS 8
 #define MESSAGES 40 /* a round */
 
-enum way { SEND, SSEND, BSEND, RSEND, ISEND, ISSEND, IBSEND, WAYS, NOT_WAITING = ISEND };
+enum mode { SEND, SSEND, BSEND, RSEND, ISEND, ISSEND, IBSEND, MODES, NOT_WAITING = ISEND };
 enum taking { RECV, RECV_LARGER, RECV_INIT, PROBE, MPROBE, IMPROBE, TAKINGS, AFTER_PROBE = PROBE };
 
-static const char *const names[WAYS] = {"SEND", "SSEND", "BSEND", "RSEND", "ISEND", "ISSEND", "IBSEND"};
+static const char *const names[MODES] = {"SEND", "SSEND", "BSEND", "RSEND", "ISEND", "ISSEND", "IBSEND"};
 static const int sizes[] = {0, 1, 8, 1000, 4096, 20000, 70000, LARGEST};
 
 static struct message {
     int sender, receiver, bytes;
-    enum way way;
+    enum mode mode;
     enum taking taking;
     MPI_Comm comm;
 } messages[MESSAGES];
@@ -63,8 +63,8 @@ static void draw_messages(void)
         message->bytes = sizes[draw(sizeof sizes / sizeof *sizes)];
         message->taking = (enum taking)draw(TAKINGS);
         /* Whoever probes may be waiting in a send itself: then nobody may wait for it. */
-        message->way =
-            message->taking >= AFTER_PROBE ? (enum way)(NOT_WAITING + draw(WAYS - NOT_WAITING)) : (enum way)draw(WAYS);
+        message->mode = message->taking >= AFTER_PROBE ? (enum mode)(NOT_WAITING + draw(MODES - NOT_WAITING))
+                                                       : (enum mode)draw(MODES);
         message->comm = draw_communicator(message->sender, message->receiver);
     }
 }
@@ -107,7 +107,7 @@ static void send(int i, MPI_Request *request)
     const struct message *message = &messages[i];
     const int receiver = rank_in(message->comm, message->receiver);
 
-    switch (message->way) {
+    switch (message->mode) {
     case SEND:
         MPI_Send(from, message->bytes, MPI_BYTE, receiver, i, message->comm);
         break;
@@ -129,7 +129,7 @@ static void send(int i, MPI_Request *request)
     default:
         MPI_Ibsend(from, message->bytes, MPI_BYTE, receiver, i, message->comm, request);
     }
-    tally_add(names[message->way], me, message->receiver, message->bytes);
+    tally_add(names[message->mode], me, message->receiver, message->bytes);
 }
 
 static void receive_after_probe(int i)

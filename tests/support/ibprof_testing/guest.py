@@ -127,7 +127,8 @@ def run_in_guest(command: Sequence[str], folder: Path, seconds: float = 600, mod
 
     Args:
         command: its working folder is `folder`.
-        folder: that it may write to.
+        folder: that it may write to. Where it has a folder `share`, the guest can mount that once more, by its tag
+            `share`, with other options of 9P.
         seconds: after which the guest is ended.
         modules: of the kernel that the command needs beyond those of every guest.
 
@@ -192,6 +193,7 @@ def _run_machine(kernel: Path, image: Path, folder: Path, seconds: float) -> Non
             *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"),
             *("-virtfs", share.format("/", "machine", ",readonly=on")),
             *("-virtfs", share.format(folder, "folder", "")),
+            *(("-virtfs", share.format(folder / "share", "share", "")) if (folder / "share").is_dir() else ()),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

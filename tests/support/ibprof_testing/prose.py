@@ -11,9 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-DOCSTRING, COMMENT, STRING, PAGE = "docstring", "comment", "string", "page"
+DOCSTRING, COMMENT, STRING, HELP, PAGE = "docstring", "comment", "string", "help", "page"
 
-SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh")
+SUFFIXES = (".py", ".c", ".h", ".def", ".ts", ".mjs", ".sh", ".yaml", ".txt")
+
+_HELP_ARGUMENTS = {"help", "description", "epilog"}
+"""Arguments of argparse that users read, however short they are."""
+
+_SUMMARY = re.compile(r"^summary: (.*)", re.MULTILINE)
+"""The line on a study in the help of `ibprof-sim study`."""
 
 _MARKUP = re.compile(r"SPDX|^!|noqa|type: ignore|fmt: |pragma|clang-format|@ts-|biome-|-\*-")
 """Comments for tools."""
@@ -41,7 +47,7 @@ class Passage:
     """A docstring, a block of comments, a string literal, or a paragraph or table cell of a page.
 
     Attributes:
-        kind: `DOCSTRING`, `COMMENT`, `STRING` or `PAGE`.
+        kind: `DOCSTRING`, `COMMENT`, `STRING`, `HELP` or `PAGE`.
         line: of the file, from 1, where the text begins.
         text: without comment signs.
     """
@@ -58,8 +64,9 @@ def read_passages(path: Path) -> Iterator[Passage]:
         yield from _python(text)
     elif path.suffix == ".md":
         yield from read_markdown(text)
-    elif path.suffix == ".sh":
+    elif path.suffix in (".sh", ".yaml", ".txt"):
         yield from _hash_comments(text)
+        yield from (Passage(HELP, text.count("\n", 0, each.start()) + 1, each[1]) for each in _SUMMARY.finditer(text))
     else:
         yield from _c_like(text)
 
@@ -132,13 +139,17 @@ def _python(text: str) -> Iterator[Passage]:
 
 def _python_strings(tree: ast.AST, left_out: set[int]) -> Iterator[Passage]:
     parts: set[int] = set()
+    helps: set[int] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg in _HELP_ARGUMENTS:
+            helps.update(map(id, ast.walk(node.value)))
+        kind = HELP if id(node) in helps else STRING
         if isinstance(node, ast.JoinedStr):
             parts.update(id(part) for part in node.values)
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
-            yield Passage(STRING, node.lineno, text)
+            yield Passage(kind, node.lineno, text)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out | parts:
-            yield Passage(STRING, node.lineno, node.value)
+            yield Passage(kind, node.lineno, node.value)
 
 
 def _python_comments(text: str) -> Iterator[Passage]:

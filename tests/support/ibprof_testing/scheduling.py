@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: which tests run at the same time, under `pytest -n 2 --dist loadgroup --no-loadscope-reorder`."""
+"""Plugin of pytest: which tests run at the same time, under `pytest -n 2 --dist loadgroup --no-loadscope-reorder`, and
+which are repeated."""
 
 from __future__ import annotations
 
@@ -28,6 +29,14 @@ IN_TURN = ("vm/",)
 ONE_WORKER = ("mpi/", "packaging/", "viewer/")
 """Folders where the tests of a file share what is slow to set up: one worker runs all tests of a file."""
 
+LAUNCHED = ("mpi/", "vm/")
+"""Folders whose tests start other people's launchers, which lose lines and time out on a loaded machine.
+
+A test that fails is repeated once, and reported as repeated (docs/decisions/0023)."""
+
+MOST_REPEATED = 3
+"""More repeated tests than these fail the run: that is not chance."""
+
 _QUEUE, _MACHINE = (os.open(path, os.O_RDONLY) for path in (__file__, TESTS))
 
 
@@ -37,6 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if group := find_group(name_of(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+        if name_of(item).startswith(LAUNCHED):
+            item.add_marker(pytest.mark.flaky(reruns=1))
     yield  # in between pytest-xdist puts the groups into the names of the tests
     if getattr(config.option, "loadgroup", False) and any(
         find_group(name_of(item)) and "@" not in item.nodeid for item in items
@@ -46,6 +57,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             4,
         )
     items.sort(key=lambda item: start_order(name_of(item)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run when more than `MOST_REPEATED` tests were repeated."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return
+    repeated = {report.nodeid for report in reporter.stats.get("rerun", ())}
+    if len(repeated) > MOST_REPEATED and session.exitstatus == pytest.ExitCode.OK:
+        reporter.write_line(
+            f"{len(repeated)} tests passed at the second attempt only, expected at most {MOST_REPEATED}"
+        )
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print why tests were repeated."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        terminalreporter.section(f"repeated: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
 
 
 def find_group(name: str) -> str | None:

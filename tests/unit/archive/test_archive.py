@@ -24,6 +24,7 @@ from ibprof.load import load_profile
 from ibprof.profile.profile_data import (
     SIZE_BINS,
     Counters,
+    Demands,
     Direction,
     HardwareCounter,
     Host,
@@ -37,11 +38,13 @@ from ibprof.profile.profile_data import (
     Profile,
     Rank,
     RegionTimes,
+    Site,
     Source,
     Transfers,
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, order_rows
 from ibprof.recording.recording_reader import read_recording
+from ibprof.sites.place import Frame
 from ibprof_testing.lab.synthetic_recording import write_recording
 from ibprof_testing.machine import find_program
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
@@ -69,12 +72,12 @@ PORT = st.builds(
 
 def assert_same(one: Profile, other: Profile) -> None:
     for part in fields(Profile):
-        ours, theirs = getattr(one, part.name), getattr(other, part.name)
-        if not is_dataclass(ours):
-            assert ours == theirs, part.name
+        given, theirs = getattr(one, part.name), getattr(other, part.name)
+        if not is_dataclass(given):
+            assert given == theirs, part.name
             continue
-        for column in fields(ours):
-            mine, read = getattr(ours, column.name), getattr(theirs, column.name)
+        for column in fields(given):
+            mine, read = getattr(given, column.name), getattr(theirs, column.name)
             assert mine.dtype == read.dtype, (part.name, column.name)
             np.testing.assert_array_equal(mine, read, err_msg=f"{part.name} {column.name}")
 
@@ -100,7 +103,10 @@ def profiles(draw: st.DrawFn) -> Profile:
     rest |= dict.fromkeys(("lost_bytes", "lost_messages", "off_ns", "marks_seen", "queue_pairs_unseen"), NUMBER)
     ranks = [draw(st.builds(Rank, rank=st.just(number), pid=SMALL, thread_level=SMALL, **rest)) for number in numbers]
     rank = st.sampled_from(numbers)
-    call = rank, st.integers(0, len(regions) - 1), st.integers(0, len(operations) - 1)
+    frames = st.lists(st.builds(Frame, TEXT, TEXT, SMALL), max_size=3).map(tuple)
+    site = st.builds(Site, TEXT, SMALL, TEXT, TEXT, NUMBER, build_id=TEXT, name=TEXT, inlined_in=frames)
+    sites = draw(st.lists(site, max_size=3, unique=True))
+    call = rank, *(st.integers(0, len(names) - 1) for names in (regions, operations)), st.integers(0, len(sites))
     tag = st.integers(0, len(Direction) - 1), st.integers(0, len(Kind) - 1)
     counter_key = st.tuples(*call, *tag, st.integers(0, len(Source) - 1), st.integers(0, 2**32 - 1))
     counters = [(*key, *value) for key, value in draw(st.dictionaries(counter_key, st.tuples(NUMBER, NUMBER))).items()]
@@ -116,7 +122,8 @@ def profiles(draw: st.DrawFn) -> Profile:
     pairs = draw(st.lists(pair, max_size=3, unique=True))
     moved = st.tuples(*call[:2], st.integers(0, len(Opcode) - 1), st.integers(0, max(len(pairs) - 1, 0)))
     transfers = draw(st.dictionaries(moved, st.tuples(NUMBER, NUMBER), max_size=4 if pairs else 0))
-    keys = ("rank", "region", "operation", "direction", "kind")
+    asked = draw(st.dictionaries(st.tuples(*call, NUMBER), st.tuples(NUMBER, NUMBER), max_size=4))
+    keys = ("rank", "region", "operation", "site", "direction", "kind")
     return Profile(
         name=draw(TEXT),
         mpi=draw(TEXT),
@@ -140,6 +147,13 @@ def profiles(draw: st.DrawFn) -> Profile:
         sizes=order_rows(MessageSizes(**columns(list(sizes), keys), messages=messages)),
         marks=tuple(sorted(draw(st.lists(mark, max_size=5)), key=lambda mark: mark.rank)),
         pairs=tuple(pairs),
+        demands=order_rows(
+            Demands(
+                **columns([(*key, *value) for key, value in asked.items()], (*keys[:4], "partner", "bytes", "calls"))
+            )
+        ),
+        sites=tuple(sites),
+        sites_without_lines=tuple(draw(st.lists(TEXT, max_size=2))),
         transfers=order_rows(
             Transfers(
                 **columns(

@@ -53,7 +53,7 @@ def test_switches_without_tables_are_found() -> None:
     assert not health.trusted
 
 
-def test_links_and_leaves_unlike_their_kin_are_found() -> None:
+def test_links_and_leaves_unlike_their_peers_are_found() -> None:
     """The README of the sample: 11 links between switches removed, 6 links of another rate."""
     health = check(find_sample("oversub-faulty", OPENSM))
     found = {finding.kind.value.name: finding for finding in health.findings}

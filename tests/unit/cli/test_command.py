@@ -37,7 +37,7 @@ def test_an_error_is_one_line_and_its_status(
     assert capsys.readouterr().err == message
 
 
-def test_a_bug_of_ours_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_of_ibprof_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     def fail(_: Sequence[str] | None) -> int:
         raise ZeroDivisionError("oops")
 

@@ -134,7 +134,7 @@ something else
 """
 
 
-def test_adaptive_groups_are_read_and_what_is_not_understood_is_told(tmp_path: Path) -> None:
+def test_adaptive_groups_are_read_and_what_is_not_understood_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text(FAR)
     adaptive = read_adaptive(path)

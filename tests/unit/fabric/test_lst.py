@@ -149,7 +149,7 @@ def test_the_lower_of_two_rates_is_taken(tmp_path: Path) -> None:
     assert "rates of the two ends differ" in fabric.warnings[0]
 
 
-def test_a_link_listed_from_one_end_only_among_others_is_told(tmp_path: Path) -> None:
+def test_a_link_listed_from_one_end_only_among_others_is_reported(tmp_path: Path) -> None:
     second = f"{other_end(CA, '00000000000000aa', '0077', '01')} {SWITCH.replace('PN:16', 'PN:17')} {TAIL}"
     assert "listed from one end only" in read(tmp_path, LINE, f"{SWITCH} {CA} {TAIL}", second).warnings[0]
 
@@ -242,7 +242,7 @@ def test_what_is_no_lst_is_refused(tmp_path: Path, content: bytes, message: str)
         read_fabric(tmp_path / "a.lst")
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a readable file, found no such file"):
         read_fabric(tmp_path / "a.lst")
     with pytest.raises(InputError, match="found is a directory"):

@@ -13,19 +13,18 @@ from rich.console import Console
 
 from ibprof.profile.gaps import format_ranks
 from ibprof.profile.profile_data import Kind, Profile
+from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions
+from ibprof_converter.analysis.load_pipeline import load_demands
+from ibprof_converter.analysis.routed_fabric import read_routed_fabric
 from ibprof_converter.hotspots.hot_links import HOST_LINK, SWITCH_LINK
-from ibprof_converter.hotspots.traffic_answer import TrafficAnswer, as_json, report_on_links, report_on_run
-from ibprof_converter.layout.positions import lay_out
-from ibprof_converter.reports.job_report import JobReport
+from ibprof_converter.reports.job_report import JobReport, report_on_demand, report_on_loads
 from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.provenance import Provenance
+from ibprof_converter.reports.provenance import NOWHERE
 from ibprof_converter.reports.terminal_text import print_sections
 from ibprof_converter.routing.hop_trace import trace
 from ibprof_converter.traffic.hosts import find_hosts
-from ibprof_converter.traffic.lid_traffic import map_to_lids
-from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
-from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 
 # On testbed44 host01 and host02 are on sw-a, host42 is on sw-b.
@@ -43,22 +42,23 @@ FAR = make_profile(
 )
 
 
-def report_on(run: Profile, top: int = 10) -> TrafficAnswer:
-    subnet = load_sample("testbed44", IBDIAGNET)
-    demand = profile_traffic(run)
-    placed = map_to_lids(demand, find_hosts([subnet.fabric]), [subnet.fabric], None, None)
-    loads = load_links(placed, [subnet])
-    return report_on_links(demand, placed, [subnet], lay_out([subnet.fabric]), loads, top)
+def report_on(run: Profile, top: int = 10) -> JobReport:
+    fabric = read_routed_fabric(FabricOptions((str(find_sample("testbed44", IBDIAGNET)),)))
+    return report_on_loads(load_demands(fabric, [profile_traffic(run)], TrafficOptions((run.name,))), NOWHERE, top)
 
 
-def as_text(report: TrafficAnswer) -> str:
+def report_alone(run: Profile) -> JobReport:
+    return report_on_demand(profile_traffic(run), NOWHERE)
+
+
+def as_text(report: JobReport) -> str:
     console = Console(file=io.StringIO(), width=160, markup=False, emoji=False, highlight=False)
-    print_sections(console, describe_report(JobReport(report, Provenance("", (), ()))))
+    print_sections(console, describe_report(report))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_the_hottest_end_is_the_one_that_all_bytes_pass() -> None:
+def test_the_most_loaded_direction_is_the_one_that_all_bytes_pass() -> None:
     report = report_on(FAR)
     assert report.links is not None
     between, into_host, out_of_host = report.links.hotspots[:3]
@@ -70,16 +70,16 @@ def test_the_hottest_end_is_the_one_that_all_bytes_pass() -> None:
     assert (out_of_host.bytes, out_of_host.a.name, out_of_host.end) == (650, "host01 HCA-1", "a")
 
 
-def test_ratio_and_least_time() -> None:
+def test_ratio_and_time_at_line_rate() -> None:
     report = report_on(FAR)
     assert report.links is not None
-    heat, hottest = report.links.heat, report.links.hotspots[0]
+    heat, busiest = report.links.heat, report.links.hotspots[0]
     # Link directions in use: host01 650, host02 400, sw-a 1000, sw-b to host42 1000, sw-a to host02 50.
     assert heat.mean_link == pytest.approx(3100 / 5)
     assert (heat.links, heat.links_used, heat.max_link, heat.max_switch_link) == (57, 4, 1000, 1000)
-    assert hottest.ratio_to_mean == pytest.approx(1000 / 620)
-    assert hottest.gbps == 32.0
-    assert hottest.least_time_s == pytest.approx(8000 / 32e9)
+    assert busiest.ratio_to_mean == pytest.approx(1000 / 620)
+    assert busiest.gbps == 32.0
+    assert busiest.least_time_s == pytest.approx(8000 / 32e9)
 
 
 def test_shares_say_who_loads_it() -> None:
@@ -134,7 +134,7 @@ def test_top_limits_how_many_are_named() -> None:
 
 def test_text_and_json_tell_the_same() -> None:
     report = report_on(FAR)
-    text, document = as_text(report), json.loads(json.dumps(as_json(report)))
+    text, document = as_text(report), json.loads(json.dumps(report.as_json()))
     for key in ("bytes_total", "bytes_routed", "bytes_on_host"):
         assert f"{document[key]:,}" in text
     for spot in document["hotspots"]:
@@ -147,19 +147,19 @@ def test_text_and_json_tell_the_same() -> None:
     assert document["bytes_unrouted"] == {}
 
 
-def test_bytes_that_are_on_no_link_are_told_in_both() -> None:
+def test_bytes_that_are_on_no_link_are_reported_in_both() -> None:
     run = replace(FAR, hosts=(*FAR.hosts[:2], make_host("laptop")))
     report = report_on(run)
-    document = as_json(report)
+    document = report.as_json()
     assert document["bytes_unrouted"] == {"host is not in the fabric": 1000}
     assert "not routed: host is not in the fabric" in as_text(report)
 
 
 def test_nothing_sent_is_reported_as_nothing() -> None:
     report = report_on(make_profile([], [make_rank(0)], [make_host("host01")]))
-    document = as_json(report)
+    document = report.as_json()
     assert (document["bytes_total"], document["max_link"], document["hotspots"]) == (0, 0, [])
-    assert "in all" in as_text(report)
+    assert "total" in as_text(report)
 
 
 def test_what_was_not_seen_is_said() -> None:
@@ -174,7 +174,7 @@ def test_what_was_not_seen_is_said() -> None:
         world_size=8,
         operations_asked="ALLTOALL,BCAST",
     )
-    not_seen = report_on_run(profile_traffic(run)).coverage.not_seen
+    not_seen = report_alone(run).coverage.not_seen
     assert not_seen == (
         "5 of 8 ranks were not recorded: 2-3, 5-7; "
         "their hosts are unknown: others than n1, or these without the library",
@@ -185,14 +185,14 @@ def test_what_was_not_seen_is_said() -> None:
         "7 B of MPI's own control messages are left out of all sums",
         "rank 0-1: osc/rdma is not seen",
     )
-    text = as_text(report_on_run(profile_traffic(run)))
+    text = as_text(report_alone(run))
     assert all(sentence in text.replace("\n  ", " ") for sentence in not_seen)
 
 
-def test_a_run_alone_tells_hosts_operations_regions_balance_and_what_to_ask_for() -> None:
+def test_a_run_alone_shows_hosts_operations_regions_balance_and_what_to_ask_for() -> None:
     hosts = (make_host("n1", make_port(3)), make_host("n2"))
     run = replace(FAR, hosts=hosts, ranks=(make_rank(0, 0), make_rank(1, 0), make_rank(2, 1)))
-    document = json.loads(json.dumps(as_json(report_on_run(profile_traffic(run)))))
+    document = json.loads(json.dumps(report_alone(run).as_json()))
     assert (document["bytes_total"], document["bytes_on_host"]) == (1050, 50)
     assert [(each["name"], each["bytes"], each["messages"]) for each in document["operations"]] == [
         ("SEND", 900, 2),
@@ -206,7 +206,7 @@ def test_a_run_alone_tells_hosts_operations_regions_balance_and_what_to_ask_for(
     assert document["balance_hosts"]["ratio"] == 2
     commands = [request["command"] for request in document["ask_the_administrator_for"]]
     assert any(command.startswith("ibdiagnet ") for command in commands)
-    text = as_text(report_on_run(profile_traffic(run)))
+    text = as_text(report_alone(run))
     assert all(command in text for command in commands)
     assert "ibdiagnet.fdbs" in text
 
@@ -214,7 +214,7 @@ def test_a_run_alone_tells_hosts_operations_regions_balance_and_what_to_ask_for(
 def test_hostile_names_cannot_write_to_the_terminal() -> None:
     hostile = "\x1b[2J[red]x\n| y"
     run = replace(FAR, hosts=(make_host(hostile), *FAR.hosts[1:]), regions=(hostile, "halo"), operations=(hostile, "B"))
-    for report in (report_on_run(profile_traffic(run)), report_on(replace(run, hosts=FAR.hosts))):
+    for report in (report_alone(run), report_on(replace(run, hosts=FAR.hosts))):
         text = as_text(report)
         assert "\x1b" not in text
         assert "\\x1b[2J[red]x\\n| y" in text

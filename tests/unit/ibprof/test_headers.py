@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from enum import IntEnum
 from types import ModuleType
 
@@ -62,11 +63,26 @@ def test_a_number_changed_in_a_header_is_seen_in_python(
     assert getattr(module, name)[last.removeprefix(prefix)] == number
 
 
+@pytest.mark.parametrize(
+    ("name", "define"),
+    [("PORT_ACTIVE", "IBP_PORT_ACTIVE"), ("SIZE_BINS", "IBP_SIZE_BINS"), ("UNKNOWN_PEER", "IBP_PEER_UNKNOWN")],
+)
+def test_a_define_changed_in_a_header_is_seen_in_python(
+    monkeypatch: pytest.MonkeyPatch, name: str, define: str
+) -> None:
+    parsed = parse_headers(installed_text())
+    number = parsed.constants[define]
+    assert getattr(profile_data, name) == number
+    changed = replace(parsed, constants={**parsed.constants, define: number + 1})
+    monkeypatch.setattr(headers, "recording_header", lambda: changed)
+    assert getattr(execute_again(monkeypatch, profile_data), name) == number + 1
+
+
 @pytest.mark.parametrize(("module", "name", "enum", "prefix"), MIRRORS, ids=[row[1] for row in MIRRORS])
 def test_no_enumerator_of_a_header_is_left_out(module: ModuleType, name: str, enum: str, prefix: str) -> None:
     theirs = parse_headers(installed_text()).enums[enum]
-    ours: type[IntEnum] = getattr(module, name)
-    assert {f"{prefix}{member.name}": int(member) for member in ours} == {
+    members: type[IntEnum] = getattr(module, name)
+    assert {f"{prefix}{member.name}": int(member) for member in members} == {
         key: value for key, value in theirs.items() if key not in COUNTS
     }
 

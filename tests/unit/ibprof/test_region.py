@@ -41,7 +41,7 @@ def test_without_the_library_nothing_happens() -> None:
     assert use() == ""
 
 
-def test_with_the_library_it_is_told(tmp_path: Path) -> None:
+def test_with_the_library_it_is_recorded(tmp_path: Path) -> None:
     library = tmp_path / "libtell.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", "-o", library], input=TELL, text=True, check=True)
     told = use(LD_PRELOAD=str(library)).split("\n")

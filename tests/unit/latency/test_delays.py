@@ -237,7 +237,7 @@ def test_values_that_no_time_has_are_not_measured(tmp_path: Path, caplog: pytest
         (b"PK\x03\x04rubbish", "damaged"),
     ],
 )
-def test_what_is_none_is_refused(content: str | bytes, message: str, tmp_path: Path) -> None:
+def test_invalid_delays_are_refused(content: str | bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "delays"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=message) as caught:

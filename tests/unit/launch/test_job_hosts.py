@@ -10,7 +10,7 @@ import pytest
 
 from ibprof.profile.gaps import describe_gaps
 from ibprof.recording.recording_reader import read_recording
-from ibprof.text.host_lists import expand_nodelist, find_job_hosts, read_command, same_host
+from ibprof.text.host_lists import find_job_hosts, read_command, same_host
 from ibprof_testing.samples.profiles import make_host, make_profile, make_rank
 from ibprof_testing.samples.recordings import Process, make_recording
 
@@ -19,16 +19,16 @@ from ibprof_testing.samples.recordings import Process, make_recording
     ("text", "hosts"),
     [
         ("node[01-03,7],login1", ["node01", "node02", "node03", "node7", "login1"]),
-        ("rack[1-2]n[08-10]", ["rack1n08", "rack1n09", "rack1n10", "rack2n08", "rack2n09", "rack2n10"]),
         ("a,b,a", ["a", "b"]),
+        ("a,b[1-", []),
         ("x[3-1]", []),
         ("n[x]", []),
         ("n[1-99999999]", []),
         ("", []),
     ],
 )
-def test_slurm_lists(text: str, hosts: list[str]) -> None:
-    assert expand_nodelist(text) == hosts
+def test_a_slurm_list_names_each_host_once_and_none_where_it_is_invalid(text: str, hosts: list[str]) -> None:
+    assert find_job_hosts({"SLURM_JOB_NODELIST": text}, "app") == hosts
 
 
 @pytest.mark.parametrize(

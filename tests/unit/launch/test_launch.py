@@ -29,7 +29,7 @@ def carried(launcher: Launcher, line: str, **environment: str) -> tuple[str, dic
     return " ".join(launch.command), launch.environment
 
 
-OURS = f"-x LD_PRELOAD={LIBRARY} -x IBPROF=BCAST,SEND -x IBPROF_RUN=r"
+ADDED = f"-x LD_PRELOAD={LIBRARY} -x IBPROF=BCAST,SEND -x IBPROF_RUN=r"
 
 
 @pytest.mark.parametrize("folder", ["/home/a user/env", "/scratch/a:b"])
@@ -41,7 +41,7 @@ def test_a_path_that_cannot_be_preloaded_is_refused_before_the_job_begins(folder
 @pytest.mark.parametrize("launcher", [Launcher.OPENMPI_4, Launcher.OPENMPI_5])
 def test_open_mpi_is_given_options_and_not_preloaded_itself(launcher: Launcher) -> None:
     line, environment = carried(launcher, "mpirun -n 2 ./app -x")
-    assert (line, environment) == (f"mpirun {OURS} -n 2 ./app -x", {})
+    assert (line, environment) == (f"mpirun {ADDED} -n 2 ./app -x", {})
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_every_part_of_a_line_gets_options_in_open_mpi_4_alone() -> None:
     assert five.count(f"LD_PRELOAD={LIBRARY}") == 1
 
 
-def test_the_users_list_of_variables_takes_ours_where_both_would_end_the_job() -> None:
+def test_the_users_list_of_variables_takes_those_of_ibprof_where_both_would_end_the_job() -> None:
     items = f"FOO;LD_PRELOAD={LIBRARY};IBPROF=BCAST,SEND;IBPROF_RUN=r"
     line, environment = carried(Launcher.OPENMPI_4, "mpirun ./app", OMPI_MCA_mca_base_env_list="FOO")
     assert (line, environment) == ("mpirun ./app", {"OMPI_MCA_mca_base_env_list": items})
@@ -135,7 +135,7 @@ SAYS = {
 
 
 @pytest.mark.parametrize("said", SAYS)
-def test_launchers_are_told_apart_by_what_they_say(said: str, tmp_path: Path) -> None:
+def test_launchers_are_distinguished_by_what_they_say(said: str, tmp_path: Path) -> None:
     program = tmp_path / "mpirun"
     program.write_text(f"#!/bin/sh\necho '{said}'\n")
     program.chmod(0o755)

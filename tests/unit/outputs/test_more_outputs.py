@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from ibprof.text.host_expressions import expand_hosts
 from ibprof_converter.cli import layout
 from ibprof_converter.outputs.fabric_picture import split_loads
 from ibprof_converter.outputs.rows import Row
 from ibprof_converter.outputs.slurm_topology import compress, write_topology
-from ibprof_converter.traffic.hostlists import expand_hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 

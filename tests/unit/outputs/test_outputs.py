@@ -137,6 +137,20 @@ def test_the_picture_shows_each_end_in_its_own_colour(tmp_path: Path) -> None:
     assert dark < 0.35 < 0.5 < light
 
 
+@pytest.mark.parametrize("only_used", [False, True])
+def test_a_direction_without_bytes_is_drawn_as_an_unused_link(tmp_path: Path, only_used: bool) -> None:
+    loads = make_loads([TESTBED])
+    of_host = TESTBED.node_kind[TESTBED.link_node] == NodeKind.CA
+    loads.by_rail[0][:, :, 0] = np.where(of_host, 1000, 0)  # of links between hosts and switches, hosts send alone
+    write_picture(tmp_path / "p.png", "t", "s", [TESTBED], lay_out([TESTBED]), loads, only_used=only_used)
+    picture = imread(tmp_path / "p.png")[:, :, :3]
+    height, width = picture.shape[:2]
+    upper = picture[int(height * 0.1) : int(height * 0.5), : int(width * 0.9)]
+    assert (np.ptp(upper, axis=2) < 0.15).all()  # no colour
+    unused = np.all(np.abs(upper - np.array([0xDC, 0xDF, 0xE3]) / 255) < 0.01, axis=2)
+    assert unused.any()
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_picture_is_drawn_without_traffic_and_with_any_title(tmp_path: Path) -> None:
     path = tmp_path / "p.png"

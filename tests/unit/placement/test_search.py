@@ -46,20 +46,20 @@ class PlainSearch:
 
     def __init__(self, problem: PlacementProblem, start: SlotOfRank, how: RoundSettings, seed: int, work: int) -> None:
         self.problem, self.how, self.state, self.all_work = problem, how, seed, work
-        self.seat = start.tolist()
-        self.rank_at = dict(zip(self.seat, range(problem.ranks), strict=True))
+        self.slot_of_rank = start.tolist()
+        self.rank_at = dict(zip(self.slot_of_rank, range(problem.ranks), strict=True))
         score = problem.score(start)
         self.scale = score.max_seconds
-        self.best = [*self.seat]
+        self.best = [*self.slot_of_rank]
         self.best_score = score
-        self.energy = math.fsum(self.costs(self.loads(self.seat)))
+        self.energy = math.fsum(self.costs(self.loads(self.slot_of_rank)))
 
-    def loads(self, seat: list[int]) -> np.ndarray:
+    def loads(self, slot_of_rank: list[int]) -> np.ndarray:
         problem = self.problem
         neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
         load = np.zeros(len(paths.rail), np.int64)
         for number, (owner, other) in enumerate(zip(neighbours.owner(), neighbours.rank, strict=True)):
-            a, b = slots.host_of_slot[seat[owner]], slots.host_of_slot[seat[other]]
+            a, b = slots.host_of_slot[slot_of_rank[owner]], slots.host_of_slot[slot_of_rank[other]]
             if a == b:
                 continue
             row = neighbours.row_of_rails[slots.rails[a] & slots.rails[b]]
@@ -81,31 +81,31 @@ class PlainSearch:
     def below(self, limit: int) -> int:
         return (self.draw() >> 32) * limit >> 32
 
-    def draw_seat(self, rank: int) -> int:
+    def draw_slot(self, rank: int) -> int:
         neighbours, slots = self.problem.neighbours, self.problem.slots
         first, last = neighbours.first[rank : rank + 2].tolist()
         if first == last or self.draw() >> 63:
             return self.below(slots.count)
         other = neighbours.rank[first + self.below(last - first)]
-        group = slots.group[slots.host_of_slot[self.seat[other]]]
+        group = slots.group[slots.host_of_slot[self.slot_of_rank[other]]]
         begin, end = map(int, slots.first_slot_of_group[group : group + 2])
         return begin + self.below(end - begin)
 
     def propose(self, temperature: float) -> None:
         rank = self.below(self.problem.ranks)
-        seat = self.draw_seat(rank)
+        slot = self.draw_slot(rank)
         threshold = self.energy - self.energy * temperature * math.log(((self.draw() >> 11) + 1) / 2**53)
         host_of_slot = self.problem.slots.host_of_slot
-        if host_of_slot[seat] == host_of_slot[self.seat[rank]]:
+        if host_of_slot[slot] == host_of_slot[self.slot_of_rank[rank]]:
             return
-        changed = [*self.seat]
-        changed[rank] = seat
-        if seat in self.rank_at:
-            changed[self.rank_at[seat]] = self.seat[rank]
+        changed = [*self.slot_of_rank]
+        changed[rank] = slot
+        if slot in self.rank_at:
+            changed[self.rank_at[slot]] = self.slot_of_rank[rank]
         load = self.loads(changed)
         energy = math.fsum(self.costs(load))
         if energy <= threshold:
-            self.seat, self.energy = changed, energy
+            self.slot_of_rank, self.energy = changed, energy
             self.rank_at = dict(zip(changed, range(self.problem.ranks), strict=True))
 
 
@@ -121,11 +121,11 @@ def test_the_kernel_takes_the_steps_of_a_search_in_plain_python(samples: tuple[s
     kernel = SearchRound(problem, start, problem.score(start), how, 42, 1 << 60)
     moved = 0
     for _ in range(150):
-        before = [*plain.seat]
+        before = [*plain.slot_of_rank]
         plain.propose(1.0)
         kernel.advance(1)
-        moved += before != plain.seat
-        assert kernel.slot_of_rank.tolist() == plain.seat
+        moved += before != plain.slot_of_rank
+        assert kernel.slot_of_rank.tolist() == plain.slot_of_rank
         assert kernel.energy == pytest.approx(plain.energy, rel=1e-9)
     assert moved > 20
     assert moved == kernel.accepted or slots > 1  # two slot_of_rank of one host are one place
@@ -234,13 +234,13 @@ def test_the_result_is_never_worse_than_a_start() -> None:
     assert found.score <= problem.score(start)
 
 
-def every_seating(slot_of_rank: int, ranks: int) -> list[SlotOfRank]:
+def every_placement(slot_of_rank: int, ranks: int) -> list[SlotOfRank]:
     return [np.array(each, np.uint32) for each in permutations(range(slot_of_rank), ranks)]
 
 
 @pytest.mark.parametrize("slots", [1, 2])
 @pytest.mark.parametrize("seed", range(6))
-def test_no_seating_at_all_is_below_the_bound_and_the_best_of_all_is_found(seed: int, slots: int) -> None:
+def test_no_placement_is_below_the_bound_and_the_best_of_all_is_found(seed: int, slots: int) -> None:
     subnets = rails("quirks-small" if seed % 2 else "xgft3-512")
     _, chosen = hosts_on_all_rails(subnets)
     generator = np.random.default_rng(seed)
@@ -248,7 +248,7 @@ def test_no_seating_at_all_is_below_the_bound_and_the_best_of_all_is_found(seed:
     source, destination = generator.integers(0, 5, (2, 14))
     demand = make_demand(source, destination, generator.integers(1, 1000, 14), 5)
     problem = make_problem(demand, subnets, picked, slots)
-    scores = [problem.score(slot_of_rank) for slot_of_rank in every_seating(problem.slots.count, 5)]
+    scores = [problem.score(slot_of_rank) for slot_of_rank in every_placement(problem.slots.count, 5)]
     best = min(scores)
     assert bound_max_seconds(problem) <= best.max_seconds * (1 + 1e-12)
     found = search(problem, [packed_slots(problem.slots, 5)], seed=1, seconds=0.5)
@@ -263,7 +263,7 @@ def test_the_bound_is_more_than_nothing_where_leaves_are_too_small() -> None:
     assert 0.9 * packed < bound_max_seconds(problem) <= packed
 
 
-def test_what_does_not_arrive_is_told_and_avoided() -> None:
+def test_what_does_not_arrive_is_reported_and_avoided() -> None:
     subnets = rails("xgft3-1296-partial")
     _, chosen = hosts_on_all_rails(subnets)
     problem = make_problem(samplesort(16, 1), subnets, chosen)

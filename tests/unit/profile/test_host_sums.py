@@ -88,7 +88,7 @@ def test_a_port_that_does_not_tell_leaves_its_host_out() -> None:
     assert not list(describe_hosts(make_run(silent)))
 
 
-def test_where_ports_are_measured_they_are_told_apart() -> None:
+def test_where_ports_are_measured_they_are_distinguished() -> None:
     run = make_run(make_counting_port(0xA0, 9 * SENT))
     measured = replace(run, pairs=(make_pair(0, 0xA0, 9, "mlx5_0"),), transfers=make_transfers([Posted(0, 0, SENT)]))
     said = [each for each in describe_gaps(measured) if "a mlx5_0/1" in each or "the ports of a" in each]

@@ -63,7 +63,7 @@ def test_by_host_and_by_port() -> None:
     assert rows(RUN, "port") == [("0x000000000000000a", "0x000000000000000b", 2 * (2**64 - 1) + 7, 3)]
 
 
-def test_ports_that_cannot_be_told_are_refused() -> None:
+def test_unknown_ports_are_refused() -> None:
     two = replace(RUN, hosts=(make_host("a", make_port(1, 1), make_port(2, 2)), *RUN.hosts[1:]))
     with pytest.raises(UsageError, match="host a has 2 active ports"):
         rows(two, "port")
@@ -115,7 +115,7 @@ def test_since_the_start_named_regions_count_that_were_left_before() -> None:
     assert rows(run, region="a.c:1", since_start=True) == [("0", "1", 11, 2)]
 
 
-def test_what_cannot_be_cut_at_a_mark_is_told() -> None:
+def test_what_cannot_be_cut_at_a_mark_is_reported() -> None:
     """A region that is open at a mark has one sum, of before and after; the total there shows what was before."""
     run = make_profile(
         [Count(0, 1, 10, region=1), Count(0, 1, 500, region=2)],

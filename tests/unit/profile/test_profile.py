@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ibprof.profile.profile_data import UNKNOWN_PEER, Counters
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
 
-ORDER = ("rank", "region", "operation", "direction", "kind", "source", "peer")
+ORDER = ("rank", "region", "operation", "site", "direction", "kind", "source", "peer")
 NAMES = [column.name for column in fields(Counters)]
 
 
@@ -30,7 +30,7 @@ def test_rows_are_ordered_and_equal_ones_stay(limit: int) -> None:
     peer = st.sampled_from([0, 1, 7, UNKNOWN_PEER - 1, UNKNOWN_PEER])
     few = st.integers(0, 2)
 
-    @given(st.lists(st.tuples(number, number, number, few, few, few, peer), max_size=12))
+    @given(st.lists(st.tuples(number, number, number, few, few, few, few, peer), max_size=12))
     def check(rows: list[tuple[int, ...]]) -> None:
         counters = make_counters(rows)
         expected = sorted(range(len(rows)), key=lambda row: rows[row])

@@ -59,7 +59,7 @@ def test_each_peer_that_is_known_by_address_is_a_group(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_counted_by_rank_beside_is_of_the_last_group(tmp_path: Path) -> None:
+def test_what_is_also_counted_by_rank_is_of_the_last_group(tmp_path: Path) -> None:
     run = read_by_address(tmp_path, [counter(2, 70), counter(ADDRESS + 2, 7)], snapshot(START + 10, 0, (31, 30, 1)))
     assert intervals(run, 0) == [
         (START, START + 10, UNKNOWN_PEER, UNKNOWN_PEER, 30, 1),

@@ -60,7 +60,7 @@ def part_of(document: Any, dimension: str) -> list[Any]:
     return list(found[0])
 
 
-def test_what_changed_is_told_by_every_dimension(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_changed_is_shown_by_every_dimension(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     document = compare([*runs, "--fabric", LST], capsys)
     assert not document["by_share"]
     for dimension, name in (("operation", "BCAST"), ("region", "halo"), ("rank pair", "1 -> 2")):
@@ -87,7 +87,7 @@ def test_changes_are_sorted_by_weight(write: Write, capsys: pytest.CaptureFixtur
 def test_runs_of_different_size_are_compared_by_share(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     a = write("a", [Count(0, 1, 900), Count(0, 1, 100, operation=1)], ranks=3)
     b = write("b", [Count(0, 1, 1500), Count(0, 1, 500, operation=1)], ranks=6)
-    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # 90 % fell to 75 %
+    document = compare([a, b, "--fail-on", "bytes[SEND]>+1%"], capsys)  # 90% fell to 75%
     assert document["by_share"]
     assert "by share" in document["notes"][0]
     assert {change["name"]: round(change["change"], 9) for change in part_of(document, "operation")} == {
@@ -119,6 +119,7 @@ THRESHOLDS = [
     ("elapsed>+49%", True),
     ("elapsed>+600ms", False),
     ("elapsed>1400ms", True),
+    ("elapsed>1400000µs", True),
     ("messages>+0", False),
     ("messages[BCAST]>0", True),
     ("share[BCAST]>10%", True),
@@ -239,7 +240,7 @@ def test_text_and_page_say_what_the_json_says(
     arguments = [*runs, "--fabric", LST, "--fail-on", "bytes[BCAST]>+5%"]
     assert diff.main([*arguments, "--html", str(page)]) == 1
     text = capsys.readouterr().out
-    assert "CROSSED: bytes[BCAST]>+5%: +20.0 %" in text
+    assert "CROSSED: bytes[BCAST]>+5%: +20.0%" in text
     html = page.read_text()
     assert "1 of 1 thresholds crossed" in html
     document = compare(arguments, capsys, status=1)

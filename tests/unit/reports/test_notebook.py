@@ -12,9 +12,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.text.notebook_html import escape
-from ibprof_converter import FabricLoads, load_links, read_fabric
+from ibprof.text.quantities import format_bytes
+from ibprof_converter import FabricLoads, load_links, place, read_fabric
+from ibprof_converter import report as report_on
 from ibprof_converter.cli import layout, report
-from ibprof_testing.samples.fabrics import FABRICS
+from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 LST = str(FABRICS / "testbed44" / "ibdiagnet.lst")
@@ -45,12 +47,12 @@ def test_a_profile_shows_what_ran_and_what_sent_most() -> None:
     assert "&lt;script&gt;" in page
 
 
-def test_link_loads_show_the_hottest_ends(tmp_path: Path) -> None:
+def test_link_loads_show_the_most_loaded_links(tmp_path: Path) -> None:
     write_archive(RUN, tmp_path / "profile.otf2")
     loads = load_links(read_fabric(LST), tmp_path / "profile.otf2")
     page = show(loads)
     assert "<p>5.07 kB over " in page
-    assert "rank 0 -&gt; 1 (100.0 %)" in page
+    assert "rank 0 -&gt; 1 (100.0%)" in page
     assert layout.main([LST, str(tmp_path / "profile.otf2"), "-o", str(tmp_path / "links.csv")]) == 0
     with (tmp_path / "links.csv").open(newline="") as file:
         expected = [(row["a_guid"], row["a_port"], row["a_bytes"], row["b_bytes"]) for row in csv.DictReader(file)]
@@ -82,6 +84,51 @@ def test_a_notebook_says_what_the_report_says_of_gaps(
     assert "no rail joins the two hosts" in page
     assert "64 B not routed" in page
     assert "data:image/png;base64," in page
+
+
+def test_a_notebook_shows_counters_and_bounds_next_to_loads() -> None:
+    counted = find_sample("counters-small", "perfquery.out.xz")
+    fabric = read_fabric(find_sample("counters-small", "opensm-subnet.lst.xz"))
+    loads = load_links(fabric, "pattern:all-to-all:1000", counters=counted, adaptive=True)
+    assert "with adaptive routing loads are bounds, not one value" in loads.warnings[-1]
+    for page in (show(loads), show(report_on(loads))):
+        assert all(escape(sentence) in page for sentence in loads.warnings)
+        assert "counted 20 GB, predicted there 13 kB" in page
+
+
+def test_a_notebook_says_that_no_link_is_loaded() -> None:
+    alone = make_profile([Count(0, 1, 5000)], [make_rank(0, 0), make_rank(1, 0)], [make_host("host01")])
+    loads = load_links(read_fabric(LST), alone)
+    assert loads.warnings
+    assert escape(loads.warnings[-1]) in show(loads)
+
+
+def test_a_placement_says_what_its_times_leave_out() -> None:
+    """Forwarding tables of 58 switches are missing, and one of three ranks."""
+    run = make_profile(
+        [Count(0, 1, 5000), Count(0, 9, 30)],
+        [make_rank(0, 0), make_rank(1, 1)],
+        [make_host("node00001"), make_host("node01296")],
+        world_size=3,
+    )
+    fabric = read_fabric(find_sample("xgft3-1296-partial", IBDIAGNET))
+    found = place(fabric, run, placement="packed", seconds=0.01)
+    page = show(found)
+    for said in (
+        *fabric.warnings,
+        "not seen: 1 of 3 ranks were not recorded: 2",
+        "30 bytes are in no time: peer is no",
+    ):
+        assert any(said in note for note in found.notes), said
+        assert escape(said) in page
+    lost = {row.name: row.lost_bytes for row in found.rows}
+    assert lost["random"] > 0
+    assert f"<td>{format_bytes(lost['random'])}</td></tr>" in page
+
+
+def test_a_placement_over_rails_says_that_they_are_modelled(dual_rail: FabricLoads) -> None:
+    found = place(dual_rail.fabric, "pattern:shift:1", seconds=0.01, rails="first")
+    assert "modelled: which rail bytes take: modelled (first)" in found.notes
 
 
 def test_results_are_one_line(dual_rail: FabricLoads) -> None:

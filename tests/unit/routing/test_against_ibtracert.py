@@ -38,7 +38,7 @@ def test_every_saved_pair_is_traced_alike(sample: str, lst: str) -> None:
 
 @pytest.mark.parametrize("lst", [IBDIAGNET, OPENSM])
 @pytest.mark.parametrize("sample", TRACED)
-def test_a_byte_a_pair_loads_the_link_ends_that_ibtracert_passed(sample: str, lst: str) -> None:
+def test_a_byte_a_pair_loads_the_link_directions_that_ibtracert_passed(sample: str, lst: str) -> None:
     subnet = load_sample(sample, lst)
     pairs = load_traces(sample)
     loads = spread(
@@ -54,7 +54,7 @@ def test_a_byte_a_pair_loads_the_link_ends_that_ibtracert_passed(sample: str, ls
 
 
 @pytest.mark.parametrize("sample", TRACED)
-def test_the_flows_on_a_link_end_are_the_pairs_that_ibtracert_sent_over_it(sample: str) -> None:
+def test_the_flows_on_a_link_direction_are_the_pairs_that_ibtracert_sent_over_it(sample: str) -> None:
     subnet = load_sample(sample, IBDIAGNET)
     pairs = load_traces(sample)
     source = np.array([pair.source_lid for pair in pairs])

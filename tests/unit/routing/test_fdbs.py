@@ -100,7 +100,7 @@ def test_a_few_lines_cannot_ask_for_all_memory(tmp_path: Path) -> None:
         ("rail 2.lst", "rail 2.fdbs"),
     ],
 )
-def test_tables_are_found_beside_their_fabric(tmp_path: Path, lst: str, fdbs: str) -> None:
+def test_tables_are_found_next_to_their_fabric(tmp_path: Path, lst: str, fdbs: str) -> None:
     assert find_fdbs(tmp_path / lst) is None
     (tmp_path / "other.fdbs").touch()
     (tmp_path / fdbs).touch()

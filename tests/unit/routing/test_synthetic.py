@@ -70,9 +70,9 @@ def switch_links(subnet: Subnet) -> npt.NDArray[np.bool_]:
 def test_a_fat_tree_is_loaded_as_opensm_loads_it() -> None:
     """OpenSM's ftree on the captured fabric has the same total, and the same load in each direction of a level."""
     name = "xgft:3:18,18,4:1,18,2:1,1,9"
-    ours, theirs = make(name), load_sample("xgft3-1296", IBDIAGNET)
+    synthetic, captured = make(name), load_sample("xgft3-1296", IBDIAGNET)
     per_level = []
-    for subnet in (ours, theirs):
+    for subnet in (synthetic, captured):
         levels = find_levels(subnet.fabric)[subnet.fabric.link_node]
         assert np.bincount(find_levels(subnet.fabric)).tolist() == [1296, 72, 72, 36]
         loads = load_all_to_all(subnet)
@@ -123,8 +123,8 @@ def test_routes_are_as_short_as_can_be(name: str) -> None:
 
 
 def test_opensm_routes_a_torus_of_that_shape_as_far() -> None:
-    ours, theirs = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # routed by its engine dor
-    totals = [int(load_all_to_all(subnet)[switch_links(subnet)].sum()) for subnet in (ours, theirs)]
+    synthetic, captured = make("torus:5x4:2"), load_sample("torus2d-5x4", IBDIAGNET)  # routed by its engine dor
+    totals = [int(load_all_to_all(subnet)[switch_links(subnet)].sum()) for subnet in (synthetic, captured)]
     assert totals[0] == totals[1]
 
 

@@ -184,7 +184,7 @@ def test_forms_are_found_again(form: str, exchanged: Callable[[int, int], int]) 
     assert fit.spread() == pytest.approx(1, abs=1e-4)
 
 
-def test_what_cannot_be_told_apart_is_named() -> None:
+def test_what_cannot_be_distinguished_is_named() -> None:
     fit = fit_exchange([8, 8], [2, 4], [1000, 3000])
     assert fit is not None
     assert fit.process_exponent is None
@@ -196,7 +196,7 @@ def test_what_cannot_be_told_apart_is_named() -> None:
 
 
 def test_the_interval_holds_what_it_promises() -> None:
-    """Of points drawn about a known form, the 95 % interval covers the coefficient in about 95 % of cases."""
+    """Of points drawn about a known form, the 95% interval covers the coefficient in about 95% of cases."""
     random = np.random.default_rng(1)
     processes = [4, 8, 16, 32, 64, 128]
     covered = 0
@@ -236,7 +236,7 @@ def test_what_is_measured() -> None:
     assert sum_exchange(profile, 10, RANKS).bytes_in(WHOLE) == 135
 
 
-def test_missing_ranks_are_told() -> None:
+def test_missing_ranks_are_reported() -> None:
     profile = make_profile([Count(0, 1, 10)], [make_rank(0)], world_size=2)
     assert "1 of 2 ranks" in " ".join(sum_exchange(profile, 1, RANKS).notes)
 

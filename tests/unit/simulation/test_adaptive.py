@@ -24,7 +24,7 @@ from ibprof_converter.simulation.measure.latency_measurement import measure
 from ibprof_converter.simulation.measure.message_latency import Effort
 from ibprof_converter.simulation.study.cell import Cell, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell, set_up
-from ibprof_converter.simulation.workload.roles import Role, Workload
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 TREE = "xgft:2:4,2:1,4@100"
 """Two leaves of 4 hosts, four switches above them."""
@@ -74,7 +74,7 @@ def test_a_tie_is_decided_by_lot() -> None:
 
 
 @pytest.mark.parametrize("name", ["xgft:3:4,4,4:1,4,2@100", "xgft:3:4,4,4:1,2,2@100"])
-def test_ways_are_no_longer_than_the_shortest(name: str) -> None:
+def test_paths_are_no_longer_than_the_shortest(name: str) -> None:
     network = make(name)
     random = np.random.default_rng(2)
     to = random.permutation(network.hosts)
@@ -133,7 +133,7 @@ def test_a_deadlock_names_its_circle() -> None:
     stuck = Simulation(network, [Job("all")], clients)
     latency = measure(stuck, np.ones(6, bool), Effort())
     assert not latency.is_settled
-    assert latency.note.startswith("deadlock: packets wait for each other in a circle: '")
+    assert latency.note.startswith("deadlock: packets wait for each other in a cycle: '")
     assert stuck.state.stop == Stop.DEADLOCK
     assert describe_deadlock(network, stuck.find_waits()).count(" -> ") == 6
 
@@ -147,7 +147,7 @@ def test_a_torus_runs_with_its_tables() -> None:
 
 @pytest.mark.parametrize("name", ["torus:3x4:2", "dragonfly:4,2,2", "xgft:2:4,4:1,2:1,2", "xgft:2:62,2:1,70"])
 @pytest.mark.parametrize("cut", [False, True])
-def test_ports_on_shortest_ways_are_those_of_networkx(name: str, cut: bool) -> None:
+def test_ports_on_shortest_paths_are_those_of_networkx(name: str, cut: bool) -> None:
     """Also where every cable of a switch is cut, so that nothing leads there."""
     network = make(name)
     port_end = network.port_end.copy()

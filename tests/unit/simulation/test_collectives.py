@@ -22,7 +22,9 @@ from ibprof_converter.simulation.workload.collective_schedules import (
     barrier,
     broadcast,
 )
-from ibprof_converter.simulation.workload.roles import SCHEDULES, Role, Seats, Workload, make_clients
+from ibprof_converter.simulation.workload.host_assignment import HostAssignment
+from ibprof_converter.simulation.workload.job_clients import make_clients
+from ibprof_converter.simulation.workload.workloads import SCHEDULES, Role, Workload
 
 SIZES = range(2, 18)
 Message = tuple[int, int, int]
@@ -89,8 +91,8 @@ def test_the_engine_keeps_to_the_order(role: Role, ranks: int) -> None:
     """Two rounds end; no message begins before those that it awaits came, nor a round before the last one ended."""
     network = index_network(read_subnet("xgft:2:4,4:1,4@100"), Hardware())
     workload = Workload("job", role, 3000, interval_ns=2000, jitter=0)
-    seats = Seats(np.zeros(0, np.int64), (np.random.default_rng(3).permutation(16)[:ranks],))
-    jobs, clients = make_clients(network, [workload], seats, ["job"], seed=1)
+    assigned = HostAssignment(np.zeros(0, np.int64), (np.random.default_rng(3).permutation(16)[:ranks],))
+    jobs, clients = make_clients(network, [workload], assigned, ["job"], seed=1)
     simulation = Simulation(network, jobs, clients)
     samples = []
     while simulation.look_at_clients().steps.min() < 2 * max(len(client.steps) for client in clients):
@@ -124,7 +126,9 @@ def test_the_ranks_of_a_broadcast_do_not_lag_behind_each_other(seed: int, jitter
     """It takes as long as its deepest branch, whatever the interval, though no message ever goes back to the root."""
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=500_000, jitter=jitter)
-    jobs, clients = make_clients(network, [workload], Seats(np.zeros(0, np.int64), (np.arange(8),)), ["job"], seed)
+    jobs, clients = make_clients(
+        network, [workload], HostAssignment(np.zeros(0, np.int64), (np.arange(8),)), ["job"], seed
+    )
     simulation = Simulation(network, jobs, clients)
     _, ticks = Operations(simulation, 0).note(simulation.run(network.ticks(10_000_000)))
     alone = Simulation(network, [Job("one", limit=1)], [Client(0, 0, [Step(1, 10_000)])]).run()["ticks"]
@@ -136,7 +140,7 @@ def test_a_broadcast_to_one_rank_is_an_operation() -> None:
     network = index_network(read_subnet("xgft:1:8:1@100"), Hardware())
     workload = Workload("job", Role.BROADCAST, 10_000, interval_ns=5000)
     simulation = Simulation(
-        network, *make_clients(network, [workload], Seats(np.zeros(0, np.int64), (np.arange(2),)), ["job"], 1)
+        network, *make_clients(network, [workload], HostAssignment(np.zeros(0, np.int64), (np.arange(2),)), ["job"], 1)
     )
     assert simulation.is_collective.tolist() == [True]
     samples = simulation.run(100_000)
@@ -152,8 +156,8 @@ def test_an_operation_lasts_from_its_first_start_to_its_last_arrival(at_a_time: 
     """
     network = index_network(read_subnet("xgft:1:16:1@100"), Hardware())
     workload = Workload("job", Role.BARRIER, 1, interval_ns=2000, jitter=jitter)
-    seats = Seats(np.zeros(0, np.int64), (np.arange(16),))
-    jobs, clients = make_clients(network, [workload], seats, ["job"], seed=1)
+    assigned = HostAssignment(np.zeros(0, np.int64), (np.arange(16),))
+    jobs, clients = make_clients(network, [workload], assigned, ["job"], seed=1)
     simulation = Simulation(network, jobs, clients)
     operations, found, messages = Operations(simulation, 0), [], set()
     while simulation.state.now < 200_000:

@@ -240,7 +240,7 @@ def test_a_ring_has_a_circle_and_lanes_open_it() -> None:
         assign_lanes(network, most=1)
 
 
-def test_tables_that_lead_in_a_circle_are_told() -> None:
+def test_tables_with_a_cycle_are_reported() -> None:
     """A leaf sends packets for a host of another up, and the spine down again."""
     network = make("xgft:2:4,4:1,4@100")
     egress = network.egress.copy()
@@ -249,12 +249,12 @@ def test_tables_that_lead_in_a_circle_are_told() -> None:
     egress[other, 15] = egress[one, 15]
     egress[spine, 15] = egress[spine, 4]
     with pytest.raises(
-        InconsistentError, match="'host16 HCA-1' in a circle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"
+        InconsistentError, match="'host16 HCA-1' in a cycle: 'L1-2' port 8 -> 'L2-4' port 2 -> the first"
     ):
         assign_lanes(replace(network, egress=egress))
 
 
-def test_a_ring_deadlocks_and_is_told() -> None:
+def test_a_ring_deadlocks_and_is_reported() -> None:
     tight = Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4, gbps=100)
     network = make(RING, tight)
     clients = [Client(host, 0, [Step((host + 2) % 6, 1 << 20)]) for host in range(6)]
@@ -269,13 +269,13 @@ def test_a_ring_deadlocks_and_is_told() -> None:
     assert freed.state.stop == Stop.DONE
 
 
-def test_a_deadlock_is_told_while_others_go_on() -> None:
+def test_a_deadlock_is_reported_while_others_go_on() -> None:
     """Six hosts of a ring lock each other up; two at one switch of it know nothing of that."""
     network = make("torus:6:3@100", Hardware(packet_bytes=4096, lane_bytes=4096, switch_ns=96, wire_ns=6.4))
     of_switch = [np.flatnonzero(network.host_leaf == switch) for switch in range(6)]
     ring = [Client(int(of_switch[n][0]), 0, [Step(int(of_switch[(n + 2) % 6][0]), 1 << 20)]) for n in range(6)]
-    beside = Client(int(of_switch[0][1]), 1, [Step(int(of_switch[0][2]), 4096)])
-    simulation = Simulation(network, [Job("ring"), Job("beside")], [*ring, beside])
+    unaffected = Client(int(of_switch[0][1]), 1, [Step(int(of_switch[0][2]), 4096)])
+    simulation = Simulation(network, [Job("ring"), Job("unaffected")], [*ring, unaffected])
     simulation.run(network.ticks(1e6))
     assert simulation.state.stop == Stop.DEADLOCK
     stuck = set(map(tuple, simulation.find_waits(only_stuck=True).tolist()))
@@ -287,7 +287,7 @@ def test_a_deadlock_is_told_while_others_go_on() -> None:
     assert progress[-1] > 1000
     assert not progress[:-1].any()
     latency = measure(simulation, np.array([False] * 6 + [True]), Effort())
-    assert latency.note.startswith("deadlock: packets wait for each other in a circle: '")
+    assert latency.note.startswith("deadlock: packets wait for each other in a cycle: '")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -323,11 +323,11 @@ def test_fat_trees_have_no_circle(name: str) -> None:
     assert (cycle == []) == (not name.startswith("dragonfly"))
 
 
-def test_tables_with_holes_are_told() -> None:
+def test_tables_with_holes_are_reported() -> None:
     subnet = read_subnet(str(find_sample("testbed44", OPENSM)))
     network = index_network(subnet, Hardware(gbps=100))
     network.egress[:, 3] = 255
-    with pytest.raises(InconsistentError, match="has no way to"):
+    with pytest.raises(InconsistentError, match="has no path to"):
         Simulation(network, [Job("j")], [Client(0, 0, [Step(3, 10)])]).run()
 
 
@@ -337,7 +337,7 @@ def test_a_table_that_leads_to_another_host_ends_it() -> None:
     leaf = int(network.host_leaf[5])
     egress[leaf, 5] = egress[leaf, 6]
     simulation = Simulation(replace(network, egress=egress), [Job("j", limit=1)], [Client(0, 0, [Step(5, 100_000)])])
-    with pytest.raises(InconsistentError, match="has no way to 'host"):
+    with pytest.raises(InconsistentError, match="has no path to 'host"):
         simulation.run()
 
 

@@ -81,7 +81,7 @@ def test_a_job_that_ends_is_measured_from_its_beginning() -> None:
     assert latency.messages > 40  # but for what the test leaves out
 
 
-def test_what_is_beside_a_job_that_ended_is_no_result() -> None:
+def test_what_runs_next_to_a_job_that_ended_is_no_result() -> None:
     network = index_network(read_subnet("xgft:1:4:1@100"), Hardware())
     jobs = [Job("measured", interval=1000), Job("short", limit=5)]
     clients = [Client(0, 0, [Step(2, 4096)]), Client(1, 1, [Step(2, 1 << 20)])]

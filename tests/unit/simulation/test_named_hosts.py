@@ -28,7 +28,13 @@ from ibprof_converter.simulation.study.loaded_fabric import load_network
 from ibprof_converter.simulation.study.named_hosts import NamedHosts, give_hosts
 from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.sweep import STORE
-from ibprof_converter.simulation.workload.roles import IO, MPI, JobPlacement, ServerPlacement, order_leaves, seat
+from ibprof_converter.simulation.workload.host_assignment import (
+    JobPlacement,
+    ServerPlacement,
+    assign_hosts,
+    order_leaves,
+)
+from ibprof_converter.simulation.workload.workloads import IO, MPI
 from ibprof_testing.samples.fabrics import find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
 from ibprof_testing.samples.simulated_jobs import KIB, io, mpi
@@ -102,15 +108,15 @@ def test_what_is_drawn_is_drawn_of_the_other_hosts(servers: ServerPlacement, job
     # The hosts on which isolated and spread servers would be.
     kept = tuple(int(leaf[-1]) for leaf in order_leaves(network)) + tuple(order_leaves(network)[-1][:3].tolist())
     own = give_hosts(setting, mpi(), kept[:10])
-    seats = seat(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
-    assert seats.jobs[1].tolist() == list(kept[:10])
-    taken = np.concatenate([seats.servers, *seats.jobs])
-    assert [len(seats.servers), *map(len, seats.jobs)] == [5, 17, 10]
+    assigned = assign_hosts(network, [io(share=17 / 27), own], 5, servers, jobs, np.random.default_rng(1))
+    assert assigned.jobs[1].tolist() == list(kept[:10])
+    taken = np.concatenate([assigned.servers, *assigned.jobs])
+    assert [len(assigned.servers), *map(len, assigned.jobs)] == [5, 17, 10]
     assert len(np.unique(taken)) == len(taken) == network.hosts
     with pytest.raises(InconsistentError, match="23 servers are more than the 22 hosts of no job"):
-        seat(network, [own], 23, servers, jobs, np.random.default_rng(1))
+        assign_hosts(network, [own], 23, servers, jobs, np.random.default_rng(1))
     with pytest.raises(InconsistentError, match="more than one use"):
-        seat(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
+        assign_hosts(network, [own], 1, servers, jobs, np.random.default_rng(1), server_hosts=kept[:1])
 
 
 def test_jobs_without_a_share_have_what_named_ones_leave(tmp_path: Path) -> None:
@@ -293,7 +299,7 @@ def test_a_run_needs_as_many_hosts_as_it_had(tmp_path: Path) -> None:
         read_study(study)
 
 
-def test_shares_beside_hosts_that_leave_less(tmp_path: Path) -> None:
+def test_shares_with_hosts_that_leave_less(tmp_path: Path) -> None:
     study = write_study(tmp_path, {**WRITES, "share": 0.5}, {**PAIRS, "hosts": "host[01-20]"}, servers=2)
     with pytest.raises(InputError, match=r"parts that hosts are named for, add up to 1 at most, found '0.5 \+ 0.66"):
         read_study(study)
@@ -347,17 +353,17 @@ def test_named_servers_set_the_pace(tmp_path: Path) -> None:
 def test_advice_compares_named_hosts_with_drawn_ones() -> None:
     setting = Setting(FABRIC, servers=2, server_hosts=(0, 1))
     jobs = (io(64 * KIB), give_hosts(setting, mpi(), (4, 9, 30, 31)))
-    ways = {name: (changed, jobs) for name, changed, jobs in list_scenarios(setting, *jobs)}
-    assert ways["as it is"] == (setting, jobs)
+    scenarios = {name: (changed, jobs) for name, changed, jobs in list_scenarios(setting, *jobs)}
+    assert scenarios["as it is"] == (setting, jobs)
     for name, placement in (("jobs on hosts sampled one by one", JobPlacement.RANDOM_NODE),
                             ("jobs on whole leaf switches", JobPlacement.RANDOM_SWITCH)):  # fmt: skip
-        changed, (writes, pairs) = ways[name]
+        changed, (writes, pairs) = scenarios[name]
         assert (changed.server_hosts, changed.job_placement) == ((0, 1), placement)
         assert writes.hosts == pairs.hosts == ()
-        seats = set_up(Cell(changed, (writes, pairs), (MPI,), MPI, 1)).clients
-        assert len(seats) == 4
+        assigned = set_up(Cell(changed, (writes, pairs), (MPI,), MPI, 1)).clients
+        assert len(assigned) == 4
     for name in ("servers spread, one a leaf", "servers on leaves of their own"):
-        changed, (_, pairs) = ways[name]
+        changed, (_, pairs) = scenarios[name]
         assert (changed.servers, changed.server_hosts, pairs.hosts) == (2, (), (4, 9, 30, 31))
 
 
@@ -369,8 +375,8 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
     question = [*ADVISE, "--mpi", f"{tmp_path / 'profile.otf2'}@50us", "--servers", "host[31-32]", "--share", "0.2"]
     assert main([*question, "--io-hosts", "host[08-15]", "--json"]) == 0
     told = capsys.readouterr()
-    ways = {way["name"]: way for way in json.loads(told.out)["ways"]}
-    now, drawn = ways["as it is"], ways["jobs on whole leaf switches"]
+    scenarios = {way["name"]: way for way in json.loads(told.out)["ways"]}
+    now, drawn = scenarios["as it is"], scenarios["jobs on whole leaf switches"]
     assert (now["mpi_hosts"], now["io_hosts"], now["server_placement"]) == ("named", "named", "named")
     assert (drawn["mpi_hosts"], drawn["io_hosts"], drawn["server_placement"]) == ("drawn", "drawn", "named")
     assert now["mpi_alone_us"] != drawn["mpi_alone_us"]
@@ -387,7 +393,7 @@ def test_advice_for_a_recorded_run(tmp_path: Path, capsys: pytest.CaptureFixture
     [
         (["--servers", "n1"], 2, "--servers: expected hosts of the fabric (host01, host02, host03, ...), found 'n1'"),
         (["--servers", "host[1"], 2, "expected hosts as node[01-04,7],login1"),
-        (["--servers", "1:2"], 2, "expected a number above 0, found '1:2'"),
+        (["--servers", "1:2"], 2, "expected a whole number from 1 to 999999999, found '1:2'"),
         (["--servers", "host01", "--server-placement", "spread"], 2, "applies to servers that --servers does not name"),
         (
             ["--servers", "host01", "--mpi-hosts", "host[01-02]"],

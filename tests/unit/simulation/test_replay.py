@@ -20,8 +20,10 @@ from ibprof_converter.simulation.study.cell import Cell, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.result_tables import list_results, list_whole_times
 from ibprof_converter.simulation.workload import recorded_messages
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement, ServerPlacement, assign_hosts
+from ibprof_converter.simulation.workload.job_clients import make_clients
 from ibprof_converter.simulation.workload.recorded_messages import lay_out_messages
-from ibprof_converter.simulation.workload.roles import JobPlacement, Role, ServerPlacement, Workload, make_clients, seat
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 COUNTS = [
@@ -156,9 +158,9 @@ def test_what_cannot_be_replayed() -> None:
 def simulate(network: SimulatedNetwork, path: Path, interval_ns: float, share: float = 1) -> np.ndarray:
     workload = Workload("run", Role.PROFILE, 0, interval_ns=interval_ns, jitter=0, share=share, profile=str(path))
     random = np.random.default_rng(1)
-    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
-    assert len(seats.jobs[0]) == 3
-    jobs, clients = make_clients(network, [workload], seats, ["run"], seed=1)
+    assigned = assign_hosts(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
+    assert len(assigned.jobs[0]) == 3
+    jobs, clients = make_clients(network, [workload], assigned, ["run"], seed=1)
     simulation = Simulation(network, jobs, clients)
     samples = simulation.run(network.ticks(7_990_000)).copy()
     assert simulation.state.stop == Stop.TIME
@@ -184,8 +186,10 @@ def test_ranks_of_a_time_line_do_not_drift_apart(network: SimulatedNetwork, tmp_
     run = replace(make_profile(apart, ranks, [make_host(name) for name in "abcd"]), intervals=line)
     write_archive(run, tmp_path / "profile.otf2")
     workload = Workload("run", Role.PROFILE, 0, jitter=0.5, share=1, profile=str(tmp_path / "profile.otf2"))
-    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1))
-    simulation = Simulation(network, *make_clients(network, [workload], seats, ["run"], seed=1))
+    assigned = assign_hosts(
+        network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
+    )
+    simulation = Simulation(network, *make_clients(network, [workload], assigned, ["run"], seed=1))
     samples = simulation.run(network.ticks(80_000_000))
     for client in range(4):
         start = samples["start"][samples["client"] == client].reshape(-1, 4).astype(np.int64)
@@ -202,8 +206,10 @@ def test_what_was_late_is_not_so_in_the_next_round(network: SimulatedNetwork, tm
     run = replace(make_profile([*counts, Count(0, 1, 64)], ranks, [make_host(name) for name in "abcd"]), intervals=line)
     write_archive(run, tmp_path / "profile.otf2")
     workload = Workload("run", Role.PROFILE, 0, share=1, profile=str(tmp_path / "profile.otf2"))
-    seats = seat(network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1))
-    simulation = Simulation(network, *make_clients(network, [workload], seats, ["run"], seed=1))
+    assigned = assign_hosts(
+        network, [workload], 0, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, np.random.default_rng(1)
+    )
+    simulation = Simulation(network, *make_clients(network, [workload], assigned, ["run"], seed=1))
     samples = simulation.run(network.ticks(5 * 8_000_000))
     for client in (1, 2, 3):
         own = samples[samples["client"] == client]

@@ -20,7 +20,7 @@ from ibprof_converter.simulation.measure.run_observer import Watch, bin_values
 from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
 from ibprof_converter.simulation.study.cell_run import run_cell
 from ibprof_converter.simulation.study.efforts import QUICK
-from ibprof_converter.simulation.workload.roles import Role, Workload
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
 ROUND_NS = 2e6
@@ -67,7 +67,7 @@ def test_the_late_phase_of_a_run_is_measured(network: SimulatedNetwork) -> None:
     assert latency.most > 200_000 * 8 / 100 > 10 * latency.quantiles[1]
 
 
-def beside(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns: float = 30_000.0) -> Latency:
+def other_job(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns: float = 30_000.0) -> Latency:
     """A run next to pairs that disturb it."""
     jobs = [a_run(network), Job("pairs", interval=network.ticks(interval_ns), jitter=0.5)]
     clients = [in_two_phases(network, host) for host in range(4)]
@@ -77,7 +77,7 @@ def beside(network: SimulatedNetwork, effort: Effort, measured: int, interval_ns
 
 @pytest.mark.parametrize("precision", [1e-6, 0.0])
 def test_ten_rounds_are_enough(network: SimulatedNetwork, precision: float) -> None:
-    latency = beside(network, Effort(precision=precision, messages=100_000), 0)
+    latency = other_job(network, Effort(precision=precision, messages=100_000), 0)
     assert latency.is_settled
     assert latency.note == "10 whole rounds of the recorded run"
     assert latency.messages == 10 * 4 * (EARLY + LATE)
@@ -85,7 +85,7 @@ def test_ten_rounds_are_enough(network: SimulatedNetwork, precision: float) -> N
 
 
 def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork) -> None:
-    latency = beside(network, Effort(background=100), 0)
+    latency = other_job(network, Effort(background=100), 0)
     assert latency.left_out_ns == pytest.approx(3 * ROUND_NS)
     assert latency.messages % (4 * (EARLY + LATE)) == 0
 
@@ -93,7 +93,7 @@ def test_a_round_begins_when_the_background_has_passed(network: SimulatedNetwork
 @pytest.mark.parametrize("interval_ns", [10_000.0, 100_000.0])
 def test_another_job_is_measured_in_whole_rounds_too(network: SimulatedNetwork, interval_ns: float) -> None:
     """Until it is known well enough; of a recorded run next to it, one round is enough of a warm-up."""
-    latency = beside(network, Effort(precision=1e-6), 1, interval_ns)
+    latency = other_job(network, Effort(precision=1e-6), 1, interval_ns)
     assert latency.is_settled
     rounds = latency.measured_ns / ROUND_NS
     assert rounds == pytest.approx(round(rounds))

@@ -72,7 +72,7 @@ class TestDot:
         ("text", "line"),
         [("hello", 1), ("graph {\n a -- }", 2), ("graph {\n\n a [x=", 3), ("graph { a", 1), ("graph {\n <b", 2)],
     )
-    def test_what_is_none_is_refused_with_its_line(self, text: str, line: int) -> None:
+    def test_an_invalid_reference_is_refused_with_its_line(self, text: str, line: int) -> None:
         Path("g.dot").write_text(text)
         with pytest.raises(InputError, match=rf"g\.dot:{line}: expected "):
             read_dot("g.dot")
@@ -133,8 +133,8 @@ class TestPaper:
 
     def test_formula_4_spreads_inversely_to_speed_and_takes_the_mean(self) -> None:
         # Two paths: links 0 (10 Gb/s) and 1 (20 Gb/s) in 3 s; link 1 alone in 5 s.
-        ways = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
-        times = spread_delays(ways, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
+        paths = ReferencePaths(np.array([0, 2, 3]), np.array([0, 1, 1]))
+        times = spread_delays(paths, np.array([3.0, 5.0]), np.array([10.0, 20.0, 40.0]), 2_500_000_000)
         assert times.seconds[:2].tolist() == [2.0, (1.0 + 5.0) / 2]
         assert times.line_rate_seconds.tolist() == [2.0, 1.0, 0.5]
         assert times.colours() == ("red", "blue", "white")
@@ -145,11 +145,11 @@ class TestPaper:
         reference = read_reference(write_plan(made))
         vertex = reference.find_hosts([name(host) for host in range(16)])
         pair = np.argwhere(~np.eye(16, dtype=bool))
-        ways = find_reference_paths(reference, *vertex[pair].T)
+        paths = find_reference_paths(reference, *vertex[pair].T)
         lengths = dict(nx.all_pairs_shortest_path_length(made.graph))
-        assert ways.hops.tolist() == [lengths[a][b] for a, b in pair.tolist()]
+        assert paths.hops.tolist() == [lengths[a][b] for a, b in pair.tolist()]
         seconds = made.delays()[tuple(pair.T)]
-        times = spread_delays(ways, seconds, reference.gbps, 8)
+        times = spread_delays(paths, seconds, reference.gbps, 8)
         assert float((times.seconds * times.paths).sum()) == pytest.approx(seconds.sum())
 
 
@@ -158,10 +158,10 @@ class TestNothingIsWrong:
     @pytest.mark.parametrize("seed", range(3))
     def test_nothing_is_named(self, shape: str, seed: int) -> None:
         made = SHAPES[shape](16)
-        beside = compare_made(made, read_reference(write_plan(made)), 0.002 if made.is_direct else 0.03, seed)
-        assert beside.comparison.differences == 0
+        compared = compare_made(made, read_reference(write_plan(made)), 0.002 if made.is_direct else 0.03, seed)
+        assert compared.comparison.differences == 0
         if shape != "mixed speeds":
-            assert beside.slow == ()
+            assert compared.slow == ()
 
     @pytest.mark.parametrize("fabric", ["testbed44", "xgft:2:4,4:1,2", "xgft:3:4,4,4:1,2,4"])
     def test_real_and_synthetic_fabrics(self, fabric: str) -> None:
@@ -183,10 +183,10 @@ class TestFaultsThatWerePutIn:
             return
         made.graph.remove_edge(host, old)
         made.graph.add_edge(host, new, us=1.0)
-        (wrong,) = (beside := compare_made(made, read_reference(write_plan(plan)), seed=seed)).comparison.misplaced
+        (wrong,) = (compared := compare_made(made, read_reference(write_plan(plan)), seed=seed)).comparison.misplaced
         assert (wrong.host, wrong.switch, wrong.found_switch) == (name(host), old, new)
         assert name(other) in wrong.found_peers
-        assert beside.differences == 1
+        assert compared.differences == 1
 
     def test_two_hosts_whose_cables_were_exchanged(self) -> None:
         plan, made = two_levels(16), two_levels(16)
@@ -203,24 +203,24 @@ class TestFaultsThatWerePutIn:
     def test_a_slow_link_of_a_host(self, host: int, us: float, shape: str) -> None:
         plan, made = SHAPES[shape](16), SHAPES[shape](16)
         made.graph.edges[host, switch_of(made, host)]["us"] = us
-        beside = compare_made(made, read_reference(write_plan(plan)))
-        ends = [{beside.reference.names[end] for end in beside.reference.link[each.link]} for each in beside.slow]
+        compared = compare_made(made, read_reference(write_plan(plan)))
+        ends = [{compared.reference.names[end] for end in compared.reference.link[each.link]} for each in compared.slow]
         assert ends == [{name(host), switch_of(made, host)}]
-        assert beside.slow[0].excess_seconds == pytest.approx((us - 1) * 1e-6, rel=0.25)
-        assert beside.comparison.misplaced == ()
+        assert compared.slow[0].excess_seconds == pytest.approx((us - 1) * 1e-6, rel=0.25)
+        assert compared.comparison.misplaced == ()
 
     @pytest.mark.parametrize("made", [tree(4, 4, 4), line(16)], ids=["tree", "line"])
     def test_a_slow_link_between_switches(self, made: Made) -> None:
         reference = read_reference(write_plan(made))
         link = [edge for edge in made.graph.edges if not any(isinstance(end, int) for end in edge)][1]
         made.graph.edges[link]["us"] = 3.0
-        beside = compare_made(made, reference)
-        ends = [{beside.reference.names[end] for end in beside.reference.link[each.link]} for each in beside.slow]
+        compared = compare_made(made, reference)
+        ends = [{compared.reference.names[end] for end in compared.reference.link[each.link]} for each in compared.slow]
         assert ends == [set(link)]
 
     @given(st.integers(0, 15), st.integers(0, 15), st.sampled_from(["s.0", "s.1", "s.2", "s.3"]), st.integers(0, 9))
     @settings(max_examples=15, deadline=None)
-    def test_a_slow_uplink_beside_a_wrong_cable(self, host: int, other: int, uplink: str, seed: int) -> None:
+    def test_a_slow_uplink_and_a_wrong_cable(self, host: int, other: int, uplink: str, seed: int) -> None:
         plan, made = two_levels(16), two_levels(16)
         old, new = switch_of(made, host), switch_of(made, other)
         if old == new:
@@ -228,44 +228,44 @@ class TestFaultsThatWerePutIn:
         made.graph.remove_edge(host, old)
         made.graph.add_edge(host, new, us=1.0)
         made.graph.edges["s", uplink]["us"] = 3.0
-        beside = compare_made(made, read_reference(write_plan(plan)), seed=seed)
-        assert name_slow(beside) == {frozenset(("s", uplink))}
-        assert [(each.host, each.found_switch) for each in beside.comparison.misplaced] == [(name(host), new)]
-        assert beside.comparison.recabled == ()
-        assert beside.comparison.separated == ()
+        compared = compare_made(made, read_reference(write_plan(plan)), seed=seed)
+        assert name_slow(compared) == {frozenset(("s", uplink))}
+        assert [(each.host, each.found_switch) for each in compared.comparison.misplaced] == [(name(host), new)]
+        assert compared.comparison.recabled == ()
+        assert compared.comparison.separated == ()
 
     def test_a_slow_uplink_is_no_wrong_cable(self) -> None:
         """Those behind it are farther from all others than the hosts of another pod are from one another."""
         plan, made = tree(2, 2, 4), tree(2, 2, 4)
         made.graph.edges["s.0", "s.0.1"]["us"] = 6.0
-        beside = compare_made(made, read_reference(write_plan(plan)))
-        assert name_slow(beside) == {frozenset(("s.0", "s.0.1"))}
-        assert beside.differences == 1
+        compared = compare_made(made, read_reference(write_plan(plan)))
+        assert name_slow(compared) == {frozenset(("s.0", "s.0.1"))}
+        assert compared.differences == 1
 
     def test_a_trunk_that_has_no_like(self) -> None:
         made = tree(2, 4)
         reference = read_reference(write_plan(made))
         made.graph.edges["s", "s.0"]["us"] = 9.0
-        beside = compare_made(made, reference)
-        slow = {reference.names[end] for each in beside.slow for end in reference.link[each.link].tolist()}
+        compared = compare_made(made, reference)
+        slow = {reference.names[end] for each in compared.slow for end in reference.link[each.link].tolist()}
         assert slow == {"s", "s.0", "s.1"}  # both halves of the trunk: all that pass the one pass the other
 
     def test_an_uplink_in_another_pod(self) -> None:
         plan, made = tree(3, 3, 4), tree(3, 3, 4)
         made.graph.remove_edge("s.0", "s.0.1")
         made.graph.add_edge("s.1", "s.0.1", us=1.0)
-        beside = compare_made(made, read_reference(write_plan(plan)))
-        (wrong,) = beside.comparison.recabled
+        compared = compare_made(made, read_reference(write_plan(plan)))
+        (wrong,) = compared.comparison.recabled
         assert (wrong.switch, wrong.near) == ("s.0.1", ("s.0.0", "s.0.2"))
         assert wrong.found_near == ("s.1.0", "s.1.1", "s.1.2")
-        assert beside.differences == 1
+        assert compared.differences == 1
 
     def test_a_link_of_a_torus(self) -> None:
         plan, made = torus(4, 4), torus(4, 4)
         made.graph.remove_edge(0, 1)
-        beside = compare_made(made, read_reference(write_plan(plan)), 0.003)
-        assert beside.comparison.missing == (("n1", "n2"),)
-        assert beside.comparison.similarity == pytest.approx(31 / 32)
+        compared = compare_made(made, read_reference(write_plan(plan)), 0.003)
+        assert compared.comparison.missing == (("n1", "n2"),)
+        assert compared.comparison.similarity == pytest.approx(31 / 32)
 
     def test_throughput_below_the_speed(self) -> None:
         made = two_levels(16)

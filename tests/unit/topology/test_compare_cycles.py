@@ -35,7 +35,7 @@ def by_hops(reference: Reference) -> Delays:
 
 
 @pytest.mark.parametrize("sample", CIRCLES)
-def test_colours_are_of_the_ways_that_ibtracert_walked(sample: str) -> None:
+def test_colours_are_of_the_paths_that_ibtracert_took(sample: str) -> None:
     """Formula (4) worked out from the dumps of another program."""
     reference = read_reference(str(FABRICS / sample))
     assert reference.fabric is not None
@@ -73,11 +73,11 @@ def test_colours_are_of_the_ways_that_ibtracert_walked(sample: str) -> None:
 def test_nothing_is_named_where_nothing_is_wrong(sample: str) -> None:
     reference = read_reference(str(FABRICS / sample))
     delays = by_hops(reference)
-    beside = compare_with_reference(
+    compared = compare_with_reference(
         infer(take_pair_delays(delays), InferenceEffort(replicates=0)).topology, reference, delays, 8
     )
-    assert beside.differences == 0
-    assert "linked" not in " ".join(beside.comparison.unknown)
+    assert compared.differences == 0
+    assert "linked" not in " ".join(compared.comparison.unknown)
 
 
 def spoilt() -> Made:
@@ -90,19 +90,19 @@ def spoilt() -> Made:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cable_between_switches_that_is_plugged_in_elsewhere(seed: int) -> None:
-    beside = compare_made(spoilt(), read_reference(write_plan(switched_torus(4, 4))), seed=seed)
-    assert beside.comparison.missing == (("t00", "t01"),)
-    assert beside.comparison.extra == (("t00", "t22"),)
-    assert beside.differences == 2
+    compared = compare_made(spoilt(), read_reference(write_plan(switched_torus(4, 4))), seed=seed)
+    assert compared.comparison.missing == (("t00", "t01"),)
+    assert compared.comparison.extra == (("t00", "t22"),)
+    assert compared.differences == 2
 
 
 def test_a_slow_link_is_not_a_missing_one() -> None:
     made = switched_torus(5, 4)
     reference = read_reference(write_plan(made))
     made.graph.edges["t10", "t11"]["us"] = 1.6
-    beside = compare_made(made, reference, 0.01)
-    assert name_slow(beside) == {frozenset(("t10", "t11"))}
-    assert beside.comparison.differences == 0
+    compared = compare_made(made, reference, 0.01)
+    assert name_slow(compared) == {frozenset(("t10", "t11"))}
+    assert compared.comparison.differences == 0
 
 
 def test_what_scatters_too_much_is_said() -> None:
@@ -110,9 +110,9 @@ def test_what_scatters_too_much_is_said() -> None:
     for host in range(made.hosts):
         (switch,) = made.graph[host]
         made.graph.edges[host, switch]["us"] = 20.0
-    beside = compare_made(made, read_reference(write_plan(made)), 0.1)
-    assert beside.comparison.missing == beside.comparison.extra == ()
-    assert beside.comparison.unknown
+    compared = compare_made(made, read_reference(write_plan(made)), 0.1)
+    assert compared.comparison.missing == compared.comparison.extra == ()
+    assert compared.comparison.unknown
 
 
 def test_the_picture_has_both(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,11 +145,11 @@ class TestWhatIsSaidOfAnAnswer:
         unsure = infer(take_pair_delays(read_delays(TABLES / "bufe_table_3_8_magny_intrasocket_us.csv"))).topology
         assert 0.2 < unsure.support.min() < 0.9
 
-    def test_noise_is_told(self) -> None:
+    def test_noise_is_reported(self) -> None:
         topology = infer(make_values(disturb(star(64).delays(), 0.05, 1)), QUICK).topology
         assert topology.noise == pytest.approx(0.05, rel=0.15)
 
-    def test_delays_without_structure_cannot_be_told_from_one_switch(self) -> None:
+    def test_delays_without_structure_are_those_of_one_switch(self) -> None:
         topology = infer(make_values(disturb(star(16).delays(), 0.4, 7)), QUICK).topology
         assert len(topology.switches) == 1
         assert any("deviate" in text for text in topology.unknown)

@@ -43,10 +43,10 @@ class Network:
 
     def measure(self, pairs: Sequence[tuple[int, int]]) -> np.ndarray:
         self.calls.append(list(pairs))
-        ways = [nx.shortest_path(self.graph, *pair, weight="us") for pair in pairs]
+        paths = [nx.shortest_path(self.graph, *pair, weight="us") for pair in pairs]
         users: dict[object, set[int]] = {}
-        for row, way in enumerate(ways):
-            for use in (*pairwise(way), *(node for node in way if node in self.limits)):
+        for row, path in enumerate(paths):
+            for use in (*pairwise(path), *(node for node in path if node in self.limits)):
                 users.setdefault(use, set()).add(row)
         room = {use: self.limits[use] if use in self.limits else self.graph.edges[use]["gbps"] for use in users}
         rates = np.zeros(len(pairs))

@@ -31,7 +31,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def ways_of(*links: list[int]) -> ReferencePaths:
+def paths_of(*links: list[int]) -> ReferencePaths:
     return ReferencePaths(np.cumsum([0, *map(len, links)]), np.concatenate(links))
 
 
@@ -43,15 +43,15 @@ def write_made(made: Made, noise: float = 0.0, lengths: tuple[int, ...] = (0,)) 
 
 def test_three_hosts_on_a_switch() -> None:
     """Equation 2.4."""
-    found = regress(ways_of([0, 1], [0, 2], [1, 2]), np.array([3.0, 4.0, 5.0]), 3)
+    found = regress(paths_of([0, 1], [0, 2], [1, 2]), np.array([3.0, 4.0, 5.0]), 3)
     assert found.latency_seconds.tolist() == pytest.approx([1, 2, 3])
     assert found.r_squared == pytest.approx(1)
 
 
-def test_an_even_ring_of_pairs_tells_no_link() -> None:
+def test_an_even_ring_of_pairs_determines_no_link() -> None:
     """Equation 2.6: n hosts on a switch, measured in a ring: an even n leaves the matrix singular, an odd one not."""
     for hosts in (4, 5, 6, 7):
-        ring = ways_of(*([k, (k + 1) % hosts] for k in range(hosts)))
+        ring = paths_of(*([k, (k + 1) % hosts] for k in range(hosts)))
         found = regress(ring, np.full(hosts, 2.0), hosts)
         assert np.isnan(found.latency_seconds).all() == (hosts % 2 == 0)
         if hosts % 2:
@@ -66,7 +66,7 @@ def test_least_squares_are_those_of_scipy_and_r_squared_is_by_its_definition() -
     for row, own in enumerate(links):
         matrix[row, own] = 1
     wanted = lstsq(matrix, delays)[0]
-    found = regress(ways_of(*links), delays, 9)
+    found = regress(paths_of(*links), delays, 9)
     assert found.latency_seconds == pytest.approx(wanted)
     assert found.r_squared == pytest.approx(
         1 - np.sum((delays - matrix @ wanted) ** 2) / np.sum((delays - delays.mean()) ** 2)
@@ -74,14 +74,14 @@ def test_least_squares_are_those_of_scipy_and_r_squared_is_by_its_definition() -
 
 
 def test_both_corrections_for_size() -> None:
-    ways = ways_of([0, 1], [1])
+    paths = paths_of([0, 1], [1])
     # 1,000 bytes at 8 Gb/s take 1 us, at 4 Gb/s 2 us.
     delays, gbps = np.array([10e-6, 5e-6]), np.array([8.0, 4.0])
-    assert correct_for_size(ways, delays, gbps, 1000, MINIMUM) == pytest.approx([8e-6, 3e-6])
-    assert correct_for_size(ways, delays, gbps, 1000, STORE_AND_FORWARD) == pytest.approx([7e-6, 3e-6])
-    assert correct_for_size(ways, delays, gbps, 1000, NONE) is delays
+    assert correct_for_size(paths, delays, gbps, 1000, MINIMUM) == pytest.approx([8e-6, 3e-6])
+    assert correct_for_size(paths, delays, gbps, 1000, STORE_AND_FORWARD) == pytest.approx([7e-6, 3e-6])
+    assert correct_for_size(paths, delays, gbps, 1000, NONE) is delays
     with pytest.raises(UsageError, match="--gbps"):
-        correct_for_size(ways, delays, np.full(2, np.nan), 1000, MINIMUM)
+        correct_for_size(paths, delays, np.full(2, np.nan), 1000, MINIMUM)
 
 
 @pytest.mark.parametrize("made", [three_levels(16), mixed_speeds(16)], ids=["tree", "mixed"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof_converter.cli import report
-from ibprof_converter.hotspots.traffic_answer import DIAGNOSED_FLOWS
+from ibprof_converter.hotspots.link_report import DIAGNOSED_FLOWS
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.routing.tables import UNREACHABLE
 from ibprof_converter.traffic import all_to_all, rail_policies

@@ -69,7 +69,7 @@ def test_db_csv_counts_too(tmp_path: Path) -> None:
     assert counters.node_guid.tolist() == fabric().node_guid[[0, 1]].tolist()
 
 
-def test_short_counters_at_their_limit_are_told(tmp_path: Path) -> None:
+def test_short_counters_at_their_limit_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("# Port counters: Lid 2 port 1 (CapMask: 0x1300)\nPortXmitData:....................4294967295\n")
     assert "1 counters are at their 32-bit limit" in read_counters(path, [fabric()]).notes[0]
@@ -100,7 +100,7 @@ def write_counters(path: Path, counted: np.ndarray, of: Fabric, left_out: int | 
 
 
 def test_what_counters_show_beyond_the_prediction_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Counters are made of the prediction, 2 % on top for headers, and a stranger's gigabyte on one link."""
+    """Counters are made of the prediction, 2% on top for headers, and a stranger's gigabyte on one link."""
     lst = str(find_sample("testbed44", IBDIAGNET))
     subnet = load_sample("testbed44", IBDIAGNET)
     of = subnet.fabric

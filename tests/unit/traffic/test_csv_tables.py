@@ -50,7 +50,7 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
     assert traffic.bytes.tolist() == [10]
 
 
-def test_ports_that_come_twice_are_told(tmp_path: Path) -> None:
+def test_ports_that_come_twice_are_reported(tmp_path: Path) -> None:
     text = "guid,port,bytes\n0x1,22,1\n0x1,23,1\n{}"
     once = read_traffic_table(write(tmp_path, text.format("")), 1)
     twice = read_traffic_table(write(tmp_path, text.format("0x1,22,5\n")), 1)
@@ -97,7 +97,7 @@ def test_rank_matrix(tmp_path: Path) -> None:
         (b"src_lid,dst_lid,bytes\n1,2,3\n\xff\xfe,2,3\n", ":3: expected UTF-8 text, found '\\\\xff"),
     ],
 )
-def test_what_is_wrong_is_told_by_path_and_line(tmp_path: Path, text: str | bytes, where: str) -> None:
+def test_what_is_wrong_is_reported_by_path_and_line(tmp_path: Path, text: str | bytes, where: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
         read_traffic_table(path, 1)

@@ -7,49 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ibprof.errors import IbprofError, InputError, UsageError
+from ibprof.errors import IbprofError, InputError
 from ibprof_converter.cli import layout
-from ibprof_converter.traffic.hostlists import deal_ranks, expand_hosts, read_host_list
+from ibprof_converter.traffic.hostlists import deal_ranks, read_host_list
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.rank_placement import place_ranks_by_rule
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample, load_sample
 
 HOSTS = find_hosts([load_sample("testbed44", IBDIAGNET).fabric])
-
-
-@pytest.mark.parametrize(
-    ("expression", "hosts"),
-    [
-        ("node[01-04,7]", ["node01", "node02", "node03", "node04", "node7"]),
-        ("a,b[1-2],c", ["a", "b1", "b2", "c"]),
-        ("r[1-2]n[09-10]-ib", ["r1n09-ib", "r1n10-ib", "r2n09-ib", "r2n10-ib"]),
-        ("login1", ["login1"]),
-        (" n[8-11] ", ["n8", "n9", "n10", "n11"]),
-    ],
-)
-def test_slurm_expressions(expression: str, hosts: list[str]) -> None:
-    assert expand_hosts(expression) == hosts
-
-
-@pytest.mark.parametrize(
-    "expression", ["", "n[1-", "n[4-1]", "n[x]", "n]", "n[]", ",", "n[0-9999999]", "n[1-99999][1-99999]"]
-)
-def test_what_is_no_expression_is_refused(expression: str) -> None:
-    with pytest.raises(UsageError):
-        expand_hosts(expression)
-
-
-@given(st.text(alphabet="n[]-,019 x", max_size=20))
-def test_any_expression_is_expanded_or_refused(expression: str) -> None:
-    try:
-        hosts = expand_hosts(expression)
-    except UsageError:
-        return
-    assert hosts
-    assert all(host and not set(host) & set("[]") for host in hosts)
 
 
 def test_ranks_are_dealt_out_in_blocks() -> None:

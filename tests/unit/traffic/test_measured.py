@@ -115,6 +115,21 @@ def test_every_byte_is_on_a_link_or_has_a_reason() -> None:
     assert loads.bytes_routed == 2 * (1000 + 1001 + 1002)
 
 
+def test_bytes_to_aggregation_nodes_are_on_links_and_said_to_be_reduced_by_switches() -> None:
+    run = make_run(Posted(0, 0, 2000, region=1), Posted(1, 2, 30))
+    fabrics = [subnet.fabric for subnet in rails()]
+    node = fabrics[0].lid_node[PAIRS[0].remote_lid]
+    names = [*fabrics[0].node_name]
+    names[node] = "Mellanox Technologies Aggregation Node"
+    reducing = [replace(fabrics[0], node_name=tuple(names)), fabrics[1]]
+    hosts = (run.hosts[0], make_host("node1"), run.hosts[2])
+    traffic = map_to_lids(profile_traffic(replace(run, hosts=hosts)), find_hosts(reducing), reducing, None, None)
+    (note,) = [note for note in traffic.notes if "SHARP" in note]
+    assert note.startswith("2 kB were sent to aggregation nodes: switches reduce them (SHARP)")
+    assert (0, PAIRS[0].lid, PAIRS[0].remote_lid) in {flow[:3] for flow in flows(traffic)}
+    assert not any("SHARP" in note for note in place(run).notes)
+
+
 def test_what_no_message_explains_belongs_to_nobody() -> None:
     traffic = place(make_run(Posted(0, 0, 200, region=1)))
     ((*_, source, destination, operation, amount),) = flows(traffic)

@@ -82,7 +82,7 @@ def test_ranks_that_were_not_recorded_and_peers_that_are_no_ranks_are_counted() 
     traffic = place(profile_traffic(run))
     assert traffic.unmapped == {
         "peer is no rank of MPI_COMM_WORLD": 1000,
-        "rank was not recorded, so its host is not known": 100,
+        "rank was not recorded, so its host is unknown": 100,
     }
     assert traffic.on_host_bytes == 10
 
@@ -137,7 +137,7 @@ def test_too_few_hosts_is_an_error_that_says_how_many(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["random:", "random:x", "random:-1", "random:99999999999", "nowhere.csv"])
-def test_a_rule_that_is_none(rule: str) -> None:
+def test_an_unknown_rule(rule: str) -> None:
     with pytest.raises(UsageError):
         place(ring(2), rule)
 
@@ -179,7 +179,7 @@ def test_a_lid_on_the_first_rail_brings_its_host_on_the_second(tmp_path: Path) -
         ("rank,lid\n0,0\n1,9\n", ":2: expected a LID of a host"),
     ],
 )
-def test_a_bad_file_is_told_by_path_and_line(tmp_path: Path, text: str, where: str) -> None:
+def test_a_bad_file_is_reported_by_path_and_line(tmp_path: Path, text: str, where: str) -> None:
     path = tmp_path / "p.csv"
     path.write_text(text)
     with pytest.raises(InputError) as caught:

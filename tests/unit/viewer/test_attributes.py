@@ -37,14 +37,14 @@ def test_numbers_classes_and_places_of_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["host", "node", "guid"])
-def test_what_is_told_of_a_node(tmp_path: Path, kind: str) -> None:
+def test_what_is_known_of_a_node(tmp_path: Path, kind: str) -> None:
     fabric = FABRICS[0]
     node = fabric.node_name.index("host2 HCA-1")
     key = {"host": "host2", "node": "host2 HCA-1", "guid": f"0x{int(fabric.node_guid[node]):016x}"}[kind]
     (role,) = read_node_data(write(tmp_path, f"{kind},role\n{key},storage\n"), FABRICS, find_hosts(FABRICS))
-    told = np.flatnonzero(~np.isnan(role.value)).tolist()
-    assert told[0] == node
-    assert len(told) == (2 if kind == "host" else 1)  # a host has an adapter on each rail
+    given = np.flatnonzero(~np.isnan(role.value)).tolist()
+    assert given[0] == node
+    assert len(given) == (2 if kind == "host" else 1)  # a host has an adapter on each rail
     assert not role.of_ranks
 
 

@@ -49,7 +49,7 @@ def test_names_of_all_runs_are_shared_and_those_of_the_first_come_first() -> Non
     assert names.jobs == (ALL,)
 
 
-def test_ranks_of_a_job_stay_beside_one_another() -> None:
+def test_ranks_of_a_job_stay_next_to_one_another() -> None:
     runs = [make_run(3, (ALL,), ("a", "b"), (0, 2)), make_run(12, (ALL,), ("a", "b"), (0, 11))]
     names = share_names(runs)
     assert names.ranks == (*(f"0:{rank}" for rank in range(11)), "1:0")

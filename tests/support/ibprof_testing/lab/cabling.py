@@ -85,7 +85,7 @@ def fat_tree(leaves: int, spines: int, hosts_per_leaf: int, rate: str) -> Cablin
     return cabling
 
 
-def drawn_tree(seed: int, leaves: int = 4, spines: int = 3, hosts: int = 6) -> Cabling:
+def random_tree(seed: int, leaves: int = 4, spines: int = 3, hosts: int = 6) -> Cabling:
     """Cable a two-level tree with some cables missing, some doubled, in any ports, all chosen by `seed`."""
     draw = random.Random(seed)
     cabling = Cabling()

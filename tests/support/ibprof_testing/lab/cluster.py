@@ -29,6 +29,7 @@ from typing import Any
 
 import networkx as nx
 
+from ibprof_testing import processes
 from ibprof_testing.lab import hosts as lab
 from ibprof_testing.lab.plans import PLANS, Plan
 from ibprof_testing.machine import MissingError
@@ -78,7 +79,7 @@ class Cluster:
     def call(self, name: str, *arguments: str | Path) -> str:
         """Run one of ibprof's commands on this machine; what it printed."""
         line = [str(SCRIPTS / name), *map(str, arguments)]
-        return _check(subprocess.run(line, capture_output=True, text=True, check=False, cwd=self.folder))
+        return _check(processes.run(line, cwd=self.folder, timeout=300))
 
     def infer(self) -> dict[str, Any]:
         """Measure delays, infer the network, measure doubtful pairs again while there are any; the last answer.

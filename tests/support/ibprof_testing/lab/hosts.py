@@ -22,13 +22,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ibprof_testing import processes
 from ibprof_testing.lab.plans import Cable, Plan, one_switch
 from ibprof_testing.machine import find_program, require_root
 
 REMOTE_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 SUBNET = "10.77.0.0/24"
 
-_OURS = re.compile(r"ibprof-(\d+)-\S+")
+_NAMESPACE = re.compile(r"ibprof-(\d+)-\S+")
 _NETNS = Path("/etc/netns")
 PACKAGES = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "hostname": "hostname", "cc": "gcc"}
 
@@ -114,11 +115,8 @@ class Hosts:
         """Runs a command on a host, as one who is logged in there."""
         # The host's name is of the namespace, and so is gone with the command.
         line = ["ip", "netns", "exec", self.namespace(host), "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"']
-        return subprocess.run(
+        return processes.run(
             [*line, host, *command],
-            capture_output=True,
-            text=True,
-            check=False,
             env={**environment, "TMPDIR": str(self.folder / host)},
             cwd=cwd,
             timeout=timeout,
@@ -262,7 +260,7 @@ def take_down_leftovers() -> list[str]:
     """Takes down what processes that are gone have left; which."""
     left = []
     for name in sorted(namespaces() | {each.name for each in _NETNS.glob("ibprof-*")}):
-        match = _OURS.fullmatch(name)
+        match = _NAMESPACE.fullmatch(name)
         if match and not Path("/proc", match.group(1)).exists():
             _take_down(name)
             left.append(name)

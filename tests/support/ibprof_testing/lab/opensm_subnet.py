@@ -17,7 +17,7 @@ import numpy as np
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
-from ibprof_testing.lab.cabling import Cabling, drawn_tree
+from ibprof_testing.lab.cabling import Cabling, random_tree
 from ibprof_testing.machine import find_program
 
 PACKAGES = {"ibsim": "ibsim-utils", "opensm": "opensm", "ibtracert": "infiniband-diags"}
@@ -31,7 +31,7 @@ def run_subnet(folder: Path, seed: int, lmc: int) -> Iterator[Callable[[int, int
     Yields:
         A function that runs ibtracert between two LIDs and returns its output.
     """
-    with route(drawn_tree(seed), folder, "minhop", lmc) as simulated:
+    with route(random_tree(seed), folder, "minhop", lmc) as simulated:
 
         def ibtracert(source: int, destination: int) -> str:
             command = ["ibtracert", str(source), str(destination)]

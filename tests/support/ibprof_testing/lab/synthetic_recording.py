@@ -39,6 +39,7 @@ class FileWriter:
         self._first = -(-(header.nbytes + names.nbytes) // self._page) * self._page
         header["magic"] = layout.constants["IBP_FILE_MAGIC"]
         header["version"] = layout.constants["IBP_FORMAT_VERSION"]
+        header["header_bytes"] = header.itemsize
         header["byte_order"] = layout.constants["IBP_BYTE_ORDER"]
         header["segments_offset"] = self._first
         header["start_ns"] = START_NS
@@ -66,7 +67,7 @@ class FileWriter:
             capacity = (size - segment.nbytes) // records.itemsize
             part = records[begin : begin + capacity]
             segment["magic"] = self._layout.constants["IBP_SEGMENT_MAGIC"]
-            segment["kind"] = self._layout.constants[kind]
+            segment["kind"], segment["version"] = self._layout.constants[kind], 1
             segment["offset"], segment["bytes"], segment["process"] = self._end, size, self._process
             segment["record_bytes"], segment["capacity"], segment["used"] = records.itemsize, capacity, len(part)
             self._parts.append((segment.tobytes() + part.tobytes()).ljust(size, b"\0"))
@@ -131,19 +132,21 @@ def _add_rank(
     # As a program comes upon its peers: in no order.
     peers = (rank + 1 + draw.permutation(min(destinations, ranks - 1))) % ranks
     counters = np.zeros((regions, len(peers)), layout.types["counter"])
-    counters["region"] = np.arange(regions)[:, None]
-    counters["operation"] = np.where(np.arange(len(peers)) % 2, 2, 3)
+    origins = np.zeros((regions, 2), layout.types["origin"])
+    origins["region"] = np.arange(regions)[:, None]
+    origins["operation"] = 2, 3
+    file.add("IBP_SEGMENT_ORIGINS", origins.ravel())
+    alternate = (np.arange(len(peers)) + 1) % 2
+    counters["origin"] = 2 * np.arange(regions)[:, None] + alternate
     counters["peer"] = peers
     counters["source"] = layout.constants["IBP_SOURCE_OPENMPI"]
     counters["messages"] = draw.integers(1, 1000, counters.shape)
     counters["bytes"] = counters["messages"] * draw.integers(8, 1 << 16, counters.shape).astype(np.uint64)
     file.add("IBP_SEGMENT_COUNTERS", counters.ravel())
     sizes = np.zeros((regions, 2), layout.types["sizes"])
-    sizes["region"] = np.arange(regions)[:, None]
-    sizes["operation"] = 2, 3
-    for place, operation in enumerate((2, 3)):
-        chosen = counters["operation"] == operation
-        sizes["messages"][:, place, 16] = np.where(chosen, counters["messages"], 0).sum(axis=1)
+    sizes["origin"] = np.arange(2 * regions).reshape(regions, 2)
+    for place in range(2):
+        sizes["messages"][:, place, 16] = np.where(alternate == place, counters["messages"], 0).sum(axis=1)
     file.add("IBP_SEGMENT_SIZES", sizes.ravel())
     marks = np.zeros(2, layout.types["mark"])
     marks["time_ns"] = START_NS, START_NS + RUN_NS

@@ -324,7 +324,21 @@ def _of_network(target: Target, kind: Kind, books: dict[str, Matrix]) -> dict[st
 
 def found(profile: Profile, expected: dict[str, Matrix]) -> dict[str, Matrix]:
     """Return what was recorded under the operations that are expected."""
-    return {operation: recorded(profile, operation=operation) for operation in expected}
+    matrices = {operation: recorded(profile, operation=operation) for operation in expected}
+    return matrices | {
+        operation: _without_agreement(matrices[operation])
+        for operation in ("GATHERV", "SCATTERV")
+        if operation in matrices
+    }
+
+
+def _without_agreement(matrix: Matrix) -> Matrix:
+    """Take away the 8 bytes that Intel MPI broadcasts before it gathers blocks that differ, on some processors."""
+    tree = patterns.binomial_tree_of_mpich(RANKS)
+    if matrix.get((2, 3)) != (8, 1):
+        return matrix
+    rest = {pair: (size - 8 * (pair in tree), messages - (pair in tree)) for pair, (size, messages) in matrix.items()}
+    return {pair: amount for pair, amount in rest.items() if amount != (0, 0)}
 
 
 def render() -> str:

@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from ibprof.errors import InconsistentError, InputError
+from ibprof.profile.unaccounted import find_unaccounted
+from ibprof.recording.folder_runs import is_recording
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing import processes
 from ibprof_testing.machine import MissingError
 from ibprof_testing.paths import ROOT
 
@@ -102,7 +107,7 @@ class Mpi:
 
 @functools.cache
 def _describe(ompi_info: Path) -> str:
-    return subprocess.run([ompi_info], capture_output=True, text=True, check=True, env=environment()).stdout
+    return processes.run([ompi_info], check=True, env=environment()).stdout
 
 
 def find_mpi(name: str) -> Mpi:
@@ -190,6 +195,7 @@ def run_mpi(
     cwd: Path | None = None,
     timeout: float = 120,
     check: bool = True,
+    whole: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     """Starts a command on some ranks.
 
@@ -198,6 +204,7 @@ def run_mpi(
         mca: Open MPI's parameters.
         env: variables of the ranks.
         check: whether it has to end with status 0.
+        whole: whether the source must have seen all that calls asked for, if the recording is complete.
     """
     of_ranks = dict(env or {})
     if recording:
@@ -208,20 +215,29 @@ def run_mpi(
     for name, value in of_ranks.items():
         line += ["-genv", name, value] if mpi.is_mpich_like else ["-x", f"{name}={value}"]
     around = environment(mpi.variables) if mpi.is_mpich_like else environment()
-    done = subprocess.run(
-        [*line, *command], capture_output=True, text=True, check=False, env=around, cwd=cwd, timeout=timeout
-    )
+    done = processes.run([*line, *command], env=around, cwd=cwd, timeout=timeout)
     if check:
         assert done.returncode == 0, done.stdout + done.stderr
+    if recording and whole:
+        check_accounted(recording)
     return done
+
+
+def check_accounted(recording: Path) -> None:
+    """Check that no operation of a recording's newest run lacks bytes that its calls asked for."""
+    if not is_recording(recording):
+        return
+    try:
+        run = read_recording(recording)
+    except (InputError, InconsistentError):
+        return
+    assert find_unaccounted(run) == []
 
 
 def _compiler(mpi: Mpi, name: str) -> list[str | Path]:
     """A compiler and what it is told to find the MPI by. PyPI's Intel MPI has no headers; MPICH's say the same."""
     if mpi.name == INTEL and name == "mpifort":
-        shown = subprocess.run(
-            [find_mpich_like(MPICH_SYSTEM).program(name), "-show"], capture_output=True, text=True, check=True
-        )
+        shown = processes.run([find_mpich_like(MPICH_SYSTEM).program(name), "-show"], check=True)
         return ["gfortran", *(word for word in shown.stdout.split() if word.startswith("-I"))]
     if mpi.name == INTEL:
         return ["cc", f"-I{find_mpich_like(MPICH_FROM_PYPI[0]).folder.parent / 'include'}"]
@@ -255,7 +271,7 @@ def build(mpi: Mpi, source: str, folder: Path, *options: str) -> Path:
         ]
     unfinished = program.with_name(f".{os.getpid()}-{program.name}")
     command += ["-o", unfinished, PROGRAMS / source, *options, *_linked_with(mpi)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    done = processes.run(command, env=environment())
     assert done.returncode == 0, done.stderr
     unfinished.replace(program)
     return program

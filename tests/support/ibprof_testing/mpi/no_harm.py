@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from ibprof.profile.profile_data import Profile
+from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.mpis import Mpi, environment, library
 
@@ -60,9 +61,7 @@ def launch(
     # Open MPI's launchers that start and end at once can remove each other's folders, where these have one parent.
     with TemporaryDirectory(prefix="ibp") as own:
         session = {"OMPI_MCA_orte_tmpdir_base": own, "PRTE_MCA_prte_tmpdir_base": own} if not around else {}
-        return subprocess.run(
-            line, capture_output=True, text=True, check=False, env=environment(session), cwd=cwd, timeout=timeout
-        )
+        return processes.run(line, env=environment(session), cwd=cwd, timeout=timeout)
 
 
 def check_no_harm(
@@ -78,7 +77,7 @@ def check_no_harm(
     around: Words = (),
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command with ibprof and without, and compare output, status and messages.
+    """Run a command with ibprof and without it, and compare output, status and messages.
 
     Args:
         output: the folder to record into.
@@ -88,17 +87,17 @@ def check_no_harm(
     Returns:
         The run with ibprof.
     """
-    ours = preload(*(libraries or [library()])) | {"IBPROF_OUTPUT": str(output)}
+    recording = preload(*(libraries or [library()])) | {"IBPROF_OUTPUT": str(output)}
     theirs = preload(*others) if others else {}
     given = dict(variables or {})
-    without = launch(mpi, ranks, command, given | theirs, within=within, around=around, cwd=cwd)
-    with_us = launch(mpi, ranks, command, given | ours, within=within, around=around, cwd=cwd)
-    told = ibprof_lines(with_us.stderr)
-    said = with_us.stderr + without.stderr
-    assert (with_us.returncode, with_us.stdout) == (without.returncode, without.stdout), said
-    assert _comparable(with_us.stderr) == _comparable(without.stderr)
-    assert len(told) <= 1, told
-    return with_us
+    bare = launch(mpi, ranks, command, given | theirs, within=within, around=around, cwd=cwd)
+    recorded = launch(mpi, ranks, command, given | recording, within=within, around=around, cwd=cwd)
+    printed = ibprof_lines(recorded.stderr)
+    said = recorded.stderr + bare.stderr
+    assert (recorded.returncode, recorded.stdout) == (bare.returncode, bare.stdout), said
+    assert _comparable(recorded.stderr) == _comparable(bare.stderr)
+    assert len(printed) <= 1, printed
+    return recorded
 
 
 def ibprof_lines(stderr: str) -> list[str]:

@@ -28,6 +28,7 @@ class Process:
     regions: Sequence[Records] = (({"name": b"main", "visits": 1, "wall_ns": 5, "first_ns": 1, "last_ns": 6},),)
     counters: Sequence[Records] = ()
     sizes: Sequence[Records] = ()
+    demands: Sequence[Records] = ()
     marks: Sequence[Records] = ()
     ports: Sequence[Records] = ()
     pairs: Sequence[Records] = ()
@@ -48,6 +49,9 @@ def header() -> FFI:
     return ffi
 
 
+_ORIGIN = ("region", "operation", "site")
+
+
 def counter(peer: int, amount: int, *, messages: int = 1, **fields: int) -> dict[str, int]:
     """A counter of user data sent by Open MPI's first operation in the first region, unless `fields` say otherwise."""
     return {"peer": peer, "bytes": amount, "messages": messages, "source": 1} | fields
@@ -64,17 +68,18 @@ def make_recording(
     gap_pages: int = 0,
     operations: Sequence[str] = OPERATIONS,
     name: str | None = None,
-    header_fields: Mapping[str, int] | None = None,
+    header_fields: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the file of one host.
 
     Args:
         gap_pages: empty pages before each segment, as a process leaves them that is killed too early.
-        header_fields: of the file, to break it.
+        header_fields: of the file, for example to break it.
     """
     ffi = header()
     start: dict[str, Any] = {"host": host.encode(), "job": job.encode(), "run": run.encode(), "launch": b"launch"}
-    start |= {"magic": 0x4352464F52504249, "version": 1, "byte_order": 0x01020304, "start_ns": start_ns}
+    start |= {"magic": 0x4352464F52504249, "version": 2, "byte_order": 0x01020304, "start_ns": start_ns}
+    start |= {"header_bytes": ffi.sizeof("struct ibp_file_header"), "library_version": b"9.8.7"}
     names = b"".join(operation.encode().ljust(32, b"\0") for operation in operations)
     first = -(-(ffi.sizeof("struct ibp_file_header") + len(names)) // PAGE) * PAGE
     body = bytearray()
@@ -90,6 +95,7 @@ def make_recording(
         segment = ffi.new("struct ibp_segment *")
         segment.magic, segment.kind, segment.offset, segment.bytes = 0x53504249, kind, offset, size
         segment.process = offset if process is None else process
+        segment.version = 1
         segment.record_bytes = ffi.sizeof(f"struct ibp_{struct}")
         segment.capacity = (size - ffi.sizeof("struct ibp_segment")) // segment.record_bytes
         segment.used = len(records)
@@ -105,9 +111,15 @@ def make_recording(
         }
         own |= {"flags": 1, "start_ns": start_ns, "stop_ns": start_ns + 50, "mpi": b"An MPI", "command": b"./app"}
         place = add(1, "process", [own | dict(process.fields)] if process.started else [])
+        origins: dict[tuple[int, ...], int] = {}
+        counters = [_by_origin(records, origins) for records in process.counters]
+        sizes = [_by_origin(records, origins) for records in process.sizes]
+        demands = [_by_origin(records, origins) for records in process.demands]
+        named = [dict(zip(_ORIGIN, origin, strict=True)) for origin in origins]
         parts: tuple[Any, ...]
-        parts = (2, "port", process.ports), (3, "region", process.regions), (4, "counter", process.counters)
-        parts += (5, "sizes", process.sizes), (6, "mark", process.marks), (7, "pair", process.pairs)
+        parts = (2, "port", process.ports), (3, "region", process.regions), (14, "origin", [named] if named else [])
+        parts += (15, "counter", counters), (16, "sizes", sizes), (17, "demand", demands)
+        parts += (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
         parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)
         for kind, struct, segments in parts:
@@ -119,3 +131,13 @@ def make_recording(
     path = folder / (name or f"{host}-{start_ns}.ibprof")
     path.write_bytes((bytes(ffi.buffer(whole)) + names).ljust(first, b"\0") + body)
     return path
+
+
+def _by_origin(records: Records, origins: dict[tuple[int, ...], int]) -> Records:
+    """Return records with the number of an origin instead of its members, and add new origins."""
+    numbered = []
+    for record in records:
+        origin = tuple(int(record.get(name, 0)) for name in _ORIGIN)
+        number = origins.setdefault(origin, len(origins))
+        numbered.append({"origin": number} | {name: value for name, value in record.items() if name not in _ORIGIN})
+    return numbered

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs for simulations: MPI messages of random pairs, and I/O requests."""
+"""Two jobs for simulations, MPI messages of random pairs and I/O requests; machines of a few hosts; latencies."""
 
 from __future__ import annotations
 
-from ibprof_converter.simulation.workload.roles import IO, MPI, Role, Workload
+from dataclasses import replace
+
+from ibprof_converter.simulation.measure.message_latency import NOTHING, QUANTILES, Latency
+from ibprof_converter.simulation.study.cell import Setting
+from ibprof_converter.simulation.study.efforts import QUICK
+from ibprof_converter.simulation.workload.workloads import IO, MPI, Role, Workload
 
 KIB, MIB = 1 << 10, 1 << 20
 US, MS = 1e3, 1e6
@@ -17,3 +22,18 @@ def mpi(size: int = 4 * KIB, interval: float = 500 * US, share: float = 0.5) -> 
 def io(size: int = 4 * MIB, interval: float = 0.0, share: float = 0.5, window: float = 0.0, limit: int = 0) -> Workload:
     """An I/O job; without an interval it is a checkpoint."""
     return Workload(IO, Role.IO, size, interval_ns=interval, window_ns=window, share=share, limit=limit)
+
+
+SMALL = Setting("xgft:2:8,4:1,8@100", servers=4, effort=QUICK)
+"""4 leaves of 8 hosts, full bisection."""
+
+MACHINE = ["--fabric", "xgft:2:8,9:1,8@100", "--servers", "8", "--workers", "1", "--quick"]
+"""Options of 9 leaves of 8 hosts: a leaf of servers, and 4 for each job where they get whole ones.
+
+There are as many clients a server as 4.
+"""
+
+
+def latency_of(mean: float, settled: bool = True) -> Latency:
+    """A latency in ns that all messages have."""
+    return replace(NOTHING, messages=9, mean=mean, quantiles=(mean,) * len(QUANTILES), is_settled=settled, note="said")

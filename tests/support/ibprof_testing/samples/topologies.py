@@ -136,9 +136,9 @@ def torus(*sizes: int, overhead: float = 1.0, hop: float = 0.1) -> Made:
     graph = nx.Graph()
     for place in places:
         for axis, size in enumerate(sizes):
-            beside = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
-            if beside != place:
-                graph.add_edge(number[place], number[beside], us=hop)
+            neighbour = (*place[:axis], (place[axis] + 1) % size, *place[axis + 1 :])
+            if neighbour != place:
+                graph.add_edge(number[place], number[neighbour], us=hop)
     return Made(len(places), graph, overhead)
 
 

@@ -41,7 +41,7 @@ def switch_of(made: Made, host: int) -> str:
     return str(switch)
 
 
-def name_slow(beside: ReferenceComparison) -> set[frozenset[str]]:
+def name_slow(compared: ReferenceComparison) -> set[frozenset[str]]:
     """The ends of the links that are called slow."""
-    reference = beside.reference
-    return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in beside.slow}
+    reference = compared.reference
+    return {frozenset(reference.names[end] for end in reference.link[each.link]) for each in compared.slow}

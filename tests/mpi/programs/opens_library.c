@@ -2,27 +2,27 @@
  * Copyright The ibprof developers
  *
  * A library that opens another one by the path which is written in itself, and looks up a function behind its own: both
- * depend on who asks. With -DBESIDE it is that other one.
+ * depend on who asks. With -DOPENED it is that other one.
  */
 #include <dlfcn.h>
 
-#ifdef BESIDE
+#ifdef OPENED
 int answer(void)
 {
     return 42;
 }
 #else
-int opens_beside(void)
+int opens_library(void)
 {
     int (*answer)(void);
     void *library;
 
     (void)dlopen("libibverbs.so.1", RTLD_NOW); /* from now on somebody looks at what is looked up */
-    library = dlopen("libbeside.so", RTLD_NOW);
+    library = dlopen("libopened.so", RTLD_NOW);
     if (!library) return 1;
     *(void **)&answer = dlsym(library, "answer");
     if (!answer || answer() != 42) return 2;
     /* Behind this library there is none of that name; seen from the program there is one. */
-    return dlsym(RTLD_NEXT, "opens_beside") ? 3 : 0;
+    return dlsym(RTLD_NEXT, "opens_library") ? 3 : 0;
 }
 #endif

@@ -12,16 +12,15 @@ from ibprof_converter.simulation.engine.packet_engine import Simulation, Stop
 from ibprof_converter.simulation.engine.simulated_network import Hardware, SimulatedNetwork, index_network
 from ibprof_converter.simulation.measure.latency_measurement import measure
 from ibprof_converter.simulation.measure.message_latency import Effort
-from ibprof_converter.simulation.workload.roles import (
+from ibprof_converter.simulation.workload.host_assignment import (
+    HostAssignment,
     JobPlacement,
-    Role,
-    Seats,
     ServerPlacement,
-    Workload,
-    make_clients,
+    assign_hosts,
     order_leaves,
-    seat,
 )
+from ibprof_converter.simulation.workload.job_clients import make_clients
+from ibprof_converter.simulation.workload.workloads import Role, Workload
 
 # 4 pods of 4 leaves with 8 hosts.
 TREE = "xgft:3:8,4,4:1,4,4@100"
@@ -34,44 +33,44 @@ def network() -> SimulatedNetwork:
     return index_network(read_subnet(TREE), Hardware())
 
 
-def seats_of(
+def assign(
     network: SimulatedNetwork, servers: ServerPlacement, jobs: JobPlacement, seed: int = 1, count: int = 16
-) -> Seats:
-    return seat(network, [IO, PAIRS], count, servers, jobs, np.random.default_rng(seed))
+) -> HostAssignment:
+    return assign_hosts(network, [IO, PAIRS], count, servers, jobs, np.random.default_rng(seed))
 
 
-def test_every_host_has_one_seat(network: SimulatedNetwork) -> None:
+def test_every_host_has_one_use(network: SimulatedNetwork) -> None:
     for servers in ServerPlacement:
         for jobs in JobPlacement:
-            seats = seats_of(network, servers, jobs)
-            taken = np.concatenate([seats.servers, *seats.jobs])
+            assigned = assign(network, servers, jobs)
+            taken = np.concatenate([assigned.servers, *assigned.jobs])
             assert len(np.unique(taken)) == len(taken) == 128
-            assert [len(each) for each in (seats.servers, *seats.jobs)] == [16, 56, 56]
+            assert [len(each) for each in (assigned.servers, *assigned.jobs)] == [16, 56, 56]
 
 
 def test_servers_are_where_they_belong(network: SimulatedNetwork) -> None:
     leaves = order_leaves(network)
     at = {int(host): leaf for leaf, hosts in enumerate(leaves) for host in hosts}
-    isolated = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE).servers
+    isolated = assign(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE).servers
     assert {at[int(host)] for host in isolated} == {7, 15}
-    spread = seats_of(network, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE).servers
+    spread = assign(network, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE).servers
     assert sorted(at[int(host)] for host in spread) == list(range(16))
     assert all(int(host) == leaves[at[int(host)]][-1] for host in spread)
     twice = [
-        seats_of(network, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, seed).servers.tolist() for seed in (1, 2)
+        assign(network, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, seed).servers.tolist() for seed in (1, 2)
     ]
     assert twice[0] != twice[1]
 
 
 def test_a_switch_is_given_to_one_job(network: SimulatedNetwork) -> None:
-    seats = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_SWITCH)
-    on = [set(network.host_leaf[hosts].tolist()) for hosts in seats.jobs]
+    assigned = assign(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_SWITCH)
+    on = [set(network.host_leaf[hosts].tolist()) for hosts in assigned.jobs]
     assert len(on[0] & on[1]) == 0
 
 
 def test_pairs_are_pairs_and_clients_begin_at_different_servers(network: SimulatedNetwork) -> None:
-    seats = seats_of(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE)
-    jobs, clients = make_clients(network, [IO, PAIRS], seats, ["mpi"], seed=1)
+    assigned = assign(network, ServerPlacement.ISOLATED, JobPlacement.RANDOM_NODE)
+    jobs, clients = make_clients(network, [IO, PAIRS], assigned, ["mpi"], seed=1)
     assert [job.sampled for job in jobs] == [False, True]
     partner = {client.host: client.steps[0].host for client in clients if client.job == 1}
     assert all(partner[partner[host]] == host != partner[host] for host in partner)
@@ -84,8 +83,8 @@ def test_all_to_all_ends(network: SimulatedNetwork) -> None:
     """Every client waits for the messages of its turn; a schedule with a mistake would stop for ever."""
     workload = Workload("a2a", Role.ALL_TO_ALL, 3000, share=0.25, limit=2 * 31)
     random = np.random.default_rng(1)
-    seats = seat(network, [workload], 0, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, random)
-    simulation = Simulation(network, *make_clients(network, [workload], seats, ["a2a"], seed=1))
+    assigned = assign_hosts(network, [workload], 0, ServerPlacement.RANDOM, JobPlacement.RANDOM_NODE, random)
+    simulation = Simulation(network, *make_clients(network, [workload], assigned, ["a2a"], seed=1))
     simulation.run()
     assert simulation.state.stop == Stop.DONE
     assert simulation.look_at_clients().steps.tolist() == [62] * 32
@@ -105,8 +104,8 @@ def test_what_cannot_be(network: SimulatedNetwork, workloads: list[Workload], se
     random = np.random.default_rng(1)
 
     def set_up() -> None:
-        seats = seat(network, workloads, servers, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
-        make_clients(network, workloads, seats, [], seed=1)
+        assigned = assign_hosts(network, workloads, servers, ServerPlacement.SPREAD, JobPlacement.RANDOM_NODE, random)
+        make_clients(network, workloads, assigned, [], seed=1)
 
     with pytest.raises(InconsistentError, match=said):
         set_up()
@@ -117,8 +116,8 @@ def test_isolation_shows() -> None:
     tree = index_network(read_subnet("xgft:3:8,8,4:1,8,2:1,1,4@100"), Hardware())
 
     def mean(workloads: list[Workload], placement: JobPlacement) -> float:
-        seats = seat(tree, [IO, PAIRS], 16, ServerPlacement.ISOLATED, placement, np.random.default_rng(2))
-        kept = Seats(seats.servers, tuple(seats.jobs[[IO, PAIRS].index(each)] for each in workloads))
+        assigned = assign_hosts(tree, [IO, PAIRS], 16, ServerPlacement.ISOLATED, placement, np.random.default_rng(2))
+        kept = HostAssignment(assigned.servers, tuple(assigned.jobs[[IO, PAIRS].index(each)] for each in workloads))
         jobs, clients = make_clients(tree, workloads, kept, ["mpi"], seed=2)
         of_pairs = np.array([jobs[client.job].name == "mpi" for client in clients])
         latency = measure(Simulation(tree, jobs, clients), of_pairs, Effort(messages=10, background=3))

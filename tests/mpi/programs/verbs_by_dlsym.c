@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Posts 10 requests of 1,234 bytes to LID 77 by functions that it takes out of libibverbs by hand.
+ * Posts 10 requests of 1,234 bytes to LID 77 by functions that it looks up in libibverbs.
  *
- *     verbs_by_hand dlsym|dlvsym
+ *     verbs_by_dlsym dlsym|dlvsym
  */
 #include "mock_verbs.h"
 

@@ -1,0 +1,24 @@
+! SPDX-License-Identifier: Apache-2.0
+! Copyright The ibprof developers
+! Each call names the bytes that its line sends in a comment, all ranks together; two ranks.
+program call_sites
+    use mpi_f08
+    implicit none
+    integer :: me, i
+    integer :: numbers(100)
+
+    call MPI_Init()
+    call MPI_Comm_rank(MPI_COMM_WORLD, me)
+    do i = 1, 5
+        if (me == 0) then
+            call MPI_Send(numbers, 10, MPI_INTEGER, 1, 0, MPI_COMM_WORLD) ! SEND 200
+            call MPI_Send(numbers, 20, MPI_INTEGER, 1, 0, MPI_COMM_WORLD) ! SEND 400
+        else
+            call MPI_Recv(numbers, 10, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+            call MPI_Recv(numbers, 20, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+        end if
+        call MPI_Bcast(numbers, 2, MPI_INTEGER, 0, MPI_COMM_WORLD) ! BCAST 40
+        call MPI_Bcast(numbers, 3, MPI_INTEGER, 0, MPI_COMM_WORLD) ! BCAST 60
+    end do
+    call MPI_Finalize()
+end program

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each counter names the line of the program that sent its bytes; binutils' addr2line finds the line independently."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.archive.otf2_archive import read_archive
+from ibprof.cli.main import main
+from ibprof.profile.profile_data import Direction, Kind, Profile, Site
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.mpi.mpis import (
+    INTEL,
+    MPICH_LIKE,
+    MPICH_SYSTEM,
+    NAMES,
+    PROGRAMS,
+    SYSTEM,
+    THROUGH_NETWORK,
+    Build,
+    find_mpi,
+    find_mpich_like,
+    run_mpi,
+)
+
+Lines = dict[tuple[str, int], int]
+
+ON = {"IBPROF_SITES": "1"}
+
+
+def expected_lines(source: str) -> Lines:
+    """The bytes that each line of a program sends by each operation, as its comments state."""
+    lines = enumerate((PROGRAMS / source).read_text().splitlines(), 1)
+    stated = ((number, re.search(r"(?:/\*|!) ([A-Z]+) (\d+)(?: \*/)?$", line)) for number, line in lines)
+    return {(found[1], number): int(found[2]) for number, found in stated if found}
+
+
+def line_of(site: Site) -> int:
+    found = subprocess.run(
+        ["addr2line", "-e", site.object, hex(site.address - 1)], capture_output=True, text=True, check=True
+    )
+    return int(found.stdout.split()[0].rpartition(":")[2])
+
+
+def recorded_lines(run: Profile) -> Lines:
+    lines: Counter[tuple[str, int]] = Counter()
+    sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
+    for row in np.flatnonzero(sent):
+        operation, site = run.operations[run.counters.operation[row]], int(run.counters.site[row])
+        line = line_of(run.sites[site - 1]) if site else 0
+        lines[operation, line] += int(run.counters.bytes[row])
+        if line:
+            assert line == run.sites[site - 1].line
+    return dict(lines)
+
+
+def named_lines(run: Profile, source: str) -> Lines:
+    """The bytes of each site by the line in its name; other files than the source have none."""
+    lines: Counter[tuple[str, int]] = Counter()
+    sent = (run.counters.direction == Direction.SENT) & (run.counters.kind == Kind.USER)
+    for row in np.flatnonzero(sent & (run.counters.site > 0)):
+        site = run.sites[run.counters.site[row] - 1]
+        file, _, line = site.name.rpartition(":")
+        assert (file, Path(site.file).name, int(line)) == (source, source, site.line)
+        lines[run.operations[run.counters.operation[row]], int(line)] += int(run.counters.bytes[row])
+    return dict(lines)
+
+
+def record(
+    name: str, source: str, build: Build, folder: Path, options: tuple[str, ...] = ("-O2",), env: Mapping[str, str] = ON
+) -> Profile:
+    mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+    program = build(mpi, source, "-g", *options)
+    run_mpi(mpi, 2, [program], recording=folder / "recording", env={**env, **THROUGH_NETWORK})
+    return read_recording(folder / "recording")
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MPICH_LIKE])
+@pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
+def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
+    run = record(name, "call_sites.c", build, tmp_path, options)
+    expected = expected_lines("call_sites.c")
+    for lines in (recorded_lines(run), named_lines(run, "call_sites.c")):
+        assert {key: lines.get(key) for key in expected} == expected
+
+
+# PyPI's Intel MPI has no module mpi_f08.
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [(name, source) for name in (SYSTEM, MPICH_SYSTEM) for source in ("call_sites.f90", "call_sites_f08.f90")]
+    + [(INTEL, "call_sites.f90")],
+)
+def test_lines_of_fortran(name: str, source: str, build: Build, tmp_path: Path) -> None:
+    """The line of the program, not the binding's."""
+    run = record(name, source, build, tmp_path)
+    for lines in (recorded_lines(run), named_lines(run, source)):
+        assert {key: lines.get(key) for key in expected_lines(source)} == expected_lines(source)
+
+
+def test_lines_in_an_archive(build: Build, tmp_path: Path) -> None:
+    """`ibprof collect` keeps lines when the program is gone; OTF2's own tool prints them."""
+    mpi, program = find_mpi(SYSTEM), tmp_path / "program"
+    shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
+    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env={**ON, **THROUGH_NETWORK})
+    run = read_recording(tmp_path / "recording")
+    assert any(site.inlined_in for site in run.sites)
+    assert main(["collect", str(tmp_path / "recording"), "-o", str(tmp_path / "profile.otf2")]) == 0
+    program.unlink()
+    assert read_archive(tmp_path / "profile.otf2").sites == run.sites
+    printed = subprocess.run(
+        ["otf2-print", "-G", tmp_path / "profile.otf2"], capture_output=True, text=True, check=True
+    )
+    assert "warning" not in printed.stderr
+    for site in run.sites:
+        assert re.search(
+            rf'SOURCE_CODE_LOCATION .*File: "{re.escape(site.file)}".* Line Number: {site.line}\n', printed.stdout
+        )
+        assert f'"{site.name}"' in printed.stdout
+    without = read_recording(tmp_path / "recording")
+    assert without.sites_without_lines == (
+        f"call sites without lines in {program}: it cannot be read: no such file or directory",
+    )
+    assert {site.name for site in without.sites} == {f"{program.name}+{site.address:#x}" for site in without.sites}
+
+
+def test_sites_of_a_program_without_debug_information(
+    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = build(find_mpi(SYSTEM), "call_sites.c", "-O2")
+    run_mpi(find_mpi(SYSTEM), 2, [program], recording=tmp_path / "recording", env={**ON, **THROUGH_NETWORK})
+    run = read_recording(tmp_path / "recording")
+    assert all(re.fullmatch(r"\w+\+0x[0-9a-f]+", site.name) for site in run.sites)
+    assert "main" in {site.function for site in run.sites}
+    assert main(["info", str(tmp_path / "recording")]) == 0
+    reason = "it has no debug information: compile it with -g, or install its debug file"
+    assert f"  call sites without lines in {program}: {reason}\n" in capsys.readouterr().out
+
+
+def test_without_sites(build: Build, tmp_path: Path) -> None:
+    run = record(SYSTEM, "call_sites.c", build, tmp_path, env={"IBPROF_SITES": "0"})
+    assert not run.sites
+    assert not run.counters.site.any()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seconds inside calls, by line, compared with the program's own clock around each call."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.archive.otf2_archive import read_archive, write_archive
+from ibprof.profile.profile_data import Profile
+from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.mpi.mpis import (
+    MPICH_LIKE,
+    NAMES,
+    SYSTEM,
+    THROUGH_NETWORK,
+    Build,
+    Mpi,
+    find_mpi,
+    find_mpich_like,
+    run_mpi,
+)
+
+ON = {"IBPROF_TIME": "1", "IBPROF_SITES": "1"}
+ROUNDS, LATE_S = 8, 0.02
+SLICE_S = 0.01
+
+Seconds = dict[tuple[int, str, int], float]
+
+
+def recorded_seconds(run: Profile) -> Seconds:
+    """The seconds of each (rank, operation, line)."""
+    seconds: defaultdict[tuple[int, str, int], float] = defaultdict(float)
+    times = run.times
+    for row in range(len(times.calls)):
+        site = run.sites[times.site[row] - 1] if times.site[row] else None
+        operation = run.operations[times.operation[row]]
+        seconds[int(times.rank[row]), operation, site.line if site else 0] += int(times.time_ns[row]) * 1e-9
+    return dict(seconds)
+
+
+def own_seconds(output: str) -> Seconds:
+    """The seconds that the program printed."""
+    lines = [line.split() for line in output.splitlines()]
+    return {(int(rank), operation, int(line)): float(seconds) for rank, operation, line, seconds in lines}
+
+
+def find_any(name: str) -> Mpi:
+    return find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *MPICH_LIKE])
+def test_ranks_come_late(name: str, build: Build, tmp_path: Path) -> None:
+    mpi = find_any(name)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    ran = run_mpi(
+        mpi, 2, [program, str(ROUNDS), str(LATE_S)], recording=tmp_path / "recording", env=ON | THROUGH_NETWORK
+    )
+    run = read_recording(tmp_path / "recording")
+    seconds, own = recorded_seconds(run), own_seconds(ran.stdout)
+    assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
+    for key, expected in own.items():
+        assert seconds[key] <= 1.03 * expected + 0.002, key
+        # Another process may run between the program's clock and the call. In a loop of tests, that clock takes most.
+        if key[1] != "TEST":
+            assert seconds[key] >= 0.97 * expected - SLICE_S, key
+    waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
+    assert waited >= {"BARRIER", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
+
+
+def test_the_archive_keeps_times(build: Build, tmp_path: Path) -> None:
+    mpi = find_mpi(SYSTEM)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    run_mpi(mpi, 2, [program, "2", "0.001"], recording=tmp_path / "recording", env=ON | THROUGH_NETWORK)
+    run = read_recording(tmp_path / "recording")
+    write_archive(run, tmp_path / "profile.otf2")
+    again = read_archive(tmp_path / "profile.otf2")
+    assert len(run.times.calls)
+    for name, column in run.times.columns().items():
+        np.testing.assert_array_equal(column, getattr(again.times, name), name)
+    assert all(rank.has_times for rank in again.ranks)
+
+
+def test_without_times(build: Build, tmp_path: Path) -> None:
+    mpi = find_mpi(SYSTEM)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    run_mpi(mpi, 2, [program, "2", "0.001"], recording=tmp_path, env={"IBPROF_TIME": "0"})
+    run = read_recording(tmp_path)
+    assert not len(run.times.calls)
+    assert not any(rank.has_times for rank in run.ranks)
+
+
+def test_calls_command(build: Build, tmp_path: Path) -> None:
+    mpi = find_mpi(SYSTEM)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    run_mpi(mpi, 2, [program, "2", "0.01"], recording=tmp_path / "recording", env=ON)
+    command: list[str | Path] = [sys.executable, "-m", "ibprof", "calls", tmp_path / "recording"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "late_ranks.c:" in shown.stdout
+    assert not shown.stderr
+    listed = subprocess.run([*command, "--by", "rank,site", "--csv", "-"], capture_output=True, text=True, check=True)
+    rows = list(csv.DictReader(listed.stdout.splitlines()))
+    assert list(rows[0]) == ["rank", "site", "calls", "time_s", "bytes", "messages"]
+    seconds = sum(recorded_seconds(read_recording(tmp_path / "recording")).values())
+    assert sum(float(row["time_s"]) for row in rows) == pytest.approx(seconds, rel=1e-6)
+    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert found["mpi_s"] == pytest.approx(seconds / 2, rel=1e-6)
+    refused = subprocess.run([*command, "--by", "rank,rank"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2

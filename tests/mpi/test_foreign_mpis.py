@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPIs that ibprof does not know, and libraries that translate handles for one that it knows: no harm, no silence."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing import processes
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import (
+    PROGRAMS,
+    STANDARD_ABI,
+    SYSTEM,
+    THROUGH_NETWORK,
+    Build,
+    find_mpi,
+    find_mpich_like,
+    library,
+)
+from ibprof_testing.mpi.no_harm import check_no_harm, ibprof_lines
+
+MOCK = PROGRAMS / "mock_mpi"
+OPENS = "-DINNER={inner} -DHOW=RTLD_LOCAL|RTLD_DEEPBIND"
+IS_LINKED = "-DINNER=NULL -DHOW=0 -Wl,--no-as-needed {path}"
+REPLACES = "-DINNER={inner} -DHOW=RTLD_GLOBAL"
+"""Open MPI's components ask for the library by the name that the layer took, and find its symbols among all."""
+LAYERS = {
+    "opens it": ("libtranslates.so", OPENS),
+    "opens it, without PMPI names": ("libtranslates.so", f"{OPENS} -DWITHOUT_PMPI"),
+    "takes its name": ("libmpi.so.40", REPLACES),
+    "takes its name, without PMPI names": ("libmpi.so.40", f"{REPLACES} -DWITHOUT_PMPI"),
+    "is linked with it": ("libtranslates.so", IS_LINKED),
+    "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
+}
+"""Name and options of the layers; a program is linked with one, or finds it first."""
+
+
+def compile_c(*words: str | Path) -> None:
+    command = ["cc", "-std=gnu11", f"-I{MOCK}", *words, "-ldl"]
+    done = processes.run(command)
+    assert done.returncode == 0, done.stderr
+
+
+def make_mock(folder: Path, name: str, *options: str) -> Path:
+    """Compile a mock library, and a program that is linked with it."""
+    made = folder / name
+    compile_c("-shared", "-fPIC", "-o", made, MOCK / "mock.c", *options, f"-Wl,-soname,{name}")
+    program = folder / "program"
+    compile_c("-o", program, MOCK / "program.c", made, f"-Wl,-rpath,{folder}", "-Wl,--allow-shlib-undefined")
+    return program
+
+
+@pytest.mark.parametrize("name", ["libmpi.so.7", "libmpich.so.12", "libown.so"])
+@pytest.mark.parametrize("options", [[], ["-DWITHOUT_PMPI"], ["-DWITH_OBJECTS"]], ids=["pmpi", "no pmpi", "objects"])
+def test_an_unknown_mpi_is_left_alone(name: str, options: list[str], tmp_path: Path) -> None:
+    program = make_mock(tmp_path, name, *options)
+    done = check_no_harm(find_mpi(SYSTEM), 2, [program], tmp_path / "recording")
+    assert (done.returncode, done.stdout) == (0, "done by 1\ndone by 1\n")
+    assert ibprof_lines(done.stderr) == [
+        "ibprof: nothing is recorded: ibprof does not know this MPI (Mock MPI 1.0), and leaves it alone"
+    ]
+    assert not (tmp_path / "recording").exists()
+
+
+def inner_library(build: Build) -> str:
+    program = build(find_mpi(SYSTEM), "threads.c", "-pthread")
+    loads = processes.run(["ldd", program], check=True).stdout
+    found = re.search(r"=> (\S*/libmpi\.so\S*)", loads)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
+    """Handles of the program are not those of Open MPI: what goes by its table is recorded by the latter alone."""
+    path = inner_library(build)
+    name, options = LAYERS[kind]
+    program = make_mock(tmp_path, name, *options.format(inner=f'"{path}"', path=path).split())
+    done = check_no_harm(find_mpi(SYSTEM), 2, [program], tmp_path / "recording")
+    assert (done.returncode, done.stdout, ibprof_lines(done.stderr)) == (0, "done by 2\n", [])
+    profile = load_complete(tmp_path / "recording", 2)
+    assert recorded(profile, operation="BCAST") == {(0, 1): (1000, 1)}
+    assert recorded(profile, operation="SEND") == {(0, 1): (500, 1)}
+    assert recorded(profile, operation="IBCAST") == {(0, 1): (700, 1)}
+    assert recorded(profile, operation="SEND_INIT") == {(0, 1): (900, 3)}
+    notes = {note for rank in profile.ranks for note in rank.notes}
+    assert any("one-sided" in note for note in notes), notes
+
+
+def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:
+    """Without a launcher, which would say more about a status than the program does."""
+    program = make_mock(tmp_path, "libmpi.so.7")
+    environment = mpis.environment({"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "recording")})
+    done = processes.run([program, "3"], env=environment)
+    assert (done.returncode, done.stdout, len(ibprof_lines(done.stderr))) == (3, "done by 1\n", 1)
+
+
+def test_the_standard_abi_without_pmpi_names(build: Build, tmp_path: Path) -> None:
+    """MPICH 5's library of the standard ABI, whose PMPI names are made unreachable."""
+    mpi = find_mpich_like(STANDARD_ABI)
+    folder = mpi.folder.parent / "lib"
+    shipped = (folder / "libmpi_abi.so.1").read_bytes()
+    assert b"\0PMPI_Init\0" in shipped
+    (tmp_path / "libmpi_abi.so.1").write_bytes(shipped.replace(b"\0PMPI_", b"\0XMPI_"))
+    (tmp_path / "mpich").symlink_to(folder / "mpich")
+    search = {"LD_LIBRARY_PATH": str(tmp_path)}
+    program = build(mpi, "collectives.c")
+    loads = processes.run(["ldd", program], env=search, check=True).stdout
+    assert str(tmp_path) in loads
+    command: list[str | Path] = [program, "blocking", "Bcast", "9600"]
+    mpis.run_mpi(mpi, 2, command, recording=tmp_path / "recording", env=THROUGH_NETWORK | search)
+    profile = load_complete(tmp_path / "recording", 2)
+    assert recorded(profile, operation="BCAST") == {(0, 1): (9600, 1)}
+
+
+def doctor(program: Path, folder: Path) -> dict[str, dict[str, object]]:
+    """Return the findings of `ibprof doctor` by subject; the last one of each."""
+    words: list[str | Path] = [sys.executable, "-m", "ibprof", "doctor", "--json", "--", program]
+    environment = mpis.environment()
+    done = processes.run(words, cwd=folder, env=environment)
+    return {finding["about"]: finding for finding in json.loads(done.stdout)["findings"]}
+
+
+@pytest.mark.parametrize("name", ["libmpi.so.7", "libown.so"])
+def test_doctor_names_an_unknown_mpi(name: str, tmp_path: Path) -> None:
+    found = doctor(make_mock(tmp_path, name), tmp_path)
+    assert name in str(found["MPI"]["text"])
+    assert found["source"]["good"] is False
+    assert str(found["source"]["text"]).startswith("nothing is recorded: ibprof does not know this MPI (Mock MPI 1.0)")
+
+
+def test_doctor_names_a_layer(build: Build, tmp_path: Path) -> None:
+    options = REPLACES.format(inner=f'"{inner_library(build)}"').split()
+    found = doctor(make_mock(tmp_path, "libmpi.so.40", *options), tmp_path)
+    assert str(found["MPI"]["text"]).endswith("through a library that translates handles")
+    assert str(found["source"]["text"]).startswith("openmpi: recorded")
+    assert "one-sided and partitioned calls are not counted" in str(found["unseen"]["text"])

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One job is one run, with a file per host, whichever launcher starts it; two launches are two runs.
+
+Launchers that cannot be installed here are simulated: MPICH's process manager `mpiexec.gforker` starts real ranks under
+the name of their daemon, and sets the variables that they set (csrc/preload/recording/job_name.c names the sources).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from ibprof.load import load_profile
+from ibprof.profile.gaps import describe_gaps
+from ibprof.recording.folder_runs import list_runs
+from ibprof_testing import processes
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
+from ibprof_testing.mpi.patterns import ring
+
+RANKS = 3
+SENT = 1500  # by a rank of `copied end` to the next one
+
+STEP = {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0"}
+"""Variables that a shell in a Slurm step passes on to all its children."""
+
+SIMULATED: dict[str, dict[str, str]] = {
+    "palsd": {"PALS_APID": "5f0e2c1a-7d1b", "PALS_RANKID": "$PMI_RANK"},
+    "flux-shell": {"FLUX_JOB_ID": "f2Gy9TQEoXM", "FLUX_TASK_RANK": "$PMI_RANK"},
+    "mpispawn": {"MPDMAN_KVS_TEMPLATE": "kvs_17_node1_4242", "MPIRUN_RANK": "$PMI_RANK"},
+    "slurmstepd": {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "3", "SLURM_PROCID": "$PMI_RANK"},
+    "jsmd": {"JSM_NAMESPACE_RANK": "$PMI_RANK", "PMIX_NAMESPACE": "2", "LSB_JOBID": "815"},
+}
+NAMES = {
+    "palsd": "5f0e2c1a-7d1b",
+    "flux-shell": "f2Gy9TQEoXM",
+    "mpispawn": "kvs_17_node1_4242",
+    "slurmstepd": "4711.3",
+    "jsmd": "2/815",
+}
+
+
+@pytest.fixture
+def mpich() -> Mpi:
+    """MPICH, which has a process manager besides Hydra."""
+    return mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
+
+
+def start(
+    mpi: Mpi,
+    launcher: Path,
+    program: Path,
+    output: Path,
+    *,
+    around: Mapping[str, str] | None = None,
+    of_ranks: Mapping[str, str] | None = None,
+) -> None:
+    """Run a program on RANKS ranks, each through a shell that sets variables and preloads ibprof."""
+    variables = (
+        mpis.THROUGH_NETWORK | {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(output)} | dict(of_ranks or {})
+    )
+    settings = " ".join(f'{name}="{value}"' for name, value in variables.items())
+    line: list[str | Path] = [launcher, "-n", str(RANKS), "sh", "-c", f'{settings} "$0" end; exit $?', program]
+    done = processes.run(
+        line,
+        env=environment(mpi.variables) | dict(around or {}),
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def named(mpi: Mpi, name: str, folder: Path) -> Path:
+    """Return the process manager under another name."""
+    return Path(shutil.copy(mpi.program("mpiexec.gforker"), folder / name))
+
+
+def check_one_job(output: Path, files: int = 1) -> None:
+    profile = load_complete(output, RANKS)
+    assert {pair: size for pair, (size, _) in recorded(profile, operation="SENDRECV").items()} == dict.fromkeys(
+        ring(RANKS), SENT
+    )
+    assert len(list(output.iterdir())) == files
+
+
+@pytest.mark.parametrize("name", mpis.MPICH_FROM_PYPI)
+def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
+    """Its ranks share a parent alone; two launches are two runs."""
+    mpi = mpis.find_mpich_like(name)
+    for launches in (1, 2):
+        start(mpi, mpi.program("mpiexec.gforker"), build(mpi, "copied.c"), tmp_path / "rec")
+        check_one_job(tmp_path / "rec", files=launches)
+        assert [run.ranks for run in list_runs(tmp_path / "rec")] == [RANKS] * launches
+    assert load_profile(tmp_path / "rec").job.startswith("mpiexec.gforker ")
+
+
+@pytest.mark.parametrize("daemon", SIMULATED)
+def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    start(
+        mpich,
+        named(mpich, daemon, tmp_path),
+        build(mpich, "copied.c"),
+        tmp_path / "rec",
+        of_ranks=SIMULATED[daemon],
+    )
+    check_one_job(tmp_path / "rec")
+    assert load_profile(tmp_path / "rec").job == NAMES[daemon]
+
+
+def test_an_unknown_launcher(mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    """Each rank has a shell as its parent, so each has a file; one run is made of them, and that is said."""
+    for _ in range(2):
+        start(mpich, named(mpich, "launch-it", tmp_path), build(mpich, "copied.c"), tmp_path / "rec")
+    assert [run.ranks for run in list_runs(tmp_path / "rec")] == [RANKS] * 2
+    check_one_job(tmp_path / "rec", files=2 * RANKS)
+    (said,) = [gap for gap in describe_gaps(load_profile(tmp_path / "rec")) if "gave the job no name" in gap]
+    assert f"{RANKS} files" in said
+
+
+@pytest.mark.parametrize("launcher", ["mpiexec.hydra", "mpiexec.gforker"])
+def test_two_launches_in_one_slurm_step(launcher: str, mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    """As in a shell of `srun --pty bash`: all that is started there inherits the step of the shell."""
+    for launches in (1, 2):
+        start(mpich, mpich.program(launcher), build(mpich, "copied.c"), tmp_path / "rec", around=STEP)
+        check_one_job(tmp_path / "rec", files=launches)
+        assert [run.ranks for run in list_runs(tmp_path / "rec")] == [RANKS] * launches
+
+
+def test_hydra_where_another_launcher_left_its_variables(mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    """As in a shell that `srun --mpi=pmix` started."""
+    around = {"PMIX_NAMESPACE": "slurm.pmix.4711.0", "PMIX_RANK": "0", **STEP}
+    for launches in (1, 2):
+        start(mpich, mpich.program("mpiexec.hydra"), build(mpich, "copied.c"), tmp_path / "rec", around=around)
+        check_one_job(tmp_path / "rec", files=launches)
+
+
+def test_open_mpi_within_hydra(system_mpi: Mpi, mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    """A rank of one launcher starts another: the inner one names the job."""
+    program = build(system_mpi, "copied.c")
+    line: Sequence[str | Path] = [
+        mpich.program("mpiexec.hydra"),
+        "-n",
+        "1",
+        system_mpi.program("mpirun"),
+        "-n",
+        str(RANKS),
+    ]
+    variables = {"LD_PRELOAD": library(), "IBPROF_OUTPUT": tmp_path / "rec"}
+    settings = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    for launches in (1, 2):
+        processes.run([*line, *settings, program, "end"], check=True, env=environment())
+        check_one_job(tmp_path / "rec", files=launches)

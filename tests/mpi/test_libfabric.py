@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPICH over libfabric, with settings that change how messages move: each byte is counted once, at its sender.
+
+Programs keep their own books of what they send, or send by algorithms whose matrix is known.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing.mpi import conformance
+from ibprof_testing.mpi.conformance import KINDS, Kind, Target
+from ibprof_testing.mpi.matrices import load_complete, read_tally, recorded
+from ibprof_testing.mpi.mpis import (
+    MPICH_FROM_PYPI,
+    THROUGH_NETWORK,
+    Build,
+    check_accounted,
+    find_mpich_like,
+    library,
+    run_mpi,
+)
+
+MPICH_4, MPICH_5 = MPICH_FROM_PYPI
+OVER_LIBFABRIC = {**THROUGH_NETWORK, "MPIR_CVAR_CH4_NETMOD": "ofi"}
+
+# Below 1000 bytes MPICH 5.0.2 fails in its own rendezvous ("Message truncated").
+RENDEZVOUS = {"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": "1000"}
+ACTIVE = {"MPIR_CVAR_CH4_OFI_ENABLE_TAGGED": "0"}
+PROTOCOLS = ("auto", "pipeline", "read", "write", "direct")
+
+SETTINGS = {
+    "by default": (MPICH_5, {}),
+    **{
+        f"rendezvous, {protocol}": (MPICH_5, RENDEZVOUS | {"MPIR_CVAR_CH4_OFI_RNDV_PROTOCOL": protocol})
+        for protocol in PROTOCOLS
+    },
+    "active messages": (MPICH_5, ACTIVE),
+    "active messages in parts": (MPICH_5, ACTIVE | {"MPIR_CVAR_CH4_OFI_AM_LONG_FORCE_PIPELINE": "1"}),
+    "rendezvous of MPICH 4": (MPICH_4, RENDEZVOUS),
+    "active messages of MPICH 4": (MPICH_4, ACTIVE),
+}
+
+
+# Announcements without a size: the provider carries too little data with a message.
+LITTLE_DATA, NO_DATA = {"DATA_BYTES": "4"}, {"DATA_BYTES": "0"}
+SHORT_MESSAGES = {"MESSAGE_BYTES": "100000"}
+NARROW = {
+    **{
+        f"little data, {protocol}": (MPICH_5, LITTLE_DATA | RENDEZVOUS | {"MPIR_CVAR_CH4_OFI_RNDV_PROTOCOL": protocol})
+        for protocol in PROTOCOLS
+    },
+    "no data": (MPICH_5, NO_DATA | RENDEZVOUS),
+    "no data, in MPICH 4": (MPICH_4, NO_DATA | RENDEZVOUS),
+    "short messages": (MPICH_5, SHORT_MESSAGES),
+    "short messages and little data": (MPICH_5, SHORT_MESSAGES | LITTLE_DATA),
+    "short messages of MPICH 4": (MPICH_4, SHORT_MESSAGES),
+    "short messages of MPICH 4, with little data": (MPICH_4, SHORT_MESSAGES | LITTLE_DATA),
+    "a first part, and a rest that the receiver reads": (
+        MPICH_4,
+        SHORT_MESSAGES | {"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": str(1 << 30)},
+    ),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_messages_of_all_sizes(setting: str, build: Build, tmp_path: Path) -> None:
+    name, variables = SETTINGS[setting]
+    mpi = find_mpich_like(name)
+    books = tmp_path / "books"
+    books.mkdir()
+    env = {**OVER_LIBFABRIC, **variables, "TALLY": str(books)}
+    run_mpi(mpi, 3, [build(mpi, "rendezvous.c")], recording=tmp_path / "recording", env=env)
+    check(tmp_path / "recording", books)
+
+
+@pytest.mark.parametrize("setting", NARROW)
+def test_messages_over_a_narrow_provider(setting: str, build: Build, tmp_path: Path) -> None:
+    name, variables = NARROW[setting]
+    mpi = find_mpich_like(name)
+    books = tmp_path / "books"
+    books.mkdir()
+    preloaded = f"{library()}:{build(mpi, 'narrow_fabric.c', '-shared', '-fPIC')}"
+    of_ibprof = {"LD_PRELOAD": preloaded, "IBPROF_OUTPUT": str(tmp_path / "recording")}
+    env = {**OVER_LIBFABRIC, **variables, **of_ibprof, "TALLY": str(books)}
+    run_mpi(mpi, 3, [build(mpi, "rendezvous.c")], env=env)
+    check(tmp_path / "recording", books)
+    check_accounted(tmp_path / "recording")
+
+
+def check(recording: Path, books: Path) -> None:
+    """Compare a recording with the books of the program."""
+    profile = load_complete(recording, 3)
+    wanted = read_tally(books)
+    assert {operation: recorded(profile, operation=operation) for operation in wanted} == wanted
+    assert {rank.source.name for rank in profile.ranks} == {"LIBFABRIC"}
+    others = recorded(profile).keys() - {pair for matrix in wanted.values() for pair in matrix}
+    assert all(recorded(profile)[pair][0] == 0 for pair in others), "a barrier sends no bytes"
+
+
+QUICK = ("point-to-point", "one-sided", "nonblocking collectives that overlap", "partitioned point-to-point")
+VARIANTS = {"rendezvous": RENDEZVOUS, "active messages": ACTIVE}
+CELLS = [
+    pytest.param(
+        Target(name, "libfabric", "LIBFABRIC", OVER_LIBFABRIC | variables),
+        kind,
+        id=f"{name}-{variant}-{kind.language}-{kind.title}".replace(" ", "_"),
+        marks=[] if name == MPICH_5 and kind.title in QUICK else [pytest.mark.full],
+    )
+    for name in MPICH_FROM_PYPI
+    for variant, variables in VARIANTS.items()
+    for kind in KINDS
+    if conformance.has(Target(name, "libfabric", "LIBFABRIC", {}), kind)
+]
+
+
+@pytest.mark.parametrize(("target", "kind"), CELLS)
+def test_calls_of_all_kinds(target: Target, kind: Kind, build: Build, tmp_path: Path) -> None:
+    profile, expected = conformance.record(target, kind, build, tmp_path)
+    assert {rank.source.name for rank in profile.ranks} == {"LIBFABRIC"}
+    assert expected
+    assert conformance.found(profile, expected) == expected
+    assert recorded(profile, operation="UNATTRIBUTED") == {}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Somebody shortens or replaces recordings while a job runs: the job goes on, and what it recorded is kept.
+
+What lies under a guessed name before or during a run: csrc/tests/test_hostile_files.c.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ibprof.load import load_profile
+from ibprof_testing.machine import require_root
+from ibprof_testing.mpi.matrices import recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, library
+from ibprof_testing.mpi.no_harm import FAMILIES, check_complete, check_no_harm, every_mpi_but_quick, find_any
+from ibprof_testing.mpi.patterns import all_the_same, ring
+
+RANKS = 2
+NOBODY = 65534
+
+# Each does to a file what a user may do, on purpose or not, for as long as the job runs.
+ATTACKS = {
+    "truncate": 'truncate -s 0 "$file"',
+    "redirect": 'true >"$file"',
+    "copy": 'cp /etc/passwd "$file"',
+    "punch": 'fallocate --punch-hole --offset 0 --length 1048576 "$file"',
+}
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can get to and write in."""
+    folder = Path(tempfile.mkdtemp(prefix="ibprof-test-"))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)  # a shell may still be at work
+
+
+@pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_its_user_shortens_a_recording(name: str, attack: str, build: Build, open_folder: Path) -> None:
+    """As a user whom modes bind, which root is not."""
+    require_root("to become another user")
+    mpi = find_any(name)
+    program = shutil.copy(build(mpi, "copied.c"), open_folder / "program")
+    copied_library = shutil.copy(library(), open_folder / "libibprof.so")
+    (open_folder / "tmp").mkdir()
+    (open_folder / "tmp").chmod(0o777)
+    output = open_folder / "rec"
+    rounds = f"for round in $(seq 40); do for file in {output}/*; do {ATTACKS[attack]}; done; sleep 0.05; done"
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    done = check_no_harm(
+        mpi,
+        RANKS,
+        [program, "end"],
+        output,
+        libraries=[Path(copied_library)],
+        variables=THROUGH_NETWORK,
+        within=["sh", "-c", f'({rounds}) </dev/null >/dev/null 2>&1 & exec "$@"', "sh"],
+        around=[*user, "env", f"TMPDIR={open_folder / 'tmp'}", "HOME=/"],
+        cwd=open_folder / "tmp",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    profile = load_profile(output)
+    check_complete(profile, RANKS)
+    assert recorded(profile, operation="SENDRECV") == all_the_same(ring(RANKS), 750, 2)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names in source files: of files, functions, classes, parameters and variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+SUFFIXES = (".py", ".c", ".cpp", ".h")
+
+_C_COMMENT_OR_STRING = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_C_NAME = re.compile(r"[A-Za-z_]\w*")
+_NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
+
+
+def read_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Read the names that a source file has or gives: line, from 1, and name; the file's own has line 0."""
+    yield 0, path.stem
+    if path.suffix == ".py":
+        yield from _python(path.read_text())
+    else:
+        yield from _c(path.read_text())
+
+
+def split_name(name: str) -> str:
+    """Return the words of a name: `findLinks`, `find_links` and `FIND_LINKS` are "find links"."""
+    return " ".join(_NEW_WORD.split(name)).strip().lower()
+
+
+def _python(text: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _c(text: str) -> Iterator[tuple[int, str]]:
+    """Read all names: what declares one in C is not seen in a line."""
+    code = _C_COMMENT_OR_STRING.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in _C_NAME.finditer(code):
+        yield code.count("\n", 0, match.start()) + 1, match[0]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of an inferred topology: each by its name's end, with positions that are found once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.analysis import inferred_outputs
+from ibprof_converter.analysis.inferred_outputs import write_inferred
+from ibprof_converter.outputs.topology_writers import TopologyOutputs
+from ibprof_converter.topology.model.inferred_topology import InferredTopology
+from ibprof_converter.topology.space.vertex_positions import GAMMA, METHODS, VertexPositions, position_vertices
+
+# Three hosts on a switch.
+STAR = InferredTopology(
+    method="made",
+    hosts=("a", "b", "c"),
+    switches=("s",),
+    edge=np.array([(0, 3), (1, 3), (2, 3)], np.int32),
+    latency_seconds=np.array([1e-6, 2e-6, 2e-6]),
+    support=np.full(3, np.nan),
+    probability=np.ones(3),
+)
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
+    """The searches for positions, each with its method and its gamma."""
+    made: list[tuple[str, float]] = []
+
+    def search(topology: InferredTopology, method: str, gamma: float) -> VertexPositions:
+        made.append((method, gamma))
+        return position_vertices(topology, method, gamma)
+
+    monkeypatch.setattr(inferred_outputs, "position_vertices", search)
+    return made
+
+
+def write(folder: Path, *names: str) -> list[str]:
+    outputs = TopologyOutputs(tuple(folder / name for name in names), False, METHODS[0], GAMMA, None)
+    return list(write_inferred(outputs, STAR, "inferred from delays.nc"))
+
+
+def test_positions_are_found_once_for_all_files_that_show_them(
+    tmp_path: Path, searches: list[tuple[str, float]]
+) -> None:
+    notes = write(tmp_path, "a.html", "a.csv", "a.tgf", "a.lst")
+    assert searches == [(METHODS[0], GAMMA)]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.html", "a.csv", "a.tgf", "a.lst", "a.fdbs"}
+    routes, positions = notes
+    assert routes == f"{tmp_path / 'a.lst'}: routes in {tmp_path / 'a.fdbs'} are modelled as shortest paths"
+    assert positions.startswith("positions are chosen so that links are as long as their delays")
+    assert positions.endswith(" s")
+    assert (tmp_path / "a.csv").read_text().startswith("node,x,y,z\n")
+    assert "inferred from delays.nc" in (tmp_path / "a.lst").read_text()
+    assert (tmp_path / "a.html").stat().st_size > 10_000
+
+
+def test_no_positions_are_found_for_files_without_them(tmp_path: Path, searches: list[tuple[str, float]]) -> None:
+    assert write(tmp_path, "a.tgf", "a.json") == []
+    assert searches == []

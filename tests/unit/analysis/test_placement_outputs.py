@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a rank placement: those that were asked for, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof_converter.analysis.placement_outputs import PlacementFiles, write_placement
+from ibprof_converter.cli import place
+
+HOSTS = ("n2", "n1", "n1")
+
+
+def test_each_file_has_the_form_of_its_launcher(tmp_path: Path) -> None:
+    files = PlacementFiles(*(tmp_path / name for name in ("csv", "rankfile", "hostfile", "mpich", "slurm")))
+    write_placement(files, HOSTS)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "csv": "rank,host\n0,n2\n1,n1\n2,n1\n",
+        "rankfile": "rank 0=n2 slot=0\nrank 1=n1 slot=0\nrank 2=n1 slot=1\n",
+        "hostfile": "n2 slots=1\nn1 slots=2\n",
+        "mpich": "n2,n1:2\n",
+        "slurm": "n2\nn1\nn1\n",
+    }
+
+
+def test_a_dash_is_stdout_and_nothing_else_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_placement(PlacementFiles(output=Path("-"), host_a_rank=tmp_path / "hosts"), HOSTS)
+    assert capsys.readouterr().out == "rank,host\n0,n2\n1,n1\n2,n1\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["hosts"]
+
+
+def test_an_error_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file or directory") as refused:
+        write_placement(PlacementFiles(rankfile=tmp_path / "none" / "ranks"), HOSTS)
+    assert refused.value.filename == tmp_path / "none" / "ranks" or str(tmp_path) in str(refused.value.filename)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "matrix.csv"], "--output matrix.csv: this is also an input"),
+        (["--hosts", "free.txt", "--rankfile", "free.txt"], "--rankfile free.txt: this is also an input"),
+        (["--placement", "now.csv", "-o", "now.csv"], "--output now.csv: this is also an input"),
+        (["-o", "x", "--mpich-hosts", "x"], "--mpich-hosts x: this is also --output"),
+    ],
+)
+def test_no_file_is_written_over_an_input_or_another_output(
+    options: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    contents = {"matrix.csv": "src,dst,bytes,messages\n0,1,5,1\n", "free.txt": "host01\n", "now.csv": "rank,host\n"}
+    for name, content in contents.items():
+        Path(name).write_text(content)
+    assert place.main(["xgft:1:4:1", "matrix.csv", *options]) == 2
+    assert capsys.readouterr().err == f"ibprof-place: {said}\n"
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == contents

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subcommands: options from arguments, help with examples, errors of readers as errors of arguments."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof_converter.cli.arguments import count_in, type_of
+from ibprof_converter.cli.subcommands import add_subcommand, add_subcommands, make_parser, parse_subcommand
+
+
+@dataclass(frozen=True, slots=True)
+class Toss:
+    times: int
+    coin: str
+
+
+def build_doubled(arguments: argparse.Namespace) -> Toss:
+    return Toss(2 * arguments.times, arguments.coin)
+
+
+def make_commands(tosses: list[tuple[Toss, str]]) -> argparse.ArgumentParser:
+    parser = make_parser("ibprof-x", "Toss coins.", "examples:\n  ibprof-x toss 3\n  ibprof-x twice 3\n")
+
+    def toss(options: Toss, hand: str) -> int:
+        tosses.append((options, hand))
+        return options.times
+
+    commands = add_subcommands(parser)
+    for name, options in (("toss", Toss), ("twice", build_doubled)):
+        added = add_subcommand(commands, name, f"{name} a coin", f"example:\n  ibprof-x {name} 3", options, toss)
+        added.add_argument("times", type=count_in(1, 9))
+        added.add_argument("--coin", default="cent")
+    return parser
+
+
+def test_options_are_a_dataclass_of_the_arguments_or_what_a_function_returns() -> None:
+    tosses: list[tuple[Toss, str]] = []
+    parser = make_commands(tosses)
+    for line, options in ((["toss", "3"], Toss(3, "cent")), (["twice", "3", "--coin", "dime"], Toss(6, "dime"))):
+        run = parse_subcommand(parser, line)
+        assert tosses == []  # it runs when it is called, with what the command passes on
+        assert run("left") == options.times  # type: ignore[call-arg]
+        assert tosses.pop() == (options, "left")
+
+
+def test_help_has_the_summary_as_a_sentence_and_the_examples_as_written(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = make_commands([])
+    for line, parts in (
+        (["--help"], ("    twice     twice a coin\n", "examples:\n  ibprof-x toss 3\n  ibprof-x twice 3\n")),
+        (["twice", "--help"], ("\n\nTwice a coin.\n\n", "\nexample:\n  ibprof-x twice 3\n")),
+    ):
+        with pytest.raises(SystemExit, match="0"):
+            parse_subcommand(parser, line)
+        shown = capsys.readouterr().out
+        assert all(part in shown for part in parts), shown
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [([], "the following arguments are required: COMMAND"), (["toss", "10"], "expected a whole number from 1 to 9")],
+)
+def test_wrong_lines_end_with_usage(line: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse_subcommand(make_commands([]), line)
+    assert message in capsys.readouterr().err
+
+
+def test_the_error_of_a_reader_names_the_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    def read_coin(text: str) -> str:
+        if text != "cent":
+            raise UsageError(f"expected cent, found '{text}'")
+        return text
+
+    parser = make_parser("ibprof-x", "Toss coins.", "")
+    parser.add_argument("--coin", type=type_of(read_coin))
+    assert parser.parse_args(["--coin", "cent"]).coin == "cent"
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args(["--coin", "dime"])
+    assert capsys.readouterr().err.endswith("ibprof-x: error: argument --coin: expected cent, found 'dime'\n")

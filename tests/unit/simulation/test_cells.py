@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells of a study: what distinguishes them, how long each takes, in which order and folder they are simulated."""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof_converter.simulation.engine.simulated_network import Hardware
+from ibprof_converter.simulation.measure.message_latency import Effort
+from ibprof_converter.simulation.study.cell import Setting, make_cells
+from ibprof_converter.simulation.study.cell_run import run_cell
+from ibprof_converter.simulation.study.cost_estimate import estimate_hops, find_bottleneck_ns, find_mean_hops
+from ibprof_converter.simulation.study.efforts import FULL, QUICK
+from ibprof_converter.simulation.study.presets import PRESETS, plan_preset
+from ibprof_converter.simulation.study.simulated_machine import MachineOptions
+from ibprof_converter.simulation.study.sweep import STORE, run_cells
+from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_testing.samples.simulated_jobs import KIB, MIB, MS, SMALL, US, io, mpi
+
+
+def test_a_key_is_of_what_matters(tmp_path: Path) -> None:
+    (first, disturbed), (other, _) = (make_cells(SMALL, [io(interval=each), mpi()], MPI, [1]) for each in (0.0, 1 * MS))
+    assert first.key == other.key != disturbed.key  # a baseline is the same whatever the other job would be
+    changed = [
+        replace(first, seed=2),
+        replace(first, setting=replace(SMALL, servers=5)),
+        replace(first, setting=replace(SMALL, hardware=Hardware(lane_bytes=8192))),
+        replace(first, setting=replace(SMALL, fabric="xgft:2:8,4:1,4@100")),
+    ]
+    assert len({first.key, *(cell.key for cell in changed)}) == 5
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_estimates_are_of_the_right_size(name: str) -> None:
+    cells = plan_preset(name, MachineOptions(SMALL.fabric, servers=4, effort=QUICK), [1], True).cells
+    assert all(0 < estimate_hops(cell) <= QUICK.hops for cell in cells)
+
+
+def test_estimates_by_hand() -> None:
+    # Within a leaf 2 links, between leaves 4: over all leaves and hosts 2/4 + 4 * 3/4.
+    assert find_mean_hops(SMALL.fabric, SMALL.hardware) == pytest.approx(0.25 * 2 + 0.75 * 4)
+    # 14 clients of 4 MiB at 12.5 GB/s into 4 servers.
+    cell = make_cells(SMALL, [io(), mpi()], IO, [1])[0]
+    assert find_bottleneck_ns(cell, io()) == pytest.approx(14 * 4 * MIB / 12.5 / 4)
+    # A cell that was run took about as much.
+    short = replace(cell, setting=replace(SMALL, effort=Effort(messages=20)))
+    assert 0.2 < run_cell(short).packet_hops / estimate_hops(short) < 5
+    # All messages that are asked for, where the interval does not end it: 50 and 1,000 for 8.
+    full = [replace(each, setting=replace(SMALL, effort=FULL)) for each in make_cells(SMALL, [mpi()], MPI, [1])]
+    assert estimate_hops(full[0]) == pytest.approx(1050 / 8 * estimate_hops(make_cells(SMALL, [mpi()], MPI, [1])[0]))
+
+
+def test_a_seed_before_the_next_and_its_longest_first(tmp_path: Path) -> None:
+    class Noting(ThreadPoolExecutor):
+        begun: ClassVar[list[tuple[int, float]]] = []
+
+        def submit(self, fn: Any, cell: Any) -> Any:  # type: ignore[override]
+            self.begun.append((cell.seed, -estimate_hops(cell)))
+            return super().submit(fn, cell)
+
+    cells = make_cells(SMALL, [io(4 * KIB), mpi(64 * KIB)], MPI, [2, 1])
+    with Noting(1) as pool:
+        run_cells(cells, tmp_path, pool)
+    assert len(pool.begun) == 4
+    assert pool.begun == sorted(pool.begun)
+
+
+def test_a_folder_has_one_that_simulates_in_it(tmp_path: Path) -> None:
+    cells = make_cells(SMALL, [mpi()], MPI, [1])
+    with ThreadPoolExecutor(1) as pool, (tmp_path / STORE).open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match=f"^{re.escape(str(tmp_path))}: another ibprof-sim simulates"):
+            run_cells(cells, tmp_path, pool)
+        other.close()
+        assert run_cells(cells, tmp_path, pool).keys() == {cells[0].key}
+
+
+def test_a_checkpoint_is_timed_whole() -> None:
+    # One client and one server: what a client writes takes at least its bytes' time, its first start left out.
+    setting = Setting("xgft:1:4:1@100", servers=1, effort=QUICK)
+    jobs = [io(512 * KIB, share=0.34, limit=40), mpi(4 * KIB, 50 * US, share=0.66)]
+    (_, disturbed) = make_cells(setting, jobs, MPI, [1])
+    (whole,) = run_cell(disturbed).whole_ns[IO]
+    assert 40 * 512 * KIB / 12.5 < whole < 1.2 * 40 * 512 * KIB / 12.5

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The congestion threshold: where it lies, how sure it is, and questions that cannot be answered."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ibprof.errors import InconsistentError
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.questions.congestion_threshold import NEAR, find_threshold
+from ibprof_converter.simulation.questions.mitigation import list_scenarios
+from ibprof_converter.simulation.study.cell import Cell, Outcome, Setting
+from ibprof_testing.samples.fabrics import find_sample
+from ibprof_testing.samples.simulated_jobs import KIB, MIB, SMALL, io, latency_of, mpi
+
+
+def test_the_threshold_lies_where_the_servers_are_full(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", "xgft:2:8,4:1,8@100", "--servers", "1", "--share", "1", "--json", "--workers", "1"]
+    assert main(["threshold", *machine, "--size", "256KiB"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # 31 clients, one server: I* = N S/(n B) - S/B.
+    bound = (31 - 1) * 256 * KIB / 12.5e3
+    assert found["bound_us"] == pytest.approx(bound, abs=1e-3)
+    assert found["crossing_us"] == pytest.approx(bound, rel=0.02)
+    assert found["alone_us"] == pytest.approx(256 * KIB / 12.5e3 + 3 * (4096 / 12.5e3 + 0.09), rel=0.02)
+    assert found["threshold_us"]["from"] < 1.2 * bound
+    assert found["threshold_us"]["to"] > 0.95 * bound
+    assert found["without_pause_us"] == pytest.approx(31 * 256 * KIB / 12.5e3, rel=0.05)
+
+
+def test_servers_with_slower_links_set_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A hypercube at 32 Gb/s, whose two isolated servers have 8: 46 clients."""
+    for name in ("ibdiagnet.lst", "ibdiagnet.fdbs"):
+        (tmp_path / name).write_bytes(lzma.decompress(find_sample("hypercube-4", name).read_bytes()))
+    lst = tmp_path / "ibdiagnet.lst"
+    lines = lst.read_text().splitlines(keepends=True)
+    slow = ("{hc-n037 HCA-1}", "{hc-n038 HCA-1}")
+    lst.write_text("".join(re.sub("SPD=10", "SPD=2.5", x) if any(each in x for each in slow) else x for x in lines))
+    question = ["--fabric", str(lst), "--servers", "2", "--workers", "1", "--quick", "--json"]
+    assert main(["threshold", *question, "--size", "1MiB", "--share", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bound_us"] == pytest.approx(46 * MIB / (2 * 1e3) - MIB / 1e3, abs=1e-3)
+    assert found["threshold_us"]["about"] > 0.6 * found["bound_us"]
+    assert found["crossing_us"] == pytest.approx(found["bound_us"], rel=0.1)
+    scenarios = list_scenarios(Setting(str(lst), servers=2), io(MIB), mpi())
+    windows = [jobs[0].window_ns for name, _, jobs in scenarios if "apart" in name]
+    assert windows == pytest.approx([factor * 23 * MIB / 2 for factor in (1, 1.25, 1.5, 2)], rel=0.05)
+
+
+def test_no_threshold_where_nothing_is_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(
+            [
+                "threshold",
+                "--fabric",
+                "xgft:2:8,4:1,8@100",
+                "--servers",
+                "16",
+                "--size",
+                "4KiB",
+                "--quick",
+                "--workers",
+                "1",
+            ]
+        )
+        == 0
+    )
+    assert "no I/O-congestion threshold" in capsys.readouterr().out
+
+
+T0, C = 100e3, 1000e3
+
+
+def closed_network(cells: Sequence[Cell]) -> dict[str, Outcome]:
+    """Requests as the asymptotes have them, each seed off by some per cent; the third never settles without a pause."""
+    off = {1: 0.99, 2: 1.01, 3: 1.0}
+    outcomes = {}
+    for cell in cells:
+        (job,) = cell.workloads
+        mean = max(T0, C - job.interval_ns) * (off[cell.seed] if job.interval_ns else 1.0)
+        settled = cell.seed != 3 or job.interval_ns > 0
+        latency = replace(latency_of(mean, settled), half=0.02 * mean, node_mean=mean)
+        outcomes[cell.key] = Outcome(cell.key, latency, 1, 0.0, {})
+    return outcomes
+
+
+def test_a_threshold_is_as_sure_as_what_was_measured() -> None:
+    """At 90% of the throughput the cycle is C / 0.9, which is T0 beyond its pause."""
+    true = C / NEAR - T0
+    for seeds in ([1, 2], [1, 2, 3], [2]):
+        found = find_threshold(SMALL, io(), seeds, closed_network)
+        assert found.below_ns is not None
+        assert found.above_ns is not None
+        assert found.below_ns < true < found.above_ns
+        assert found.above_ns - found.below_ns < 0.7 * C
+        assert found.about_ns == pytest.approx(true, rel=0.05)
+        assert found.seeds == len(set(seeds) - {3})
+    with pytest.raises(InconsistentError, match="requests 0 ns apart have no settled mean: said"):
+        find_threshold(SMALL, io(), [3], closed_network)
+
+
+def test_few_slow_clients_hide_no_threshold() -> None:
+    """Without a pause slow clients have few messages, whose mean is then no longer than alone; by clients it is."""
+
+    def simulate(cells: Sequence[Cell]) -> dict[str, Outcome]:
+        found = closed_network(cells)
+        for cell in cells:
+            outcome = found[cell.key]
+            mean = outcome.latency.mean + (9 * T0 if cell.workloads[0].interval_ns > 2 * C else 0)  # slow ones, alone
+            latency = replace(outcome.latency, mean=mean, node_mean=mean * (1 if cell.workloads[0].interval_ns else 3))
+            found[cell.key] = replace(outcome, latency=latency)
+        return found
+
+    found = find_threshold(SMALL, io(), [1, 2], simulate)
+    assert found.alone_ns >= found.without_pause_ns * 0.98
+    assert found.below_ns is not None
+
+
+def test_quick_and_thorough_thresholds_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", "xgft:2:8,8:1,8@100", "--servers", "8", "--size", "1MiB", "--json", "--workers", "1"]
+    found = []
+    for effort in (["--quick"], []):
+        assert main(["threshold", *machine, *effort]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["seeds"] == 3
+        found.append(document["threshold_us"])
+    assert max(each["from"] for each in found) < min(each["to"] for each in found)
+    assert all(each["from"] < each["about"] < each["to"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["threshold", "--size", "4MiB"], 2, "required: --fabric"),
+        (["advise", "--io", "4MiB", "--mpi", "4KiB"], 2, "required: --fabric"),
+        (["threshold", "--fabric", "xgft:2:8,4:1,8@100", "--size", "4 parsecs"], 2, "4 parsecs"),
+        (["threshold", "--fabric", "xgft:2:8,4:1,8@100", "--share", "2"], 2, "from 0 to 1"),
+        (["threshold", "--fabric", "xgft:1:4:1@100", "--servers", "4"], 2, "fewer than the fabric's 4 hosts"),
+        (["threshold", "--fabric", "xgft:1:4:1@100", "--share", "0"], 5, "too small"),
+        (["threshold", "--fabric", "xgft:2:8,4:1,8@100", "--lane", "100"], 2, "--lane"),
+        (["threshold", "--fabric", "xgft:2:8,4:1,8@100", "--seeds", "1001"], 2, "from 1 to 1000"),
+        (["advise", "--io", "1MiB@1000000s", "--mpi", "4KiB", "--fabric", "xgft:1:8:1", "--gbps", "1e6"], 5, "ticks"),
+        (["advise", "--fabric", "xgft:2:8,4:1,8@100", "--io", "4MiB", "--mpi", "nothing.otf2"], 3, "nothing.otf2"),
+        (["advise", "--fabric", "xgft:2:8,4:1,8@100", "--io", "4MiB@soon", "--mpi", "4KiB"], 2, "soon"),
+    ],
+)
+def test_bad_questions(arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        ended = main(arguments)
+    except SystemExit as error:  # argparse
+        ended = int(str(error.code))
+    assert ended == status
+    assert said in capsys.readouterr().err

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Advice for two jobs that disturb each other: the scenarios, what is recommended, and the links of both."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from ibprof_converter.cli.sim import main
+from ibprof_converter.simulation.engine.packet_engine import Simulation
+from ibprof_converter.simulation.measure.seed_statistics import BySeed, average
+from ibprof_converter.simulation.questions.mitigation import compare_scenarios, list_cells, list_scenarios, recommend
+from ibprof_converter.simulation.questions.shared_links import find_shared_links
+from ibprof_converter.simulation.study.cell import Cell, Outcome
+from ibprof_converter.simulation.study.cell_run import set_up
+from ibprof_converter.simulation.study.sweep import STORE
+from ibprof_converter.simulation.workload.host_assignment import JobPlacement
+from ibprof_converter.simulation.workload.workloads import IO, MPI
+from ibprof_testing.samples.simulated_jobs import KIB, MACHINE, MIB, MS, SMALL, US, io, latency_of, mpi
+
+
+def test_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [*MACHINE, "--mpi", "4KiB@500us", "--io", "1MiB"]
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
+    told = capsys.readouterr().out
+    assert "as it is" in told
+    assert "Advice:" in told
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    scenarios = {each["name"]: each for each in found["ways"]}
+    now, apart = scenarios["as it is"], scenarios["jobs on whole leaf switches"]
+    assert now["mpi_slowdown"] > 1.2 > apart["mpi_slowdown"]
+    assert all(each["io_bytes_per_s"] <= 8 * 12.5e9 for each in scenarios.values())
+    assert found["links_of_both"] > 0
+    assert all(0 < sum(link["busy"].values()) <= 1 + 1e-9 for link in found["busiest_links_of_both"])
+    # What is not known is said, and why.
+    store = tmp_path / "kept" / STORE
+    lines = []
+    for line in store.read_text().splitlines():
+        document = json.loads(line)
+        del document["check"]
+        document["latency"] |= {"is_settled": False, "note": "lost"}
+        lines.append(json.dumps({**document, "check": crc32(json.dumps(document).encode())}) + "\n")
+    store.write_text("".join(lines))
+    assert main(["advise", *jobs, "-o", str(tmp_path / "kept")]) == 0
+    told = capsys.readouterr().out
+    assert told.count(", where a mean did not settle: lost\n") == len(scenarios)
+    assert "Advice: none, as the present state of both jobs is not known well enough." in told
+
+
+def mean_of(values: BySeed) -> float:
+    figure = average(values)
+    assert figure is not None
+    return figure.mean
+
+
+def test_a_rate_is_of_what_requests_and_their_windows_take() -> None:
+    """Half of the requests outlast the window, of any jitter: neither their mean nor the window is their time."""
+    scenarios = list(list_scenarios(SMALL, io(), mpi()))
+    name, _, jobs = next(each for each in scenarios if "apart" in each[0])
+    window = jobs[0].window_ns
+    bins = ((0.5 * window, 0.7 * window, 100), (1.3 * window, 1.5 * window, 100))
+    latency = replace(latency_of(window), histogram=bins)
+    outcomes = {cell.key: Outcome(cell.key, latency, 1, 0.0, {}) for cell in list_cells(SMALL, io(), mpi(), [1, 2])}
+    found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
+    # 14 clients, 4 MiB each in (1 + 1.4) / 2 windows.
+    assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.2 * window) * 1e9)
+    # All as long as the window: its jitter of 5% makes it the longer one by 1.25% on average.
+    same = replace(latency, histogram=((0.9999 * window, 1.0001 * window, 200),))
+    outcomes = {key: replace(outcome, latency=same) for key, outcome in outcomes.items()}
+    found = next(each for each in compare_scenarios(SMALL, io(), mpi(), [1, 2], outcomes) if each.name == name)
+    assert mean_of(found.io_bytes_per_s) == pytest.approx(14 * 4 * MIB / (1.0125 * window) * 1e9, rel=1e-3)
+
+
+def test_only_what_is_sure_is_recommended() -> None:
+    """Whole switches make messages quicker by 40%: by chance where seeds differ much, for sure where they do not."""
+
+    def compare(*spread: float) -> tuple[Any, bool]:
+        outcomes = {}
+        for cell in list_cells(SMALL, io(), mpi(), [1, 2, 3]):
+            mean = 6000.0 * spread[cell.seed - 1] if cell.setting.job_placement is JobPlacement.RANDOM_SWITCH else 1e4
+            latency = replace(latency_of(mean), half=10.0, histogram=((1e6, 1e6, 9),))
+            outcomes[cell.key] = Outcome(cell.key, latency, 1, 0.0, {})
+        best, is_open = recommend(compare_scenarios(SMALL, io(), mpi(), [1, 2, 3], outcomes), MPI)
+        return best and best.name, is_open
+
+    assert compare(1.0, 1.02, 0.98) == ("jobs on whole leaf switches", False)
+    assert compare(1.0, 1.6, 0.4) == (None, True)
+    assert compare(2.0, 2.0, 2.0) == (None, False)
+
+
+def test_links_of_jobs_that_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still when all was sent."""
+    run, runs = Simulation.run, [0]
+
+    def count(simulation: Simulation, *limits: Any) -> Any:
+        runs[0] += 1
+        assert runs[0] < 100
+        return run(simulation, *limits)
+
+    monkeypatch.setattr(Simulation, "run", count)
+    jobs = (replace(io(64 * KIB), limit=5), replace(mpi(), limit=5))
+    links, shared = find_shared_links(Cell(SMALL, jobs, (IO, MPI), MPI, 1))
+    assert shared >= len(links) > 0
+
+
+@pytest.mark.parametrize("interval", [10 * US, 10 * MS, 10_000 * MS])
+def test_links_of_jobs_that_send_seldom(interval: float) -> None:
+    """On which they do is seen when each has sent to all; they are busy with MPI for its bytes' time an interval."""
+    cell = Cell(SMALL, (io(64 * KIB, interval), mpi(interval=interval)), (IO, MPI), MPI, 1)
+    links, shared = find_shared_links(cell)
+    simulation = set_up(cell).simulation
+    while (simulation.look_at_clients().steps < SMALL.servers).any():
+        simulation.run(2 * simulation.state.now + 1)
+    assert shared == (simulation.look_at_ends().bytes > 0).all(axis=1).sum() > 0
+    assert all(link.busy[IO] > 0 for link in links)
+    if interval > MS:
+        one = 4096 / 12.5 / interval
+        assert any(link.busy[MPI] == pytest.approx(n * one, rel=0.3) for link in links for n in (1, 2, 3))
+
+
+def test_advice_where_adaptive_routes_can_deadlock(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ["--fabric", "torus:4x4:2@100", "--servers", "4", "--workers", "1", "--quick"]
+    assert main(["advise", *machine, "--mpi", "4KiB@50us", "--io", "64KiB"]) == 0
+    told = capsys.readouterr()
+    assert "adaptive routing is not tried" in told.err
+    assert "adaptive" not in told.out

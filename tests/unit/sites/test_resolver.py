@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of small programs, compared with binutils' addr2line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ibprof.sites.elf_file import ElfFile
+from ibprof.sites.resolver import Limits, ObjectAddresses, resolve_addresses, resolve_objects
+from ibprof_testing.samples.compiled import (
+    SOURCES,
+    Build,
+    calls_of,
+    check_lines,
+    function_names,
+    resolve_calls,
+    run,
+)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-no-pie", "-fno-pie")], ids=" ".join)
+def test_lines(source: str, options: tuple[str, ...], build: Build) -> None:
+    program = build("-g", *options, source=source)
+    found, addresses = resolve_calls(program)
+    check_lines(found, program, addresses)
+
+
+def test_callers_that_a_function_was_inlined_into(build: Build) -> None:
+    found, _ = resolve_calls(build("-g", "-O2"))
+    names = [[(frame.function, frame.line) for frame in frames] for frames in found.frames]
+    assert sorted(names) == [[("inner", 4), ("outer", 6), ("main", 10)], [("main", 11)]]
+
+
+@pytest.mark.parametrize("options", [("-gz",), ("-gdwarf-4",), ("-gdwarf-4", "-gz=zlib-gnu")], ids=" ".join)
+def test_forms_of_debug_information(options: tuple[str, ...], build: Build) -> None:
+    program = build("-g", "-O2", *options)
+    found, addresses = resolve_calls(program)
+    check_lines(found, program, addresses)
+
+
+def test_functions(build: Build) -> None:
+    """Names as in the source."""
+    found, _ = resolve_calls(build("-g", "-O2", source="exchange.cpp"))
+    assert {tuple(function_names(frames)) for frames in found.frames} == {
+        (f"halo::Box<{kind}>::send({kind})",) for kind in ("int", "long")
+    } | {(f"halo::Box<{kind}>::twice({kind})", "main") for kind in ("int", "long")}
+    found, _ = resolve_calls(build("-g", "-O0", source="exchange.f90"))
+    assert [function_names(frames) for frames in found.frames] == [["send"]]
+
+
+def test_stripped_program_has_offsets_only(build: Build) -> None:
+    program = build("-g", "-O2")
+    addresses = calls_of(program)
+    run("strip", program)
+    found = resolve_addresses(str(program), "", addresses)
+    assert not any(found.frames)
+    assert not any(found.symbols)
+    assert found.note == "it has no debug information: compile it with -g, or install its debug file"
+
+
+def test_without_debug_information_functions_are_known(build: Build) -> None:
+    program = build("-O0", source="exchange.cpp")
+    found, addresses = resolve_calls(program)
+    rows = (line.split(maxsplit=2) for line in run("nm", "-C", "--defined-only", program).splitlines())
+    begins = {name: int(begin, 16) for begin, _, name in rows}
+    assert not any(found.frames)
+    assert {symbol.function for symbol in found.symbols if symbol} > {"halo::Box<int>::send(int)"}
+    assert [symbol and begins[symbol.function] + symbol.offset for symbol in found.symbols] == addresses
+
+
+def test_symbols_of_a_stripped_library(build: Build) -> None:
+    library = build("-O1", "-fPIC", "-shared", source="exchange.c")
+    addresses = calls_of(library) or [ElfFile(str(library)).load_address]
+    run("strip", library)
+    begin = int(run("nm", "-D", library).split(" T main")[0].split()[-1], 16)
+    found = resolve_addresses(str(library), "", [begin + 4, *addresses])
+    assert found.symbols[0] == ("main", 4)
+
+
+def test_code_without_debug_information_among_other_code(build: Build) -> None:
+    program = build("-g", "-O1")
+    sink = next(int(line.split()[0], 16) for line in run("nm", program).splitlines() if line.endswith(" sink"))
+    found = resolve_addresses(str(program), "", [*calls_of(program), sink])
+    assert found.frames[-1] == ()
+    assert found.symbols[-1] == ("sink", 0)
+    assert found.note == f"1 of {len(found.frames)} places are in code compiled without -g, or with -gsplit-dwarf"
+
+
+def test_program_that_was_built_again(build: Build) -> None:
+    found = resolve_addresses(str(build("-g")), "0123", [0x1150])
+    assert found.frames == ((),)
+    assert found.symbols == (None,)
+    assert "build ID" in found.note
+    assert "0123" in found.note
+
+
+def test_files_that_are_no_programs(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "text").write_text("text")
+    (tmp_path / "empty").touch()
+    (tmp_path / "head").write_bytes(b"\x7fELF\x02\x01\x01")
+    (tmp_path / "loop").symlink_to("loop")
+    names = ("fifo", "text", "empty", "head", "loop", "missing", ".")
+    found = resolve_objects([ObjectAddresses(str(tmp_path / name), "", (1, 2)) for name in names])
+    assert [each.note.split(":")[0] for each in found] == ["it cannot be read"] * len(names)
+    assert all(each.frames == ((), ()) and each.symbols == (None, None) for each in found)
+    assert resolve_addresses("a\0b", "", [1]).note
+    assert resolve_addresses("a\udcff", "", [1]).note == "it cannot be read: no such file or directory"
+
+
+def test_huge_file(build: Build, tmp_path: Path) -> None:
+    program = build("-g")
+    addresses = calls_of(program)
+    with program.open("r+b") as file:
+        file.truncate(1 << 40)
+    assert len(resolve_addresses(str(program), "", addresses).frames) == len(addresses)
+
+
+def test_limits_do_not_end_the_caller(build: Build) -> None:
+    program = build("-g")
+    asked = [ObjectAddresses(str(program), "", tuple(calls_of(program)))] * 2
+    for limits in (Limits(memory_bytes=1 << 20), Limits(total_seconds=0)):
+        found = resolve_objects(asked, limits)
+        assert len(found) == 2
+        assert all(each.note and not any(each.frames) for each in found)
+
+
+def test_without_symbolic(build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mock").mkdir()
+    (tmp_path / "mock" / "symbolic.py").write_text("raise ImportError")
+    monkeypatch.syspath_prepend(tmp_path / "mock")
+    found, _ = resolve_calls(build("-g"))
+    assert found.note == "the Python package symbolic is missing: pip install 'ibprof[sites]'"
+    assert {symbol.function for symbol in found.symbols if symbol} == {"main", "inner"}
+
+
+def test_a_reader_that_ends_takes_nothing_else_with_it(
+    build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A mock of symbolic that crashes on one file."""
+    program = build("-g")
+    other = tmp_path / "crash"
+    other.write_bytes(program.read_bytes())
+    (tmp_path / "mock" / "symbolic").mkdir(parents=True)
+    (tmp_path / "mock" / "symbolic" / "__init__.py").touch()
+    (tmp_path / "mock" / "symbolic" / "debuginfo.py").write_text(
+        "import os\n"
+        "class Archive:\n"
+        "    @staticmethod\n"
+        "    def open(path):\n"
+        "        if path.endswith('crash'): os.abort()\n"
+        "        raise ValueError('mock')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path / "mock")
+    addresses = tuple(calls_of(program))
+    found = resolve_objects([ObjectAddresses(str(path), "", addresses) for path in (program, other, program)])
+    assert [each.note for each in found] == [
+        "its debug information is damaged (mock)",
+        "its debug information could not be read: it is damaged, or needs too much memory (signal 6)",
+        "its debug information is damaged (mock)",
+    ]
+    assert all(each.symbols == found[0].symbols and all(each.symbols) for each in found)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibprof.sites.place import Place
+from ibprof.sites.site_names import shortest_tails, site_names
+
+
+def test_lines_by_base_name() -> None:
+    assert site_names([Place("/src/halo.c", 212), Place("/src/main.f90", 7)]) == ["halo.c:212", "main.f90:7"]
+
+
+def test_equal_base_names_have_the_shortest_distinguishing_tail() -> None:
+    places = [Place(path, 3) for path in ("/a/x/util.c", "/b/x/util.c", "/b/y/util.c", "/b/main.c")]
+    assert site_names(places) == ["a/x/util.c:3", "b/x/util.c:3", "y/util.c:3", "main.c:3"]
+
+
+def test_a_path_that_ends_another_one() -> None:
+    assert shortest_tails(["util.c", "/src/util.c", "/util.c"]) == {
+        "util.c": "util.c",
+        "/src/util.c": "src/util.c",
+        "/util.c": "/util.c",
+    }
+
+
+def test_one_file_by_two_paths() -> None:
+    assert site_names([Place("/a/./x.c", 1), Place("/a/b/../x.c", 2)]) == ["x.c:1", "x.c:2"]
+
+
+def test_without_lines() -> None:
+    places = [
+        Place(object="/usr/lib/libpetsc.so", function="VecScatter", offset=0x1F),
+        Place(object="/opt/app", offset=0x4011),
+        Place("/src/app.c", 0, "/opt/app", "main", 9),
+    ]
+    assert site_names(places) == ["VecScatter+0x1f", "app+0x4011", "main+0x9"]
+
+
+def test_a_function_in_several_objects() -> None:
+    places = [Place(object=f"/opt/{name}", function="main", offset=9) for name in ("ocean", "ice")]
+    assert site_names(places) == ["main+0x9 (ocean)", "main+0x9 (ice)"]
+
+
+PATHS = st.lists(st.text(string.ascii_lowercase[:3], min_size=1, max_size=2), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.sets(st.tuples(st.sampled_from(["", "/"]), PATHS).map("".join)))
+def test_tails_are_distinct_ends(paths: set[str]) -> None:
+    tails = shortest_tails(paths)
+    assert len(set(tails.values())) == len(paths)
+    assert all(path.endswith(tail) for path, tail in tails.items())
