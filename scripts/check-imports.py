@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"ibprof": ROOT, "ibprof_converter": ROOT / "converter"}
-LATE = re.compile(r"^\s+(from|import) .*# noqa: PLC0415(?P<reason>\s+\(.+\))?$")
+REASON = re.compile(r"# noqa: .*PLC0415\s+\(.+\)$")
 
 
 def find_cycles() -> Iterator[list[str]]:
@@ -30,13 +31,20 @@ def find_unexplained() -> Iterator[str]:
     """Yield the place of each late import without a reason: in parentheses, or as a comment above the block."""
     for package, folder in PACKAGES.items():
         for path in sorted((folder / package).rglob("*.py")):
-            explained = False
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                late = LATE.match(line)
-                is_comment = line.lstrip().startswith("#")
-                explained = is_comment or (late is not None and (explained or late["reason"] is not None))
-                if late and not explained:
-                    yield f"{path.relative_to(ROOT)}:{number}"
+            text = path.read_text(encoding="utf-8")
+            lines = text.splitlines()
+            explained: set[int] = {number for number, line in enumerate(lines, 1) if line.lstrip().startswith("#")}
+            for late in sorted(find_late(ast.parse(text)), key=lambda each: each.lineno):
+                if late.lineno - 1 in explained or REASON.search(lines[late.lineno - 1]):
+                    explained.add(late.end_lineno or late.lineno)
+                else:
+                    yield f"{path.relative_to(ROOT)}:{late.lineno}"
+
+
+def find_late(tree: ast.Module) -> set[ast.Import | ast.ImportFrom]:
+    """Return the imports inside functions."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {node for each in functions for node in ast.walk(each) if isinstance(node, ast.Import | ast.ImportFrom)}
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Check that each folder of csrc includes only folders to its left, without cycles; status 1 when one does not."""
+"""Check that each file of csrc is in a room and includes only rooms to its left, without cycles; else status 1."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 CSRC = Path(__file__).resolve().parent.parent / "csrc"
 FOLDERS = (CSRC / "include", CSRC / "preload", CSRC / "kernels", CSRC / "tests")
 # The order of the rooms. A file's room is the one that its path begins with; rooms between bars do not see each other.
-RECORDER = """include < preload/mpi.def < preload/platform < preload/recording < preload/libmpi < preload/counting
-    < preload/sources/source < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
+RECORDER = """include < preload/mpi.def < preload/platform < preload/python < preload/recording < preload/libmpi
+    < preload/counting < preload/sources/source
+    < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
     < preload/calls < tests"""
 KERNELS = """include < kernels/support
     < kernels/sums | kernels/text | kernels/routes | kernels/placement | kernels/archive | kernels/topology
@@ -24,22 +25,32 @@ KERNELS = """include < kernels/support
     < tests"""
 ORDERS = [[place.split(" | ") for place in " ".join(text.split()).split(" < ")] for text in (RECORDER, KERNELS)]
 
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
+
 Include = tuple[Path, int, Path]
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in CSRC.rglob("*") if path.suffix in (".c", ".h", ".def"))
 
 
 def includes() -> Iterator[Include]:
     """Yield each include of one of csrc's own files as (file, line, included file)."""
-    for file in sorted(path for path in CSRC.rglob("*") if path.suffix in (".c", ".h", ".def")):
+    for file in sources():
         for number, line in enumerate(file.read_text().splitlines(), 1):
-            if found := re.match(r'\s*#\s*include\s+"([^"]+)"', line):
-                candidates = [folder / found[1] for folder in (file.parent, *FOLDERS) if (folder / found[1]).is_file()]
-                yield file, number, candidates[0] if candidates else CSRC / found[1]
+            if found := INCLUDE.match(line):
+                quoted = found[1] == '"'
+                folders = (file.parent, *FOLDERS) if quoted else FOLDERS
+                candidates = [(folder / found[2]).resolve() for folder in folders if (folder / found[2]).is_file()]
+                if candidates or quoted:
+                    yield file, number, candidates[0] if candidates else CSRC / found[2]
 
 
 def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
     """Return the position of a file's room and its name; position -1 where it has none."""
     name = file.relative_to(CSRC).as_posix()
-    found = [(i, room) for i, rooms in enumerate(order) for room in rooms if name.startswith(room)]
+    begins = (name, *(name[:end] for end, letter in enumerate(name) if letter in "/."))
+    found = [(i, room) for i, rooms in enumerate(order) for room in rooms if room in begins]
     return found[0] if found else (-1, "")
 
 
@@ -81,7 +92,10 @@ def main() -> int:
     problems += [(include, "closes a cycle") for include in find_cycles(found)]
     for (file, line, included), problem in problems:
         print(f"{file.relative_to(CSRC.parent)}:{line}: {included.relative_to(CSRC)} {problem}", file=sys.stderr)
-    return 1 if problems else 0
+    strays = [file for file in sources() if all(place_of(file, order)[0] < 0 for order in ORDERS)]
+    for file in strays:
+        print(f"{file.relative_to(CSRC.parent)}: no room has this file", file=sys.stderr)
+    return 1 if problems or strays else 0
 
 
 if __name__ == "__main__":

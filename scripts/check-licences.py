@@ -12,7 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SPDX = b"SPDX-License-Identifier: Apache-2.0"
 FIRST_BYTES = 200
 SOURCE_SUFFIXES = frozenset(
-    (".py", ".c", ".h", ".def", ".map", ".f", ".f90", ".sh", ".toml", ".txt", ".js", ".mjs", ".ts", ".css", ".html")
+    (
+        *(".py", ".pyi", ".c", ".cpp", ".h", ".def", ".map", ".f", ".f90", ".cmake"),
+        *(".sh", ".toml", ".txt", ".yaml", ".yml", ".js", ".mjs", ".ts", ".css", ".html"),
+    )
 )
 SOURCE_NAMES = frozenset(("Makefile", "run", ".clang-format", ".gitignore"))
 # Output of tools has no licence line: captured fabrics, expected outputs, packages of others.
@@ -32,9 +35,16 @@ def source_files() -> Iterator[Path]:
     for top in tops:
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             name = path.relative_to(ROOT).as_posix()
-            is_source = path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES
-            if is_source and path.is_file() and not name.startswith(WRITTEN_BY_TOOLS):
+            if path.is_file() and not name.startswith(WRITTEN_BY_TOOLS) and is_source(path):
                 yield path
+
+
+def is_source(path: Path) -> bool:
+    """Return whether people write such a file: by its name, or a script by its first line."""
+    if path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES:
+        return True
+    with path.open("rb") as file:
+        return not path.suffix and file.read(2) == b"#!"
 
 
 def main() -> int:

@@ -2,7 +2,8 @@
 """Check that only the `cli` packages import argparse, and that few functions there take a Namespace.
 
 A function that takes an `argparse.Namespace` is called `*_options`, `build_*` or `parse_*`: it turns parsed arguments
-into the options of a command. All others take options, so that notebooks and tests can call them too.
+into the options of a command. All others take options, so that notebooks and tests can call them too. No class holds a
+Namespace.
 """
 
 from __future__ import annotations
@@ -16,22 +17,36 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("ibprof", "converter/ibprof_converter")
 TAKES_NAMESPACE = re.compile(r"_?(build\w*|\w+_options|parse_\w+)")
+NAMESPACE = re.compile(r"\bNamespace\b")
 
-NAMESPACE = {"Namespace", "argparse.Namespace"}
 
-
-def check_file(path: Path) -> Iterator[str]:
+def check_file(path: Path, cli: Path) -> Iterator[str]:
     """Yield a line for each import of argparse outside of `cli`, and for each wrong user of a Namespace."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and path.parent.name != "cli":
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
-            if "argparse" in names:
-                yield f"{node.lineno}: argparse is imported outside of cli"
-        if isinstance(node, ast.FunctionDef) and not TAKES_NAMESPACE.fullmatch(node.name):
-            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-            if any(each.annotation and ast.unparse(each.annotation) in NAMESPACE for each in parameters):
+        if isinstance(node, ast.Import | ast.ImportFrom) and path.parent != cli and imports_argparse(node):
+            yield f"{node.lineno}: argparse is imported outside of cli"
+        if isinstance(node, ast.ImportFrom) and any(each.name == "Namespace" and each.asname for each in node.names):
+            yield f"{node.lineno}: Namespace is imported by another name"
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not TAKES_NAMESPACE.fullmatch(node.name):
+            every = (node.args.vararg, node.args.kwarg, *node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            if any(each and is_namespace(each.annotation) for each in every):
                 yield f"{node.lineno}: {node.name} takes a Namespace: name it *_options, or pass it options"
+        if isinstance(node, ast.ClassDef):
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            yield from (
+                f"{each.lineno}: {node.name} holds a Namespace" for each in fields if is_namespace(each.annotation)
+            )
+
+
+def imports_argparse(node: ast.Import | ast.ImportFrom) -> bool:
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
+    return "argparse" in names
+
+
+def is_namespace(annotation: ast.expr | None) -> bool:
+    """Return whether a type has a Namespace in it: `argparse.Namespace | None` too."""
+    return annotation is not None and NAMESPACE.search(ast.unparse(annotation)) is not None
 
 
 def main() -> int:
@@ -39,7 +54,8 @@ def main() -> int:
     problems = []
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            problems += [f"{path.relative_to(ROOT).as_posix()}:{line}" for line in check_file(path)]
+            found = check_file(path, ROOT / package / "cli")
+            problems += [f"{path.relative_to(ROOT).as_posix()}:{line}" for line in found]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

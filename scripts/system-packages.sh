@@ -36,6 +36,14 @@ built = platform.machine() == "x86_64" and sys.version_info < (3, 12)
 sys.exit(not built and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'
 }
 
+has_libpython() { # of the interpreter that runs the tests, for programs that open it
+    "$python" -c '
+import ctypes.util, pathlib, sys, sysconfig
+version = sysconfig.get_config_var("py_version_short")
+built = pathlib.Path(sysconfig.get_config_var("LIBDIR"), f"libpython{version}.so.1.0")
+sys.exit(not built.exists() and not ctypes.util.find_library(f"python{version}"))'
+}
+
 compiles_cpp() {
     echo 'int main() { return 0; }' | c++ -include stdexcept -x c++ -o /dev/null -
 }
@@ -88,6 +96,8 @@ for group in "$@"; do
         need otf2-tools has otf2-print
         need iproute2 has ip
         need binutils has objdump
+        need dwz has dwz
+        need debuginfod has debuginfod-find
         need util-linux has unshare
         # A guest with verbs: see tests/support/ibprof_testing/guest.py.
         need libibverbs-dev compiles_verbs
@@ -100,6 +110,7 @@ for group in "$@"; do
         need musl-tools has musl-gcc
         need "$(name_browser)" has_browser
         need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the font of the view's golden pictures
+        need libpython3-dev has_libpython
         need libjemalloc2 has_library libjemalloc.so.2
         ;;
     *)

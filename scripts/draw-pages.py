@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Redraw the pictures of README and how-tos that show the demo's heat map, the report's page and the view.
+
+    scripts/draw-pages.py [PICTURE...]
+
+Requires an installed ibprof, Chromium, and what `ibprof demo` requires. Sources and names of pictures are in `DRAW`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser
+
+from ibprof_testing.browser import open_browser
+
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+WIDTH, HEIGHT = 1280, 720
+COLOURS = 256
+
+FAT_TREE = "xgft:2:8,12:1,6"
+SIDE = 8
+"""Ranks of the halo exchange along each of two dimensions."""
+
+
+def draw_heatmap(folder: Path, _browser: Browser) -> Image.Image:
+    """Draw the loads of the demo's links."""
+    run_demo(folder)
+    with Image.open(folder / "demo" / "heatmap.png") as drawn:
+        return drawn.convert("RGB").resize((WIDTH, drawn.height * WIDTH // drawn.width), Image.Resampling.LANCZOS)
+
+
+def draw_report(folder: Path, browser: Browser) -> Image.Image:
+    """Draw the beginning of the demo's report, with the view within."""
+    run_demo(folder)
+    command = ["ibprof-report", "fabric/opensm-subnet.lst", "profile.otf2", "--placement", "spread"]
+    run([*command, "--html", "report.html"], folder / "demo")
+    with browser.new_page(viewport={"width": WIDTH, "height": 900}) as page:
+        page.goto((folder / "demo" / "report.html").as_uri())
+        page.frame_locator("#network iframe").locator("html[data-ready]").wait_for()
+        network = page.locator("#network").bounding_box()
+        assert network
+        height = network["y"] + network["height"] + network["x"] / 2
+        return take_picture(page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height}))
+
+
+def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
+    """Draw a halo exchange, packed and spread over a fat-tree: side by side, and the difference."""
+    write_halo(folder / "halo.csv")
+    placements = ["--placement", "packed", "--compare-placement", "spread"]
+    run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)
+    both = Image.new("RGB", (WIDTH, 2 * HEIGHT))
+    for number, state in enumerate(("", "#compare=difference")):
+        with browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}) as page:
+            page.goto((folder / "view.html").as_uri() + state)
+            page.wait_for_selector("html[data-ready]")
+            both.paste(take_picture(page.screenshot()), (0, HEIGHT * number))
+    return both
+
+
+DRAW: dict[str, Callable[[Path, Browser], Image.Image]] = {
+    "heatmap.png": draw_heatmap,
+    "report.png": draw_report,
+    "view-compare.png": draw_comparison,
+}
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def run_demo(folder: Path) -> None:
+    if not (folder / "demo").exists():
+        run(["ibprof", "demo", "demo"], folder)
+
+
+def write_halo(path: Path) -> None:
+    """Write a rank matrix: each rank of a periodic grid sends 2 MB to each of its four neighbours."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("src", "dst", "bytes", "messages"))
+        for rank in range(SIDE * SIDE):
+            x, y = divmod(rank, SIDE)
+            for to_x, to_y in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+                writer.writerow((rank, to_x % SIDE * SIDE + to_y % SIDE, 2_000_000, 1))
+
+
+def take_picture(png: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(png)).convert("RGB")
+
+
+def main() -> None:
+    """Draw the pictures that were named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pictures", nargs="*", choices=[*DRAW, []], help="names (default: all)")
+    names = parser.parse_args().pictures or list(DRAW)
+    with tempfile.TemporaryDirectory() as folder, open_browser() as browser:
+        for name in names:
+            # This palette keeps the rare colours, which are those of the loads.
+            reduced = DRAW[name](Path(folder), browser).quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+            reduced.save(IMAGES / name, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
