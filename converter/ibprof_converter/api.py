@@ -124,7 +124,7 @@ def read_traffic(source: TrafficSource, fabric: RoutedFabric | None = None) -> D
     """Read traffic.
 
     Args:
-        source: a profile, a recording, a table, port counters, or a pattern over all hosts of the fabric; what was
+        source: a profile, a recording, a table, port counters, or a pattern over the adapters of all hosts; what was
             read already is returned as it is.
         fabric: that patterns and LIDs refer to.
 
@@ -152,6 +152,7 @@ def load_links(
     *traffic: TrafficSource,
     placement: StrPaths = (),
     rails: str | None = None,
+    nic: str | None = None,
     by: str | Sequence[str] = (),
     counters: StrPaths = (),
     adaptive: bool = False,
@@ -164,6 +165,7 @@ def load_links(
         traffic: paths, patterns, profiles or traffic that was read; several are jobs that share the fabric.
         placement: where the ranks are, whatever was recorded: a rule such as `packed`, or a file; one a job.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
+        nic: policy for the adapter of a host in one subnet: `rank`, `near`, `spread` or `first`.
         by: what to distinguish, of `region` and `operation`.
         counters: port counters to compare the loads with: one file, or two, before and after.
         adaptive: whether to add bounds of adaptive routing.
@@ -184,6 +186,7 @@ def load_links(
         names=tuple(_name_source(each) for each in traffic),
         placements=_several(placement),
         rails=rails,
+        nic=nic,
         by=parse_columns(",".join(columns)) if (columns := _several(by)) else (),
         counters=_several(counters),
         adaptive=adaptive,
@@ -192,7 +195,16 @@ def load_links(
     )
     if all(isinstance(each, str | PathLike) for each in traffic):
         return load_pipeline.load_traffic(fabric, options)
-    return load_pipeline.load_demands(fabric, [read_traffic(each, fabric) for each in traffic], options)
+    return load_pipeline.load_demands(
+        fabric, [_read_ends(each, fabric, options.over_hosts) for each in traffic], options
+    )
+
+
+def _read_ends(source: TrafficSource, fabric: RoutedFabric, over_hosts: bool) -> Demand:
+    """Read traffic; the ends of a pattern are hosts, or adapters."""
+    if isinstance(source, str | PathLike):
+        return traffic_reader.read_traffic(fspath(source), fabric.hosts, fabric.fabrics, over_hosts)
+    return read_traffic(source, fabric)
 
 
 def _name_source(source: TrafficSource) -> str:
@@ -239,6 +251,7 @@ def diff(
     *,
     placement: StrPaths = (),
     rails: str | None = None,
+    nic: str | None = None,
     strict: bool = False,
     fail_on: str | Sequence[str] = (),
 ) -> RunComparison:
@@ -249,6 +262,7 @@ def diff(
         fabric: to compare the loads of links too.
         placement: where the ranks are: one for both, or one for each.
         rails: policy for bytes whose rail was not measured: `split`, `round-robin`, ...
+        nic: policy for the adapter of a host in one subnet, as for `load_links`.
         strict: whether bytes that cannot be routed are an error.
         fail_on: thresholds such as `max_link>+10%`; `comparison.fails` says whether one is crossed.
 
@@ -260,9 +274,9 @@ def diff(
     if fabric is not None:
         _expect(fabric, RoutedFabric, "read_fabric()")
     placements = [rule or None for rule in _several(placement)]
-    if fabric is None and (placements or rails or strict):
-        raise UsageError("placement, rails and strict need a fabric")
-    runs = pair_runs(_name_source(a), _name_source(b), placements, rails, strict)
+    if fabric is None and (placements or rails or nic or strict):
+        raise UsageError("placement, rails, nic and strict need a fabric")
+    runs = pair_runs(_name_source(a), _name_source(b), placements, rails, strict, nic)
     before, after = (None if isinstance(each, str | PathLike) else read_traffic(each) for each in (a, b))
     options = DiffOptions(*runs, conditions=tuple(map(parse_condition, _several(fail_on))))
     return compare_runs(options, fabric=fabric, demands=(before, after))
@@ -300,7 +314,7 @@ def place(
         UsageError: the traffic knows no ranks, or they do not fit.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
-    demand = require_ranks(read_traffic(traffic, fabric))
+    demand = require_ranks(_read_ends(traffic, fabric, over_hosts=True))
     where, free = (None if each is None else fspath(each) for each in (placement, hosts))
     options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds)
     options.check()

@@ -16,6 +16,7 @@ from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot, LinkEnds, LinkHeat
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
+from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
@@ -81,6 +82,8 @@ class FabricLoads(NotebookView):
             text += f"; {format_bytes(unrouted)} not routed"
         if self.traffic and len(self.fabric.subnets) > 1:
             text += f"; rails {self.traffic.rail_source}"
+        if self.traffic and self.traffic.nic:
+            text += f"; adapters {self.traffic.nic}"
         return text
 
     @property
@@ -88,6 +91,8 @@ class FabricLoads(NotebookView):
         """Sentences that must stand next to any output of the loads: notes, bounds, bytes on no link."""
         loads = self.loads
         lines = list(self.coverage.notes)
+        if self.traffic and self.traffic.nic and MODELLED in self.traffic.nic:
+            lines.insert(0, f"which adapter of a host bytes take: {describe_nic(self.traffic.nic)}")
         if self.bounds:
             lines.append(f"{self.bounds.reason}: {LABEL}")
         for reason, amount in loads.bytes_unrouted.items():
@@ -113,7 +118,9 @@ class FabricLoads(NotebookView):
         """Yield the rows of nodes.csv as dicts, with the ranks on each node."""
         traffic = self.traffic
         names = traffic.rank_names if traffic and len(traffic.jobs) > 1 else ()
-        return node_rows(self.fabric.fabrics, self.fabric.layouts, traffic.rank_lid if traffic else None, names)
+        return node_rows(
+            self.fabric.fabrics, self.fabric.layouts, self.fabric.hosts, traffic.rank_lid if traffic else None, names
+        )
 
     def hottest(self, count: int = 10) -> tuple[Hotspot, ...]:
         """Return the link directions that carry most, with the ranks that load them."""
@@ -133,6 +140,7 @@ class FabricLoads(NotebookView):
             "traffic": self.placed.origin,
             "fabrics": [fabric.name for fabric in self.fabric.fabrics],
             "rails": self.traffic.rail_source if self.traffic else None,
+            "nic": self.traffic.nic if self.traffic else None,
             "bytes_total": self.loads.bytes_total,
             "bytes_routed": self.loads.bytes_routed,
             "bytes_on_host": self.loads.bytes_on_host,

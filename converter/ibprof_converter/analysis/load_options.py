@@ -55,17 +55,19 @@ class TrafficOptions:
         names: profiles, recordings, tables or patterns, one a job.
         placements: where the ranks of each job are, in their order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
+        nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
         by: what to distinguish, of `REGION` and `OPERATION`.
         counters: port counters to compare loads with: one file, or two, before and after.
         adaptive: whether to add bounds of adaptive routing even where no dump mentions it.
         strict: whether bytes that cannot be routed are an error.
         flows_limit: all-to-all of more flows than this is computed in parts; None: its flows are always held.
-        inherited: placements and rails come from another traffic: they apply where this one has ranks.
+        inherited: placements, rails and nic come from another traffic: they apply where this one has ranks.
     """
 
     names: tuple[str, ...]
     placements: tuple[str, ...] = ()
     rails: str | None = None
+    nic: str | None = None
     by: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
     adaptive: bool = False
@@ -76,6 +78,11 @@ class TrafficOptions:
     def files(self) -> Iterator[Path]:
         """Yield the files to read; patterns and rules for placements are among them as paths that do not exist."""
         yield from map(Path, (*self.names, *self.counters, *self.placements))
+
+    @property
+    def over_hosts(self) -> bool:
+        """True where the ends of patterns are hosts: options name the host or the adapter of each rank."""
+        return bool(self.placements or self.nic)
 
 
 def parse_pattern(text: str) -> re.Pattern[str]:

@@ -21,6 +21,7 @@ from ibprof_converter.analysis.load_options import (
 )
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
 from ibprof_converter.hotspots.coverage import describe_coverage
+from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
 from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
 from ibprof_converter.traffic.lid_traffic import map_to_lids
@@ -56,18 +57,21 @@ def load_traffic(fabric: RoutedFabric, options: TrafficOptions, progress: Progre
     progress("reading the traffic")
     if (size := _size_of_large_all_to_all(fabric, options)) is not None:
         progress("putting it on the links")
-        placed, loads = load_all_to_all(options.names[0], size, fabric.hosts, fabric.subnets, options.rails)
+        placed, loads = load_all_to_all(
+            options.names[0], size, fabric.hosts, fabric.subnets, options.rails, options.nic
+        )
         return _complete(fabric, (), placed, loads, options)
-    demands = [read_traffic(name, fabric.hosts, fabric.fabrics) for name in options.names]
+    demands = [read_traffic(name, fabric.hosts, fabric.fabrics, options.over_hosts) for name in options.names]
     return load_demands(fabric, demands, options, progress)
 
 
 def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> int | None:
     """Return the bytes a pair of an all-to-all that is better loaded without holding its flows; None for all else."""
-    hosts, limit = len(fabric.hosts.name), options.flows_limit
-    if len(options.names) > 1 or limit is None or hosts * (hosts - 1) <= limit or options.by or options.placements:
+    limit = options.flows_limit
+    if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
-    return read_all_to_all(options.names[0], hosts)
+    ends = len(fabric.hosts.name if options.nic else fabric.hosts.ends)
+    return read_all_to_all(options.names[0], ends) if ends * (ends - 1) > limit else None
 
 
 def load_demands(
@@ -130,11 +134,11 @@ def _place_jobs(fabric: RoutedFabric, demands: Sequence[Demand], options: Traffi
     placed: list[Traffic] = []
     for name, demand, placement in zip(options.names, demands, placements, strict=True):
         if isinstance(demand, RankTraffic):
-            job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails)
+            job = map_to_lids(demand, fabric.hosts, fabric.fabrics, placement, options.rails, options.nic)
             missing = _gaps_of_job(demand.profile) if len(demands) > 1 else ()
             placed.append(replace(job, notes=(*job.notes, *missing)))
-        elif (placement or options.rails) and not options.inherited:
-            raise UsageError(f"{name} says which ports it is of: --placement and --rails do not apply")
+        elif (placement or options.rails or options.nic) and not options.inherited:
+            raise UsageError(f"{name} says which ports it is of: --placement, --rails and --nic do not apply")
         elif isinstance(demand, Traffic):
             placed.append(demand)
         elif len(demands) > 1:

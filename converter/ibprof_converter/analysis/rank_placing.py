@@ -90,7 +90,7 @@ def read_ranks_to_place(
     progress("reading the traffic")
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics, fabric.host_names)
-    return subnets, hosts, require_ranks(read_traffic(traffic, hosts, fabrics))
+    return subnets, hosts, require_ranks(read_traffic(traffic, hosts, fabrics, over_hosts=True))
 
 
 def require_ranks(demand: Demand) -> RankTraffic:

@@ -72,7 +72,7 @@ class RoutedFabric(NotebookView):
 
     def nodes(self) -> Iterator[Row]:
         """Yield the rows of nodes.csv as dicts; `pandas.DataFrame(fabric.nodes())` takes them."""
-        return node_rows(self.fabrics, self.layouts, None)
+        return node_rows(self.fabrics, self.layouts, self.hosts, None)
 
 
 def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tuple[Subnet, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from ibprof.errors import InconsistentError
 from ibprof.text.notebook_html import NotebookView
@@ -27,6 +27,7 @@ class RailSummary:
         links_from, tables_from: the files; the latter is None where the rail could not be read.
         switches, adapters, routers, links, tables: how many.
         adaptive: whether switches are known to route adaptively.
+        hosts_by_adapters: ports of a host in this subnet -> number of such hosts.
         remarks: what else the files leave open, a sentence each.
     """
 
@@ -38,6 +39,7 @@ class RailSummary:
     links: int = 0
     tables: int = 0
     adaptive: bool = False
+    hosts_by_adapters: dict[int, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
 
@@ -125,5 +127,6 @@ def _summarise(subnet: Subnet) -> RailSummary:
         links=fabric.links,
         tables=len(subnet.tables.switch_guid),
         adaptive=subnet.adaptive is not None,
+        hosts_by_adapters=find_hosts([fabric]).count_by_adapters(0),
         remarks=subnet.warnings,
     )

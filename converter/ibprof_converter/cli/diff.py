@@ -64,9 +64,11 @@ def _diff(argv: Sequence[str] | None) -> int:
 
 
 def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutputs]:
-    if not arguments.fabric and (arguments.placement or arguments.rails or arguments.fdbs):
-        raise UsageError("--placement, --rails and --fdbs need --fabric LST...")
-    runs = pair_runs(arguments.a, arguments.b, arguments.placement or (), arguments.rails, arguments.strict)
+    if not arguments.fabric and (arguments.placement or arguments.rails or arguments.nic or arguments.fdbs):
+        raise UsageError("--placement, --rails, --nic and --fdbs need --fabric LST...")
+    runs = pair_runs(
+        arguments.a, arguments.b, arguments.placement or (), arguments.rails, arguments.strict, arguments.nic
+    )
     fabric = reading_options(arguments, tuple(arguments.fabric)) if arguments.fabric else None
     options = DiffOptions(*runs, fabric, tuple(arguments.fail_on))
     check_files(options.files(), {"--html": arguments.html})

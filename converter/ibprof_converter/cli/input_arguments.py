@@ -10,7 +10,7 @@ from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
 from ibprof_converter.cli.arguments import type_of
-from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic import adapter_policies, rail_policies
 from ibprof_converter.traffic.rank_placement import FORMS
 
 
@@ -61,6 +61,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "--rails",
         choices=rail_policies.POLICIES,
         help=f"which rail bytes take where nothing measured it (default: {rail_policies.SPLIT})",
+    )
+    parser.add_argument(
+        "--nic",
+        choices=adapter_policies.POLICIES,
+        help="its host's adapter that a rank uses in one subnet where nothing measured it: by its number on the host "
+        f"(rank), the nearest (near), all at once (spread), or the first (default: {adapter_policies.RANK})",
     )
     parser.add_argument(
         "--strict",
@@ -140,6 +146,7 @@ def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = Non
         names=split_names(arguments.inputs)[1],
         placements=tuple(arguments.placement or ()),
         rails=arguments.rails,
+        nic=arguments.nic,
         by=tuple(getattr(arguments, "by", ())),
         counters=tuple(getattr(arguments, "counters", ())),
         adaptive=getattr(arguments, "adaptive", False),

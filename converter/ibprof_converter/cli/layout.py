@@ -42,7 +42,7 @@ from ibprof_converter.traffic.traffic_reader import KINDS
 
 NAME = "ibprof-layout"
 
-_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "by", "used", "counters")
+_OF_TRAFFIC = (*OUTPUT_FILES, "panels", "placement", "rails", "nic", "by", "used", "counters")
 """Options that --check and --patterns, which have no traffic, refuse."""
 
 _EXAMPLE = f"""\

@@ -94,10 +94,18 @@ def _report_options(arguments: argparse.Namespace) -> ReportOptions:
         html=arguments.html,
         as_json=arguments.json,
     )
-    of_fabric = (arguments.placement, arguments.rails, arguments.fdbs, arguments.strict, arguments.counters)
+    of_fabric = (
+        arguments.placement,
+        arguments.rails,
+        arguments.nic,
+        arguments.fdbs,
+        arguments.strict,
+        arguments.counters,
+    )
     if options.fabric is None and (any(of_fabric) or arguments.top is not None):
         raise UsageError(
-            "--placement, --rails, --fdbs, --strict, --counters and --top need a fabric: give its .lst before TRAFFIC"
+            "--placement, --rails, --nic, --fdbs, --strict, --counters and --top need a fabric: "
+            "give its .lst before TRAFFIC"
         )
     if options.fabric is None and len(options.traffic.names) > 1:
         raise UsageError("several jobs share a network: give its .lst before them")

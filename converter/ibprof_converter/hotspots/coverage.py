@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.unaccounted import Unaccounted, find_unaccounted
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.measured_rails import MEASURED
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -20,6 +21,7 @@ class Coverage:
     Attributes:
         origin: where the traffic comes from.
         rails: how bytes were assigned to rails; None where there is no fabric, and for bytes counted at the ports.
+        nic: how the adapters that bytes take in a subnet are known, as in `Traffic`.
         world_size: ranks of the job; None where no run was recorded.
         ranks_recorded: of them.
         hosts: that ranks were recorded on.
@@ -31,6 +33,7 @@ class Coverage:
 
     origin: str
     rails: str | None
+    nic: str | None
     world_size: int | None
     ranks_recorded: int | None
     hosts: tuple[str, ...]
@@ -62,6 +65,8 @@ def describe_coverage(
         )
         if placed.rail_source.startswith(("modelled", "assumed")):
             modelled.append(f"which rail bytes take: {placed.rail_source}")
+        if placed.nic and MODELLED in placed.nic:
+            modelled.append(f"which adapter of a host bytes take: {describe_nic(placed.nic)}")
         if placed.rail_source == MEASURED:
             modelled.append(
                 "which ranks and operations bytes on a link are of: those measured between two hosts are shared out as "
@@ -70,6 +75,7 @@ def describe_coverage(
     return Coverage(
         origin=source.origin,
         rails=placed.rail_source if isinstance(placed, Traffic) and subnets else None,
+        nic=placed.nic if isinstance(placed, Traffic) and subnets else None,
         world_size=run.world_size if run else None,
         ranks_recorded=len(run.ranks) if run else None,
         hosts=tuple(host.name for host in run.hosts) if run else (),

@@ -22,7 +22,7 @@ from ibprof_converter.routing.spread import spread, spread_matrix
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.patterns import build_pattern, shuffle
-from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic
+from ibprof_converter.traffic.traffic_data import RankTraffic
 
 SEEDED = ("bisect", "2dnn", "2dnndiag", "3dnn", "3dnndiag", "random50", "randn50", "permutation")
 ALL_TO_ALL = "all-to-all"
@@ -77,7 +77,7 @@ class PatternThroughput:
 def measure_throughput(
     subnet: Subnet, rail: int, samples: int, progress: Callable[[str], None] = lambda _: None
 ) -> list[PatternThroughput]:
-    """Measure all patterns over all hosts of a rail.
+    """Measure all patterns over the adapters of all hosts of a rail.
 
     Args:
         subnet: the rail.
@@ -88,9 +88,7 @@ def measure_throughput(
     Raises:
         UsageError: there are fewer than two hosts.
     """
-    hosts = find_hosts([subnet.fabric])
-    lid = hosts.lid[:, 0]
-    lid = lid[lid != NO_LID]
+    lid = find_hosts([subnet.fabric]).ends[:, 0]
     if len(lid) < 2:
         raise UsageError(f"{subnet.fabric.name}: a pattern needs two hosts that can send; the fabric has {len(lid)}")
     results = []

@@ -15,6 +15,7 @@ from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds
 from ibprof_converter.traffic.counter_agreement import Agreement
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.loaded_links import Loads
 from ibprof_converter.traffic.rail_bounds import Bounds
 from ibprof_converter.traffic.traffic_data import ALL
@@ -41,7 +42,7 @@ COUNTER_COLUMNS = ("a_counted", "b_counted")
 BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most")
 """Columns more, behind the others but for counters, with adaptive routing: bounds next to the static loads."""
 
-NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks")
+NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 
 _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router"}
 
@@ -146,6 +147,7 @@ class _LinkPlaces:
 def node_rows(
     fabrics: Sequence[Fabric],
     layouts: Sequence[FabricLayout],
+    hosts: Hosts,
     rank_lid: npt.NDArray[np.int32] | None,
     names: Sequence[str] = (),
 ) -> Iterator[Row]:
@@ -153,11 +155,12 @@ def node_rows(
 
     Args:
         fabrics, layouts: the rails.
+        hosts: of the rails.
         rank_lid: int32 [rank, rail], the port of each rank, where the traffic knows ranks.
         names: of the ranks, where there are several jobs; none: their numbers.
 
     Yields:
-        A dict of `NODE_COLUMNS`; `lids` and `ranks` are lists, ascending.
+        A dict of `NODE_COLUMNS`; `lids` and `ranks` are lists, ascending; `host` is empty for what is no host's.
     """
     for rail, (fabric, layout) in enumerate(zip(fabrics, layouts, strict=True)):
         lids = _lids_by_node(fabric)
@@ -176,6 +179,7 @@ def node_rows(
                 "y": float(layout.y[node]),
                 "lids": lids.get(node, []),
                 "ranks": [names[rank] for rank in ranks.get(node, [])] if names else ranks.get(node, []),
+                "host": hosts.name[host] if (host := int(hosts.of_node[rail][node])) != NO_HOST else "",
             }
 
 

@@ -56,7 +56,12 @@ class DiffOptions:
 
 
 def pair_runs(
-    a: str, b: str, placements: Sequence[str | None] = (), rails: str | None = None, strict: bool = False
+    a: str,
+    b: str,
+    placements: Sequence[str | None] = (),
+    rails: str | None = None,
+    strict: bool = False,
+    nic: str | None = None,
 ) -> tuple[TrafficOptions, TrafficOptions]:
     """Return how to read two runs, and how to put them on a fabric.
 
@@ -65,6 +70,7 @@ def pair_runs(
         placements: where the ranks are: one for both runs, or one for each; None or no one: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
         strict: whether bytes that cannot be routed are an error.
+        nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
 
     Raises:
         UsageError: there are more than two placements.
@@ -73,7 +79,9 @@ def pair_runs(
         raise UsageError("--placement: expected one for both runs, or one for each")
     of_a, of_b = placements if len(placements) == 2 else [*placements, None][:1] * 2
     before, after = (
-        TrafficOptions((name,), (rule,) if rule is not None else (), rails, strict=strict, flows_limit=DIAGNOSED_FLOWS)
+        TrafficOptions(
+            (name,), (rule,) if rule is not None else (), rails, nic, strict=strict, flows_limit=DIAGNOSED_FLOWS
+        )
         for name, rule in ((a, of_a), (b, of_b))
     )
     return before, after

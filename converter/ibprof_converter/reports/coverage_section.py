@@ -9,6 +9,7 @@ from ibprof.profile.gaps import format_names
 from ibprof.profile.unaccounted import Unaccounted
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.reports.report_sections import Column, Section, ValueKind, limit_table
+from ibprof_converter.traffic.adapter_policies import describe_nic
 
 
 def describe_coverage(coverage: Coverage) -> Section:
@@ -19,6 +20,8 @@ def describe_coverage(coverage: Coverage) -> Section:
         sentences.append(("ranks recorded", f"{coverage.ranks_recorded} of {coverage.world_size}, {hosts}"))
     if coverage.rails is not None:
         sentences.append(("rails", coverage.rails))
+    if coverage.nic is not None:
+        sentences.append(("nic", describe_nic(coverage.nic)))
     for label, told in (
         ("not seen", coverage.not_seen),
         ("modelled", coverage.modelled),

@@ -113,6 +113,7 @@ class JobReport(NotebookView):
         document: dict[str, Any] = links_as_json(self.links) if self.links else {}
         if self.run:
             document |= {name: value for name, value in asdict(self.run).items() if name not in document}
+        document["nic"] = self.coverage.nic
         document["coverage"] = asdict(self.coverage)
         if self.requests:
             document["ask_the_administrator_for"] = [asdict(request) for request in self.requests]

@@ -120,6 +120,7 @@ def write_run(folder: Path, cell: Cell) -> None:
     coverage = Coverage(
         origin="packet simulation",
         rails=None,
+        nic=None,
         world_size=None,
         ranks_recorded=None,
         hosts=(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a fabric: machines, each with its ports on one or several rails."""
+"""The hosts of a fabric: machines, each with its ports on one or several subnets, and one or several on each."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ class Hosts:
 
     Attributes:
         name: [host].
-        lid: int32 [host, rail], LID of its first port on each rail; `NO_LID` where it has none.
-        leaf: int32 [host], number of its leaf switch on its first rail, from 0 in the order of the hosts.
+        ports: int32 [host, rail, adapter], the LIDs of its ports on each rail in the natural order of their adapters'
+            names, so that `mlx5_2` is before `mlx5_10`; then `NO_LID`.
+        leaf: int32 [host], number of its first port's leaf switch, from 0 in the order of the hosts.
         of_node: for each rail int32 [node], the host that an adapter belongs to, `NO_HOST` for none.
         shared: names that several adapters of a rail share, so that they identify no host.
     """
 
     name: tuple[str, ...]
-    lid: npt.NDArray[np.int32]
+    ports: npt.NDArray[np.int32]
     leaf: npt.NDArray[np.int32]
     of_node: tuple[npt.NDArray[np.int32], ...]
     shared: frozenset[str] = frozenset()
@@ -43,6 +44,42 @@ class Hosts:
     def rails(self) -> int:
         """Number of fabrics."""
         return len(self.of_node)
+
+    @property
+    def lid(self) -> npt.NDArray[np.int32]:
+        """LID of each host's first port on each rail, `NO_LID` where it has none: int32 [host, rail]."""
+        return self.ports[:, :, 0]
+
+    @property
+    def adapters(self) -> npt.NDArray[np.int64]:
+        """Number of ports of each host on each rail: int64 [host, rail]."""
+        return count_ports(self.ports)
+
+    @property
+    def has_several(self) -> bool:
+        """True where any host has several ports on one rail."""
+        return bool(self.ports.shape[2] > 1)
+
+    def count_by_adapters(self, rail: int) -> dict[int, int]:
+        """Return how many hosts have how many ports on a rail, most ports first: ports -> hosts."""
+        ports, hosts = np.unique(self.adapters[:, rail], return_counts=True)
+        return {port: host for port, host in zip(ports.tolist()[::-1], hosts.tolist()[::-1], strict=True) if port}
+
+    @property
+    def ends(self) -> npt.NDArray[np.int32]:
+        """Ports of all hosts, those of one host together: int32 [end, rail].
+
+        An end is one port on each rail: the first ports of a host are its first end, the second ports the second one.
+        `NO_LID` stands where the host has fewer ports on that rail.
+        """
+        by_end = self.ports.transpose(0, 2, 1).reshape(-1, self.rails)
+        ends: npt.NDArray[np.int32] = by_end[(by_end != NO_LID).any(axis=1)]
+        return ends
+
+
+def count_ports(ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return how many LIDs the last axis of an array has, `NO_LID` left out."""
+    return np.asarray((ports != NO_LID).sum(axis=-1), np.int64)
 
 
 class HostIndex:
@@ -101,7 +138,7 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
             match, the host is the first word without an adapter suffix.
     """
     adapters: dict[str, list[tuple[int, int]]] = {}
-    lids: dict[str, dict[int, int]] = {}
+    lids: dict[str, list[list[int]]] = {}
     leaves: dict[str, tuple[int, int]] = {}
     shared: set[str] = set()
     for rail, fabric in enumerate(fabrics):
@@ -115,23 +152,33 @@ def find_hosts(fabrics: Sequence[Fabric], rule: re.Pattern[str] | None = None) -
         for port, leaf, written in found:
             name = known_as.get(written, written)
             adapters.setdefault(name, []).append((rail, int(fabric.port_node[port])))
-            lids.setdefault(name, {}).setdefault(rail, int(fabric.port_lid[port]))
+            lids.setdefault(name, [[] for _ in fabrics])[rail].append(int(fabric.port_lid[port]))
             leaves.setdefault(name, (rail, leaf))
     order, leaf_number = _order_by_leaf(leaves)
-    lid = np.full((len(order), len(fabrics)), NO_LID, np.int32)
     of_node = tuple(np.full(fabric.nodes, NO_HOST, np.int32) for fabric in fabrics)
     for host, name in enumerate(order):
-        for rail, value in lids[name].items():
-            lid[host, rail] = value
         for rail, node in adapters[name]:
             of_node[rail][node] = host
-    return Hosts(name=tuple(order), lid=lid, leaf=leaf_number, of_node=of_node, shared=frozenset(shared))
+    ports = stack_ports([lids[name] for name in order], len(fabrics))
+    return Hosts(name=tuple(order), ports=ports, leaf=leaf_number, of_node=of_node, shared=frozenset(shared))
+
+
+def stack_ports(lids: Sequence[Sequence[Sequence[int]]], rails: int) -> npt.NDArray[np.int32]:
+    """Return lists of LIDs by machine and rail as one array: int32 [machine, rail, adapter], filled with `NO_LID`."""
+    most = max((len(some) for by_rail in lids for some in by_rail), default=0)
+    ports = np.full((len(lids), rails, max(most, 1)), NO_LID, np.int32)
+    for machine, by_rail in enumerate(lids):
+        for rail, some in enumerate(by_rail):
+            ports[machine, rail, : len(some)] = some
+    return ports
 
 
 def _find_host_ports(fabric: Fabric) -> Iterator[tuple[int, int]]:
-    """Yield the cabled ports of hosts, adapter by adapter, with the node that each is cabled to."""
+    """Yield the cabled ports of hosts with the node that each is cabled to, in the natural order of adapters' names."""
     neighbour = _neighbours(fabric)
-    for port in np.lexsort((fabric.port_number, fabric.port_node)).tolist():
+    place = np.empty(fabric.nodes, np.intp)
+    place[sorted(range(fabric.nodes), key=lambda node: natural_key(fabric.node_name[node]))] = np.arange(fabric.nodes)
+    for port in np.lexsort((fabric.port_number, place[fabric.port_node])).tolist():
         node = int(fabric.port_node[port])
         leaf = neighbour.get((node, int(fabric.port_number[port])))
         if leaf is not None and runs_programs(fabric, node):

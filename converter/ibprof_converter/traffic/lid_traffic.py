@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,14 @@ import numpy.typing as npt
 from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
+from ibprof_converter.traffic import adapter_policies
+from ibprof_converter.traffic.adapter_policies import choose_ports, has_choice, label_of_policy, spread_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
-from ibprof_converter.traffic.rail_policies import SPLIT, share_out
+from ibprof_converter.traffic.rail_policies import SPLIT, RailShares, share_out
 from ibprof_converter.traffic.rank_placement import FORMS, RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
-from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Traffic, choose_rows
+from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Rows, Traffic, choose_rows
 
 NOT_RECORDED = "rank was not recorded, so its host is unknown"
 NOT_IN_FABRIC = "host is not in the fabric"
@@ -24,7 +27,12 @@ NO_COMMON_RAIL = "no rail joins the two hosts"
 
 
 def map_to_lids(
-    demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, policy: str | None
+    demand: RankTraffic,
+    hosts: Hosts,
+    fabrics: Sequence[Fabric],
+    rule: str | None,
+    policy: str | None,
+    nic: str | None = None,
 ) -> Traffic:
     """Return the traffic by the ports that the bytes of each rank pair leave and enter.
 
@@ -35,15 +43,17 @@ def map_to_lids(
         rule: `--placement`; None: as recorded.
         policy: `--rails`; None: as measured, where work requests were recorded and the ranks are where they ran; else
             `split`.
+        nic: `--nic`; None: as measured, like `policy`; else `rank`.
 
     Raises:
-        UsageError: the placement is unknown, or the ranks do not fit.
+        UsageError: the placement or the policy is unknown, or the ranks do not fit.
         InputError: the placement file is invalid.
     """
-    placement = _find_placement(demand, hosts, fabrics, rule)
+    placement = _find_placement(demand, hosts, fabrics, rule, nic)
     run = demand.profile
     unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
-    if run and len(run.transfers.bytes) and rule is None and policy is None and not unmeasured:
+    as_it_ran = rule is None and policy is None and nic is None
+    if run and len(run.transfers.bytes) and as_it_ran and not unmeasured:
         return map_measured_to_lids(demand, run, placement, fabrics)
     on_host, unmapped, usable = _classify_flows(demand, placement)
     reasons = dict(demand.unmapped)
@@ -64,26 +74,72 @@ def map_to_lids(
         demand.messages[on_link],
     )
     notes += note_incomplete(int((~usable[on_link].all(axis=1)).sum()))
-    flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
-    source, destination = demand.source[flow], demand.destination[flow]
+    taken = _take_adapters(demand, placement, on_link, shares, nic or adapter_policies.RANK)
+    flow = taken.flow
     return Traffic(
-        rail=shares.rail,
-        source_lid=placement.lid[source, shares.rail],
-        destination_lid=placement.lid[destination, shares.rail],
-        bytes=shares.bytes,
+        rail=taken.rail,
+        source_lid=taken.source_lid,
+        destination_lid=taken.destination_lid,
+        bytes=taken.bytes,
         region=demand.region[flow],
         operation=demand.operation[flow],
-        source_rank=source,
-        destination_rank=destination,
+        source_rank=demand.source[flow],
+        destination_rank=demand.destination[flow],
         regions=demand.regions,
         operations=demand.operations,
         on_host_bytes=sum_exactly(demand.bytes[on_host]),
         unmapped=reasons,
         rail_source=describe_rails(policy, len(fabrics)),
         origin=demand.origin,
-        rank_lid=placement.lid,
+        rank_lid=taken.rank_lid,
+        nic=taken.nic,
         notes=tuple(notes),
         moved=rule is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenPorts:
+    """Shares of flows by the ports that they leave and enter; the first five are of one length.
+
+    Attributes:
+        flow: rows of the demand.
+        rail, source_lid, destination_lid: int32.
+        bytes: uint64.
+        rank_lid: int32 [rank, rail], as in `Traffic`.
+        nic: as in `Traffic`.
+    """
+
+    flow: Rows
+    rail: npt.NDArray[np.int32]
+    source_lid: npt.NDArray[np.int32]
+    destination_lid: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+    rank_lid: npt.NDArray[np.int32]
+    nic: str | None
+
+
+def _take_adapters(
+    demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, policy: str
+) -> _TakenPorts:
+    """Return the adapters that flows take within their rails.
+
+    Raises:
+        UsageError: the policy needs what is not known.
+    """
+    if policy == adapter_policies.NEAR:
+        raise UsageError("--nic near: nothing says which adapter is near to a rank")
+    chosen = choose_ports(placement.ports, placement.host, policy)
+    label = label_of_policy(policy) if has_choice(placement.ports) else placement.nic
+    flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
+    source, destination = demand.source[flow], demand.destination[flow]
+    if policy != adapter_policies.SPREAD or placement.ports.shape[2] == 1:
+        lids = chosen[source, shares.rail], chosen[destination, shares.rail]
+        return _TakenPorts(flow, shares.rail, *lids, shares.bytes, chosen, label)
+    parts = spread_flows(placement.ports[source, shares.rail], placement.ports[destination, shares.rail], shares.bytes)
+    rows = np.arange(len(demand.bytes))[flow] if isinstance(flow, slice) else flow
+    return _TakenPorts(
+        rows[parts.flow], shares.rail[parts.flow], parts.source_lid, parts.destination_lid, parts.bytes, chosen, label
     )
 
 
@@ -99,20 +155,42 @@ def note_incomplete(flows: int) -> tuple[str, ...]:
     return (f"{flows} flow(s) have an end that is not on all rails; they take the rails that join both ends",)
 
 
-def _find_placement(demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None) -> RankPlacement:
+def _find_placement(
+    demand: RankTraffic, hosts: Hosts, fabrics: Sequence[Fabric], rule: str | None, nic: str | None
+) -> RankPlacement:
     if rule is not None:
         return place_ranks_by_rule(rule, hosts, fabrics, demand.ranks)
     if demand.profile is not None:
         return place_ranks_as_recorded(demand.profile, hosts, fabrics, demand.ranks)
     if demand.origin.startswith(PREFIX):
-        if demand.ranks != len(hosts.name):
-            raise UsageError(
-                f"{demand.origin} was read for a fabric of {demand.ranks} hosts, and this one has {len(hosts.name)}: "
-                f"read it for this fabric, or add --placement ({FORMS})"
-            )
-        every = np.arange(demand.ranks, dtype=np.int32)
-        return RankPlacement(host=every, lid=hosts.lid, notes=())
+        return _place_pattern(demand, hosts, nic)
     raise UsageError(f"{demand.origin} names no hosts: add --placement ({FORMS})")
+
+
+def _place_pattern(demand: RankTraffic, hosts: Hosts, nic: str | None) -> RankPlacement:
+    """Put the ends of a pattern on the hosts, or on their adapters where it was read for these."""
+    every = np.arange(demand.ranks, dtype=np.int32)
+    if demand.ranks == len(hosts.name):
+        return RankPlacement(host=every, ports=hosts.ports, notes=())
+    ends = hosts.ends
+    if nic is None and demand.ranks == len(ends):
+        # Ends of one host are no ranks of it: what they send each other leaves by one adapter and enters by another.
+        return RankPlacement(every, ends[:, :, np.newaxis], (note_ends(hosts),), label_of_policy(adapter_policies.RANK))
+    several = len(ends) > len(hosts.name)
+    read_for = f"{demand.ranks} {'hosts or adapters' if several else 'hosts'}"
+    found = f"{len(hosts.name)} hosts with {len(ends)} adapters" if several else str(len(hosts.name))
+    raise UsageError(
+        f"{demand.origin} was read for a fabric of {read_for}, and this one has {found}: "
+        f"read it for this fabric, or add --placement ({FORMS})"
+    )
+
+
+def note_ends(hosts: Hosts) -> str:
+    """Return a note on the ends of a pattern that is over adapters."""
+    return (
+        f"the pattern is over the {len(hosts.ends)} adapters of {len(hosts.name)} hosts, each an end; "
+        "with --nic it is over the hosts"
+    )
 
 
 def _classify_flows(

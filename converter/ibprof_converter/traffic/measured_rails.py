@@ -20,6 +20,7 @@ from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasure
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
 from ibprof_converter.fabric.node_names import is_aggregation_node
+from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.rank_placement import RankPlacement, guid_number, lids_by_port_guid
 from ibprof_converter.traffic.traffic_data import NO_LID, NO_RANK, RankTraffic, Traffic
 
@@ -107,6 +108,7 @@ def map_measured_to_lids(
         on_host_bytes=sum_exactly(transfers.bytes[loop]),
         unmapped={UNKNOWN_PORT: lost} if lost else {},
         rail_source=MEASURED,
+        nic=adapter_policies.MEASURED,
         origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
         rank_lid=placement.lid,
         notes=(*placement.notes, *_describe_reduction(fabrics, rail, destination_lid, transfers.bytes)),

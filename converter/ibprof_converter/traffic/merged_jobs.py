@@ -51,6 +51,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
         on_host_bytes=sum(traffic.on_host_bytes for traffic in traffics),
         unmapped=unmapped,
         rail_source="; ".join(dict.fromkeys(traffic.rail_source for traffic in traffics)),
+        nic="; ".join(dict.fromkeys(traffic.nic for traffic in traffics if traffic.nic)) or None,
         origin="; ".join(f"job {job}: {traffic.origin}" for job, traffic in zip(jobs, traffics, strict=True)),
         rank_lid=np.concatenate([traffic.rank_lid for traffic in traffics]),
         notes=tuple(notes),

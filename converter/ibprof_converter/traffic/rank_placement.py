@@ -14,9 +14,10 @@ from ibprof.errors import IbprofError, InputError, UsageError, quote_found
 from ibprof.profile.profile_data import Host, Port, Profile
 from ibprof_converter.fabric.dump_files import peek_dump
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric, NodeKind
+from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.traffic.csv_tables import read_number, read_rows
 from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
-from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts
+from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts, stack_ports
 from ibprof_converter.traffic.patterns import shuffle
 from ibprof_converter.traffic.traffic_data import NO_LID
 
@@ -36,13 +37,21 @@ class RankPlacement:
 
     Attributes:
         host: int32 [rank], equal for ranks of one machine, `NO_HOST` where unknown.
-        lid: int32 [rank, rail], `NO_LID` where the machine has no port on that rail.
+        ports: int32 [rank, rail, adapter], the ports of the rank's machine on each rail in the natural order of their
+            names, then `NO_LID`. A rank whose port is given has that one alone.
         notes: how the ports of the ranks were found, a sentence each.
+        nic: as in `Traffic`, where the ports of the ranks are chosen already.
     """
 
     host: npt.NDArray[np.int32]
-    lid: npt.NDArray[np.int32]
+    ports: npt.NDArray[np.int32]
     notes: tuple[str, ...]
+    nic: str | None = None
+
+    @property
+    def lid(self) -> npt.NDArray[np.int32]:
+        """First port of each rank's machine on each rail: int32 [rank, rail], `NO_LID` where it has none."""
+        return self.ports[:, :, 0]
 
 
 def place_ranks_by_rule(
@@ -81,7 +90,7 @@ def place_ranks_by_rule(
             "a file rank,host can put several on one"
         )
     chosen = np.repeat(order, slots)[:ranks].astype(np.int32)
-    return RankPlacement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by --placement {rule}",))
+    return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by --placement {rule}",))
 
 
 def _order_of_rule(rule: str, hosts: Hosts) -> npt.NDArray[np.intp] | None:
@@ -109,7 +118,7 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
             named, hosts, str(path), lambda name, why: InputError(path, None, "hosts of the fabric", f"{name}{why}")
         )
     host = np.full(ranks, NO_HOST, np.int32)
-    lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
+    ports = np.full((ranks, *hosts.ports.shape[1:]), NO_LID, np.int32)
     index = HostIndex(hosts.name, hosts.shared)
     seen: set[int] = set()
     rows = read_rows(path)
@@ -130,13 +139,13 @@ def _read_placement(path: Path, hosts: Hosts, fabrics: Sequence[Fabric], ranks: 
             if found is None:
                 why = ", a name that several adapters share" if index.is_shared(name) else ""
                 raise InputError(path, line, "a host of the fabric", quote_found(name) + why)
-            host[rank], lid[rank] = found, hosts.lid[found]
+            host[rank], ports[rank] = found, hosts.ports[found]
         else:
-            host[rank], lid[rank] = _host_of_lid(path, line, fields[1], hosts, fabrics[0])
+            host[rank], ports[rank] = _host_of_lid(path, line, fields[1], hosts, fabrics[0])
     if len(seen) < ranks:
         missing = next(rank for rank in range(ranks) if rank not in seen)
         raise InputError(path, None, f"a host for each of the {ranks} ranks", f"none for rank {missing}")
-    return RankPlacement(host=host, lid=lid, notes=(f"ranks are placed by {path}",))
+    return RankPlacement(host=host, ports=ports, notes=(f"ranks are placed by {path}",))
 
 
 def _place_ranks_on(
@@ -156,54 +165,55 @@ def _place_ranks_on(
         if host is None:
             raise refuse(quote_found(name), ", a name that several adapters share" if index.is_shared(name) else "")
     chosen = np.array([found[name] for name in named], np.int32)
-    return RankPlacement(host=chosen, lid=hosts.lid[chosen], notes=(f"ranks are placed by {source}",))
+    return RankPlacement(host=chosen, ports=hosts.ports[chosen], notes=(f"ranks are placed by {source}",))
 
 
 def _host_of_lid(path: Path, line: int, text: str, hosts: Hosts, fabric: Fabric) -> tuple[int, npt.NDArray[np.int32]]:
-    """Return the host of a LID of the first rail, and its LIDs: this one, and the host's ports on other rails."""
+    """Return the host of a LID of the first rail, and its ports: this LID alone there, all of them on other rails."""
     value = read_number(path, line, text, "a LID", LIDS)
     node = int(fabric.lid_node[value])
     host = NO_HOST if node == NO_NODE else int(hosts.of_node[0][node])
     if host == NO_HOST:
         raise InputError(path, line, "a LID of a host of the (first) fabric", quote_found(text))
-    lids = hosts.lid[host].copy()
-    lids[0] = value
-    return host, lids
+    ports = hosts.ports[host].copy()
+    ports[0] = NO_LID
+    ports[0, 0] = value
+    return host, ports
 
 
 def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric], ranks: int) -> RankPlacement:
     """Place ranks where they ran.
 
-    A machine is identified by the GUIDs of its active InfiniBand ports. If none is in the fabrics, its name is looked
-    up among the node descriptions. If that fails, the LIDs of its ports are used. Any other fabric has these LIDs too,
-    so the notes report this.
+    A machine has all of its active ports that the fabrics have, in the natural order of their names. It is identified
+    by the GUIDs of its active InfiniBand ports. If none is in the fabrics, its name is looked up among the node
+    descriptions. If that fails, the LIDs of its ports are used. Any other fabric has these LIDs too, so the notes
+    report this.
     """
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
-    lid_of_host = np.full((len(run.hosts), hosts.rails), NO_LID, np.int32)
+    lids_of_host: list[list[list[int]]] = []
     found: dict[str, list[str]] = {_BY_NAME: [], _BY_LID: [], _NOWHERE: []}
     moved = 0
-    for number, host in enumerate(run.hosts):
+    for host in run.hosts:
         lids, changed = _lids_of_guids(_active_ports(host), ports, hosts.rails)
         moved += changed
-        if not lids.any():
+        if not any(lids):
             if (match := index.find(host.name)) is not None:
-                lids, how = hosts.lid[match], _BY_NAME
+                lids, how = [[lid for lid in some if lid != NO_LID] for some in hosts.ports[match].tolist()], _BY_NAME
             else:
                 lids = _known_lids(_active_ports(host), fabrics)
-                how = _BY_LID if lids.any() else _NOWHERE
+                how = _BY_LID if any(lids) else _NOWHERE
             found[how].append(host.name)
-        lid_of_host[number] = lids
+        lids_of_host.append(lids)
     host_of_rank = np.full(ranks, NO_HOST, np.int32)
     for rank in run.ranks:
         host_of_rank[rank.rank] = rank.host
-    lid = np.full((ranks, hosts.rails), NO_LID, np.int32)
-    known = host_of_rank != NO_HOST
-    lid[known] = lid_of_host[host_of_rank[known]]
+    # `NO_HOST` indexes the last, which has no port.
+    ports_of_rank = stack_ports([*lids_of_host, []], hosts.rails)[host_of_rank]
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
         notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
-    return RankPlacement(host=host_of_rank, lid=lid, notes=tuple(notes))
+    return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes))
 
 
 _BY_NAME = "host(s) found by name, not by port GUID"
@@ -212,7 +222,9 @@ _NOWHERE = "host(s) of the run are not in the fabric (--placement puts their ran
 
 
 def _active_ports(host: Host) -> list[Port]:
-    return [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
+    """Return the ports that packets can take, in the natural order of their names."""
+    active = [port for port in host.ports if port.link_layer == "InfiniBand" and port.is_active]
+    return sorted(active, key=lambda port: (natural_key(port.device), port.port))
 
 
 def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
@@ -225,28 +237,30 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
     return ports
 
 
-def _lids_of_guids(
-    active: list[Port], ports: dict[int, tuple[int, int]], rails: int
-) -> tuple[npt.NDArray[np.int32], int]:
-    """Return the LID of a machine on each rail, and how many of its ports had another LID in the run."""
-    lids = np.full(rails, NO_LID, np.int32)
+def _lids_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails: int) -> tuple[list[list[int]], int]:
+    """Return the LIDs of a machine on each rail, and how many of its ports had another LID in the run."""
+    lids: list[list[int]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
         rail, lid = ports.get(guid_number(port.port_guid), (0, NO_LID))
-        if lid != NO_LID and lids[rail] == NO_LID:
-            lids[rail] = lid
+        if lid != NO_LID and lid not in lids[rail]:
+            lids[rail].append(lid)
             moved += lid != port.lid
     return lids, moved
 
 
-def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> npt.NDArray[np.int32]:
-    """Return the recorded LIDs that belong to hosts in the fabrics, the first port's on the first rail and so on."""
-    lids = np.full(len(fabrics), NO_LID, np.int32)
-    for rail, (port, fabric) in enumerate(zip(active, fabrics, strict=False)):
+def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:
+    """Return the recorded LIDs that belong to hosts in the fabrics: the first port's on the first rail and so on.
+
+    On a single fabric all ports are on the first rail.
+    """
+    lids: list[list[int]] = [[] for _ in fabrics]
+    rails = [0] * len(active) if len(fabrics) == 1 else range(len(fabrics))
+    for rail, port in zip(rails, active, strict=False):
         lid = port.lid if port.lid is not None and port.lid < LIDS else NO_LID
-        node = fabric.lid_node[lid]
-        if node != NO_NODE and fabric.node_kind[node] == NodeKind.CA:
-            lids[rail] = lid
+        node = fabrics[rail].lid_node[lid]
+        if node != NO_NODE and fabrics[rail].node_kind[node] == NodeKind.CA:
+            lids[rail].append(lid)
     return lids
 
 

@@ -98,12 +98,15 @@ class Traffic(LidFlows, NotebookView):
         unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
         rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
         origin: source of the numbers, in words, for every output.
-        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows if there are no ranks.
+        rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows if there are no ranks. Of a rank
+            that uses several ports of a rail it is the first.
         notes: how the ports of ranks were found, a sentence each.
         moved: ranks of a run are placed on other hosts than they ran on.
         job: int32, index into the jobs; empty if there is only one.
         jobs: names; a single `ALL` if there is only one.
         first_rank: for each job the number of its rank 0, where ranks are numbered through all jobs.
+        nic: how the adapters that bytes take in a subnet are known: "measured", "recorded" or "modelled:POLICY"; None
+            if no rank has a choice among several.
         in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
     """
 
@@ -119,6 +122,7 @@ class Traffic(LidFlows, NotebookView):
     job: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     jobs: tuple[str, ...] = (ALL,)
     first_rank: tuple[int, ...] = (0,)
+    nic: str | None = None
     in_parts: Callable[[], Iterator[Traffic]] | None = None
 
     def __repr__(self) -> str:

@@ -23,7 +23,8 @@ TRAFFIC is one of
                                     guid,port,bytes: bytes that ports sent, by NODE GUID; needs no routing
                                     src,dst,bytes,messages: a rank matrix of `ibprof matrix`; needs --placement
   port counters                     output of perfquery -x -l -a, ibqueryerrors --counters, or ibdiagnet's .db_csv
-  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between all hosts; also shift:DISTANCE,
+  pattern:all-to-all[:BYTES]        BYTES a pair (1 if left out) between the adapters of all hosts, with --nic or
+                                    --placement between the hosts; also shift:DISTANCE,
                                     permutation:SEED, bisect:SEED, 2dnn:SEED, 2dnndiag:SEED, 3dnn:SEED,
                                     3dnndiag:SEED, random50:SEED, randn50:SEED, each with [:BYTES]
 """
@@ -46,7 +47,7 @@ def is_traffic(name: str) -> bool:
 
 
 def read_traffic(
-    text: str, hosts: Hosts | None, fabrics: Sequence[Fabric] = ()
+    text: str, hosts: Hosts | None, fabrics: Sequence[Fabric] = (), over_hosts: bool = False
 ) -> RankTraffic | Traffic | PortCounters:
     """Read the user's TRAFFIC.
 
@@ -54,6 +55,7 @@ def read_traffic(
         text: a path, or `pattern:...`.
         hosts: of the fabrics; None if there is no fabric.
         fabrics: the rails.
+        over_hosts: whether the ends of a pattern are hosts; else they are the adapters of all hosts.
 
     Raises:
         UsageError: the pattern is unknown, or there is no fabric for it.
@@ -62,7 +64,7 @@ def read_traffic(
     if text.startswith(patterns.PREFIX):
         if hosts is None:
             raise UsageError(f"{text}: a pattern covers all hosts of a fabric: put its .lst before it")
-        return patterns.build_pattern(text, len(hosts.name))
+        return patterns.build_pattern(text, len(hosts.name) if over_hosts else len(hosts.ends))
     path = Path(text)
     if path.is_file() and looks_like_counters(path):
         return read_counters(path, fabrics)

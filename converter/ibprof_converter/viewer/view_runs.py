@@ -79,7 +79,7 @@ def describe_nothing(notes: Sequence[str]) -> dict[str, object]:
     """Return the header of a run without traffic, which has notes only."""
     return {
         "name": "",
-        "coverage": {"origin": "", "rails": None, "not_seen": [], "modelled": [], "notes": list(notes)},
+        "coverage": {"origin": "", "rails": None, "nic": None, "not_seen": [], "modelled": [], "notes": list(notes)},
         "bytes_total": "0",
         "bytes_routed": "0",
         "bytes_on_host": "0",
@@ -112,6 +112,7 @@ def describe_run(
         "coverage": {
             "origin": coverage.origin,
             "rails": coverage.rails,
+            "nic": coverage.nic,
             "not_seen": coverage.not_seen,
             "modelled": coverage.modelled,
             "notes": coverage.notes,

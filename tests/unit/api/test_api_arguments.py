@@ -121,7 +121,7 @@ NO_ARGUMENTS: list[tuple[str, Callable[[], object], str]] = [
     ("top", lambda: ib.report(LOADS, top=-1), "top: expected a number of link directions, found -1"),
     ("placed", lambda: ib.report(LOADS, placement="packed"), "loads are on a fabric already"),
     ("placement", lambda: ib.report(RUN, placement="packed"), "a placement needs a fabric"),
-    ("placement", lambda: ib.diff(RUN, RUN, placement="packed"), "placement, rails and strict need a fabric"),
+    ("placement", lambda: ib.diff(RUN, RUN, placement="packed"), "placement, rails, nic and strict need a fabric"),
     ("rails", lambda: ib.diff(RUN, RUN, FABRIC, placement="packed", rails="x"), "--rails x: expected one of split"),
     ("threshold", lambda: ib.diff(RUN, RUN, fail_on="what?"), "'what?': expected METRIC>LIMIT"),
     ("rails", lambda: ib.place(FABRIC, RUN, rails="x"), "--rails x: expected one of split"),

@@ -38,3 +38,10 @@ def test_findings_that_make_routes_unreliable_are_marked() -> None:
     assert lines[3:5] == ["", "rail 0: slow-link: 2 links: x, y"]
     assert "CANNOT BE TRUSTED" not in "".join(lines[3:])
     assert all(line.startswith("    ") and len(line) <= 120 for line in lines[5:])
+
+
+def test_hosts_with_several_adapters_are_counted() -> None:
+    many = RailSummary("a.lst", "a.fdbs", hosts_by_adapters={8: 140, 1: 1})
+    lines = list(describe_health(FabricHealth((many, RAIL), ())))
+    assert lines[1] == "rail 0: 140 hosts with 8 adapters, 1 host with 1 adapter in one subnet"
+    assert lines[2].startswith("rail 1: a.lst")

@@ -49,7 +49,7 @@ def test_bisections_are_those_of_a_count_along_traced_routes(sample: str) -> Non
     """ORCS's measure: for each pair one over the most pairs on a link of its route; the mean of all pairs."""
     subnet = load_sample(sample, IBDIAGNET)
     fabric = subnet.fabric
-    lid = find_hosts([fabric]).lid[:, 0].tolist()
+    lid = find_hosts([fabric]).ends[:, 0].tolist()
     means = []
     for seed in range(3):
         demand = build_pattern(f"pattern:bisect:{seed}", len(lid))

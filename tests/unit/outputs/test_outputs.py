@@ -23,6 +23,7 @@ from ibprof_converter.outputs.csv_file import write_csv
 from ibprof_converter.outputs.fabric_picture import write_picture
 from ibprof_converter.outputs.rows import LINK_COLUMNS, NODE_COLUMNS, link_rows, node_rows
 from ibprof_converter.outputs.yaml_file import write_yaml
+from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Group, Loads
 from ibprof_converter.traffic.traffic_data import ALL
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
@@ -47,7 +48,7 @@ def test_columns_are_those_that_scripts_rely_on() -> None:
         "rail,a_guid,a_name,a_port,a_level,a_x,a_y,b_guid,b_name,b_port,b_level,b_x,b_y,"
         "gbps,region,operation,a_bytes,b_bytes"
     )
-    assert ",".join(NODE_COLUMNS) == "rail,guid,name,kind,level,x,y,lids,ranks"
+    assert ",".join(NODE_COLUMNS) == "rail,guid,name,kind,level,x,y,lids,ranks,host"
 
 
 @pytest.mark.parametrize("sample", ["testbed44", "quirks-small", "dualrail/rail2"])
@@ -104,7 +105,12 @@ def test_any_name_survives_csv_and_yaml(name: str, region: str) -> None:
     assert region.replace("\0", r"\x00") in {row["region"] for row in rows}
     layouts = lay_out([fabric])
     file = io.StringIO()
-    write_yaml(file, {}, node_rows([fabric], layouts, None), link_rows([fabric], layouts, loads, only_used=True))
+    write_yaml(
+        file,
+        {},
+        node_rows([fabric], layouts, find_hosts([fabric]), None),
+        link_rows([fabric], layouts, loads, only_used=True),
+    )
     document = yaml.load(file.getvalue(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     assert name in {node["name"] for node in document["nodes"]}
     assert [link["region"] for link in document["links"]] == [region]
@@ -115,7 +121,7 @@ def test_nodes_tell_lids_and_ranks() -> None:
     hosts = [index for index, name in enumerate(fabric.node_name) if name.startswith("q0")]
     first = int(fabric.port_lid[fabric.port_node == hosts[0]][0])
     rank_lid = np.array([[first], [first + 1], [0]], np.int32)  # LMC 1: two LIDs a port
-    rows = {row["name"]: row for row in node_rows([fabric], lay_out([fabric]), rank_lid)}
+    rows = {row["name"]: row for row in node_rows([fabric], lay_out([fabric]), find_hosts([fabric]), rank_lid)}
     host = rows[fabric.node_name[hosts[0]]]
     assert (host["kind"], host["level"], host["ranks"], host["lids"]) == ("CA", 0, [0, 1], [first, first + 1])
     assert rows["ibrouter A"]["kind"] == "router"

@@ -49,7 +49,7 @@ def test_loads_are_those_of_the_flows(samples: tuple[str, ...], policy: str | No
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics)
     text = f"pattern:all-to-all:{size}"
-    flows = map_to_lids(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
+    flows = map_to_lids(build_pattern(text, len(hosts.ends)), hosts, fabrics, None, policy)
     expected = load_links(flows, subnets)
     traffic, found = load_all_to_all(text, size, hosts, subnets, policy)
     assert all((one == other).all() for one, other in zip(found.by_rail, expected.by_rail, strict=True))
@@ -71,7 +71,7 @@ def test_flows_in_parts_are_all_flows(policy: str, monkeypatch: pytest.MonkeyPat
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics)
     text = "pattern:all-to-all:7"
-    flows = map_to_lids(build_pattern(text, len(hosts.name)), hosts, fabrics, None, policy)
+    flows = map_to_lids(build_pattern(text, len(hosts.ends)), hosts, fabrics, None, policy)
     traffic, _ = load_all_to_all(text, 7, hosts, subnets, policy)
     parts = list(traffic.parts())
     assert len(parts) > 10

@@ -38,7 +38,7 @@ def make_run(
         jobs=jobs,
         first_rank=first,
     )
-    nothing = Coverage("made", None, None, None, (), (), (), ())
+    nothing = Coverage("made", None, None, None, None, (), (), (), ())
     return ViewRun("", placed, Loads((), ((ALL, ALL),), 0, 0, 0, {}), nothing)
 
 

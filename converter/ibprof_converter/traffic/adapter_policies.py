@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapter policies: models of which of its host's adapters in one subnet a rank uses, where that was not measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import UsageError
+from ibprof_converter.traffic.hosts import NO_HOST, count_ports
+from ibprof_converter.traffic.traffic_data import NO_LID
+
+RANK = "rank"
+NEAR = "near"
+SPREAD = "spread"
+FIRST = "first"
+POLICIES = (RANK, NEAR, SPREAD, FIRST)
+
+MEASURED = "measured"
+RECORDED = "recorded"
+MODELLED = "modelled:"
+
+_MEANINGS = {
+    MEASURED: "measured, as posted to queue pairs",
+    RECORDED: "as recorded of each rank's own choice",
+    MODELLED + RANK: "a rank's number among the ranks of its host, modulo the host's adapters",
+    MODELLED + NEAR: "the adapter nearest to the rank's cores",
+    MODELLED + SPREAD: "each message over all adapters of the host",
+    MODELLED + FIRST: "the first adapter of each host",
+}
+
+
+def describe_nic(nic: str) -> str:
+    """Return how the adapters of bytes are known, in words; several jobs have several labels, with `; ` between."""
+    return "; ".join(f"{label} ({_MEANINGS[label]})" for label in nic.split("; "))
+
+
+def label_of_policy(policy: str) -> str:
+    """Return the label of a modelled choice.
+
+    Raises:
+        UsageError: there is no such policy.
+    """
+    if policy not in POLICIES:
+        raise UsageError(f"--nic {policy}: expected one of {', '.join(POLICIES)}")
+    return MODELLED + policy
+
+
+def number_on_host(host: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """Return the number of each rank among the ranks of its host, from 0: int64 [rank].
+
+    Args:
+        host: int [rank].
+    """
+    order = np.argsort(host, kind="stable")
+    in_order = host[order]
+    number = np.empty(len(host), np.int64)
+    number[order] = np.arange(len(host)) - np.searchsorted(in_order, in_order)
+    return number
+
+
+def choose_ports(ports: npt.NDArray[np.int32], host: npt.NDArray[np.int32], policy: str) -> npt.NDArray[np.int32]:
+    """Return the port of each rank on each rail: int32 [rank, rail]; with `SPREAD` the first of its ports.
+
+    Args:
+        ports: int32 [rank, rail, adapter], of the rank's host, `NO_LID` behind the last one.
+        host: int32 [rank], equal for ranks of one host.
+        policy: one of `POLICIES`.
+    """
+    if policy != RANK or ports.shape[2] == 1:
+        return ports[:, :, 0]
+    turn = np.where(host == NO_HOST, 0, number_on_host(host))[:, np.newaxis] % np.maximum(count_ports(ports), 1)
+    return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterShares:
+    """Flows split by adapter; arrays of one length, a row a share. Shares of 0 bytes are left out.
+
+    Attributes:
+        flow: intp, rows of the flows.
+        source_lid, destination_lid: int32.
+        bytes: uint64.
+    """
+
+    flow: npt.NDArray[np.intp]
+    source_lid: npt.NDArray[np.int32]
+    destination_lid: npt.NDArray[np.int32]
+    bytes: npt.NDArray[np.uint64]
+
+
+def spread_flows(
+    source: npt.NDArray[np.int32], destination: npt.NDArray[np.int32], bytes: npt.NDArray[np.uint64]
+) -> AdapterShares:
+    """Cut each flow into equal parts, one for each adapter of the host that has more.
+
+    Part i leaves by adapter i of the sending host and enters by adapter i of the receiving one, each modulo its number
+    of adapters. The first parts take one of the remaining bytes each.
+
+    Args:
+        source, destination: int32 [flow, adapter], LIDs of one rail, `NO_LID` behind the last one of each.
+        bytes: uint64 [flow].
+    """
+    of_source, of_destination = count_ports(source), count_ports(destination)
+    parts = np.maximum(of_source, of_destination)
+    flow = np.repeat(np.arange(len(bytes)), parts)
+    part = np.arange(len(flow)) - np.repeat(np.cumsum(parts) - parts, parts)
+    quotient, remainder = np.divmod(bytes, np.maximum(parts, 1).astype(np.uint64))
+    amount = quotient[flow] + (part.astype(np.uint64) < remainder[flow])
+    kept = np.flatnonzero(amount)
+    flow, part = flow[kept], part[kept]
+    return AdapterShares(
+        flow=flow,
+        source_lid=source[flow, part % of_source[flow]],
+        destination_lid=destination[flow, part % of_destination[flow]],
+        bytes=amount[kept],
+    )
+
+
+def has_choice(ports: npt.NDArray[np.int32]) -> bool:
+    """Return whether any rank has several ports on one rail.
+
+    Args:
+        ports: int32 [rank, rail, adapter].
+    """
+    return bool((ports[:, :, 1:] != NO_LID).any())

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each adapter of a host in one subnet is a port of its own, and ranks take them as a policy says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof_converter.cli import layout, report
+from ibprof_converter.traffic.adapter_policies import number_on_host, spread_flows
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
+from ibprof_converter.traffic.patterns import build_pattern
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import NO_LID
+from ibprof_testing.reference.adapters import Dump, Port, add_up, flows_by_rank, read_dump, sum_sent
+from ibprof_testing.samples.many_adapters import ADAPTERS, HOSTS, make_subnet, write_dumps
+from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank
+
+FABRIC = make_subnet().fabric
+FOUND = find_hosts([FABRIC])
+LID_OF = {FABRIC.node_name[node]: lid for node, lid in zip(FABRIC.port_node, FABRIC.port_lid.tolist(), strict=True)}
+GUID_OF = dict(zip(FABRIC.port_lid.tolist(), FABRIC.port_guid.tolist(), strict=True))
+NATURAL = [f"mlx5_{number}" for number in (2, 3, 4, 6, 7, 8, 9, 10)]
+
+
+def matrix(folder: Path, pairs: list[tuple[int, int, int]]) -> str:
+    path = folder / "matrix.csv"
+    path.write_text("src,dst,bytes,messages\n" + "".join(f"{a},{b},{size},1\n" for a, b, size in pairs))
+    return str(path)
+
+
+def place(folder: Path, hosts: list[str]) -> str:
+    path = folder / "placement.csv"
+    path.write_text("rank,host\n" + "".join(f"{rank},{host}\n" for rank, host in enumerate(hosts)))
+    return str(path)
+
+
+def run_layout(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Counter[Port], str]:
+    assert layout.main(list(arguments)) == 0
+    captured = capsys.readouterr()
+    return sum_sent(csv.DictReader(io.StringIO(captured.out))), captured.err
+
+
+@pytest.fixture(name="links")
+def make_links(tmp_path: Path) -> Path:
+    return write_dumps(tmp_path)
+
+
+@pytest.fixture(name="dump")
+def make_dump(links: Path) -> Dump:
+    return read_dump(links, links.with_suffix(".fdbs"))
+
+
+def test_ports_of_a_host_are_in_the_natural_order_of_their_names() -> None:
+    assert FOUND.name[:HOSTS] == tuple(f"gpu{number}" for number in range(1, HOSTS + 1))
+    assert FOUND.ports.shape == (len(FOUND.name), 1, ADAPTERS)
+    assert FOUND.ports[0, 0].tolist() == [LID_OF[f"gpu1 {device}"] for device in NATURAL]
+    storage = FOUND.name.index("storage1")
+    assert FOUND.ports[storage, 0].tolist() == [LID_OF["storage1 mlx5_0"], *[NO_LID] * (ADAPTERS - 1)]
+    assert FOUND.adapters[[0, storage], 0].tolist() == [ADAPTERS, 1]
+
+
+def test_ends_are_all_ports_of_hosts_and_no_others() -> None:
+    no_host = {lid for name, lid in LID_OF.items() if "Aggregation" in name}
+    switches = {lid for name, lid in LID_OF.items() if "mlx5" not in name}
+    assert sorted(FOUND.ends[:, 0].tolist()) == sorted(set(LID_OF.values()) - switches - no_host)
+
+
+HOSTS_OF_RANKS = [*["gpu1"] * 8, *["gpu2"] * 8, *["gpu3"] * 3, "storage1"]
+"""As many ranks as adapters, fewer, and a host with one adapter."""
+
+PAIRS = [
+    (source, destination, 1000 + 17 * source + destination)
+    for source in range(len(HOSTS_OF_RANKS))
+    for destination in range(len(HOSTS_OF_RANKS))
+    if source != destination
+]
+
+
+@pytest.mark.parametrize("policy", [(), ("--nic", "rank")])
+def test_loads_by_rank_are_those_of_a_tracer_of_its_own(
+    links: Path, dump: Dump, tmp_path: Path, policy: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (str(links), matrix(tmp_path, PAIRS), "--placement", place(tmp_path, HOSTS_OF_RANKS), *policy)
+    found, told = run_layout(capsys, *asked)
+    assert found == add_up(dump, flows_by_rank(dump, HOSTS_OF_RANKS, PAIRS))
+    assert "modelled:rank" in told.splitlines()[0]
+
+
+def test_more_ranks_than_adapters_begin_anew(
+    links: Path, dump: Dump, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ["gpu1"] * 11 + ["gpu2"]
+    pairs = [(rank, 11, 1 << rank) for rank in range(11)]
+    found, _ = run_layout(capsys, str(links), matrix(tmp_path, pairs), "--placement", place(tmp_path, hosts))
+    sent = [found[dump.at[lid]] for lid in dump.adapters("gpu1")]
+    assert sent == [(1 << rank) + (1 << rank + 8 if rank < 3 else 0) for rank in range(8)]
+
+
+def test_first_takes_the_first_adapter_alone(
+    links: Path, dump: Dump, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (str(links), matrix(tmp_path, PAIRS), "--placement", place(tmp_path, HOSTS_OF_RANKS), "--nic", "first")
+    found, told = run_layout(capsys, *asked)
+    apart = [(a, b, size) for a, b, size in PAIRS if HOSTS_OF_RANKS[a] != HOSTS_OF_RANKS[b]]
+    first = [dump.adapters(host)[0] for host in HOSTS_OF_RANKS]
+    assert found == add_up(dump, ((first[a], first[b], size) for a, b, size in apart))
+    assert "modelled:first" in told
+
+
+def test_spread_cuts_every_message_and_keeps_every_byte(
+    links: Path, dump: Dump, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = [(0, 1, 1003), (1, 2, 1003), (2, 0, 5)]
+    hosts = ["gpu1", "gpu2", "storage1"]
+    asked = (str(links), matrix(tmp_path, pairs), "--placement", place(tmp_path, hosts), "--nic", "spread")
+    found, told = run_layout(capsys, *asked)
+    one, two, storage = (dump.adapters(host) for host in hosts)
+    parts = [126, 126, 126, 125, 125, 125, 125, 125]
+    flows = [
+        *zip(one, two, parts, strict=True),
+        *((lid, storage[0], part) for lid, part in zip(two, parts, strict=True)),
+    ]
+    flows += [(storage[0], lid, 1) for lid in one[:5]]
+    assert found == add_up(dump, flows)
+    assert "modelled:spread" in told
+
+
+def test_near_needs_to_be_known(links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [str(links), matrix(tmp_path, PAIRS), "--placement", place(tmp_path, HOSTS_OF_RANKS), "--nic", "near"]
+    assert layout.main(asked) == 2
+    assert "--nic near" in capsys.readouterr().err
+
+
+def test_a_port_that_a_placement_names_is_the_one(
+    links: Path, dump: Dump, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lids = [dump.adapters("gpu1")[5], dump.adapters("gpu2")[3]]
+    where = tmp_path / "placement.csv"
+    where.write_text("rank,lid\n" + "".join(f"{rank},{lid}\n" for rank, lid in enumerate(lids)))
+    found, told = run_layout(capsys, str(links), matrix(tmp_path, [(0, 1, 7)]), "--placement", str(where))
+    assert found == add_up(dump, [(lids[0], lids[1], 7)])
+    assert "modelled" not in told
+
+
+def test_a_pattern_is_over_all_adapters(links: Path, dump: Dump, capsys: pytest.CaptureFixture[str]) -> None:
+    found, told = run_layout(capsys, str(links), "pattern:all-to-all:3")
+    ends = [lid for name, lid in dump.lid.items() if "Aggregation" not in name]
+    flows = [(a, b, 3) for a in ends for b in ends if a != b]
+    assert found == add_up(dump, flows)
+    assert f"over the {len(ends)} adapters of" in told
+
+
+def test_with_a_policy_a_pattern_is_over_the_hosts(links: Path, dump: Dump, capsys: pytest.CaptureFixture[str]) -> None:
+    names = sorted({name.split()[0] for name in dump.lid if "Aggregation" not in name})
+    for policy, ports in (("first", 1), ("spread", ADAPTERS)):
+        found, _ = run_layout(capsys, str(links), "pattern:all-to-all:80", "--nic", policy)
+        flows = []
+        for a in names:
+            for b in names:
+                one, other = (dump.adapters(name)[:ports] for name in (a, b))
+                most = max(len(one), len(other))
+                parts = [(one[i % len(one)], other[i % len(other)], 80 // most) for i in range(most)]
+                flows += parts if a != b else []
+        assert found == add_up(dump, flows), policy
+
+
+@pytest.mark.parametrize("nic", [None, "first"])
+def test_large_all_to_all_as_a_matrix_is_that_of_the_flows(
+    links: Path, nic: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = []
+    for limit in (1 << 20, 0):
+        monkeypatch.setattr(report, "DIAGNOSED_FLOWS", limit)
+        policy = ["--nic", nic] if nic else []
+        assert report.main([str(links), "pattern:all-to-all:7", "--json", "--adaptive", *policy]) == 0
+        documents.append(json.loads(capsys.readouterr().out))
+    for name in ("hotspots", "adaptive", "bytes_routed", "max_link", "nic", "coverage"):
+        assert documents[0][name] == documents[1][name], name
+    assert documents[0]["nic"] == f"modelled:{nic or 'rank'}"
+
+
+def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
+    # The run had three adapters of gpu1 and lists them as sysfs does; the fabric has eight.
+    lids = {device: LID_OF[f"gpu1 {device}"] for device in ("mlx5_10", "mlx5_2", "mlx5_7")}
+    hosts = [
+        make_host("one", *(make_port(lid, GUID_OF[lid], device=device) for device, lid in lids.items())),
+        make_host("gpu2"),
+    ]
+    ranks = [make_rank(rank, host=rank // 4) for rank in range(8)]
+    run = make_profile([Count(rank, 7 - rank, 10 + rank) for rank in range(8)], ranks, hosts)
+    traffic = map_to_lids(profile_traffic(run), FOUND, [FABRIC], None, None)
+    own = [lids[device] for device in ("mlx5_2", "mlx5_7", "mlx5_10", "mlx5_2")] + dump.adapters("gpu2")[:4]
+    columns = (traffic.source_lid, traffic.destination_lid, traffic.bytes)
+    flows = sorted(zip(*(column.tolist() for column in columns), strict=True))
+    assert flows == sorted((own[rank], own[7 - rank], 10 + rank) for rank in range(8))
+    assert traffic.nic == "modelled:rank"
+    assert traffic.rank_lid[:, 0].tolist() == own
+
+
+def test_the_label_is_in_every_output(links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [str(links), matrix(tmp_path, PAIRS), "--placement", place(tmp_path, HOSTS_OF_RANKS)]
+    assert report.main([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["nic"] == document["coverage"]["nic"] == "modelled:rank"
+    assert any("modelled:rank" in sentence for sentence in document["coverage"]["modelled"])
+    assert report.main(asked) == 0
+    assert "modelled:rank" in capsys.readouterr().out
+    files = {name: tmp_path / name for name in ("nodes.csv", "out.yaml", "view.html", "report.html")}
+    arguments = ["--nodes", files["nodes.csv"], "--yaml", files["out.yaml"], "--html", files["view.html"]]
+    assert layout.main([*asked, "-o", str(tmp_path / "links.csv"), *map(str, arguments)]) == 0
+    assert report.main([*asked, "--html", str(files["report.html"])]) == 0
+    assert "nic: modelled:rank" in files["out.yaml"].read_text()
+    assert "modelled:rank" in files["report.html"].read_text()
+    nodes = {row["name"]: row for row in csv.DictReader(files["nodes.csv"].read_text().splitlines())}
+    assert list(nodes["gpu1 mlx5_3"])[-1] == "host"
+    assert [nodes[f"gpu1 {device}"]["ranks"] for device in NATURAL] == list("01234567")
+    assert {row["host"] for name, row in nodes.items() if name.startswith("gpu1 ")} == {"gpu1"}
+    assert {row["host"] for row in nodes.values() if row["kind"] == "switch" or "Aggregation" in row["name"]} == {""}
+
+
+def test_a_pattern_that_was_read_for_adapters_is_not_put_on_hosts() -> None:
+    demand = build_pattern("pattern:shift:1", len(FOUND.ends))
+    with pytest.raises(UsageError, match="adapters"):
+        map_to_lids(demand, FOUND, [FABRIC], None, None, "first")
+
+
+def test_ranks_are_numbered_host_by_host() -> None:
+    assert number_on_host(np.array([3, 1, 3, 3, 1, 0])).tolist() == [0, 0, 1, 2, 1, 0]
+
+
+def test_no_byte_of_a_spread_flow_is_lost() -> None:
+    source = np.array([[1, 2, 3], [4, NO_LID, NO_LID], [5, 6, NO_LID]], np.int32)
+    amounts = np.array([10, 2, (1 << 64) - 1], np.uint64)
+    shares = spread_flows(source, source[[1, 0, 0]], amounts)
+    parts = [shares.bytes[shares.flow == flow].tolist() for flow in range(3)]
+    assert [sum(some) for some in parts] == amounts.tolist()
+    assert [max(some) - min(some) for some in parts] == [1, 0, 0]
+    assert shares.source_lid[shares.flow == 2].tolist() == [5, 6, 5]
+
+
+def test_hosts_are_counted_by_their_adapters(links: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout.main(["--check", str(links)]) == 0
+    alone = len(FOUND.name) - HOSTS
+    assert f"rail 0: {HOSTS} hosts with {ADAPTERS} adapters, {alone} hosts with 1 adapter in one subnet" in (
+        capsys.readouterr().out
+    )
