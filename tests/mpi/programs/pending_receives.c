@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Receives that are posted in one region and arrive in another one, in calls of other operations. Meanwhile their
+ * communicator receives by MPI_Sendrecv and collectives, is freed by some of its ranks, and others take its place, with
+ * ranks in the other order. RECV and SENDRECV are noted as received bytes, by the rank that they come from.
+ */
+#include "tally.h"
+
+#include <ibprof.h>
+#include <mpi.h>
+
+#define LIVES 40
+#define PENDING 3
+
+static int me, ranks;
+
+static MPI_Comm make(int reversed)
+{
+    MPI_Comm made;
+
+    MPI_Comm_split(MPI_COMM_WORLD, 0, reversed ? ranks - me : me, &made);
+    return made;
+}
+
+static int world_rank(int rank, int reversed)
+{
+    return reversed ? ranks - 1 - rank : rank;
+}
+
+/* What each rank gets from the one before it, by a call that receives within itself. */
+static void exchange(MPI_Comm communicator, int reversed, int bytes)
+{
+    const int here = world_rank(me, reversed), from = (here + ranks - 1) % ranks;
+    char out[64] = "", in[64];
+
+    MPI_Sendrecv(out, bytes, MPI_CHAR, (here + 1) % ranks, 1, in, bytes, MPI_CHAR, from, 1, communicator,
+                 MPI_STATUS_IGNORE);
+    tally_add("SENDRECV", world_rank(from, reversed), me, bytes);
+}
+
+/* Post receives from all ranks of both communicators, each of its own length. */
+static void post(MPI_Comm one, MPI_Comm other, int reversed, char (*in)[64], MPI_Request *requests)
+{
+    ibprof_region_begin("posting");
+    for (int i = 0; i < PENDING; i++) {
+        const int from = (world_rank(me, reversed) + i) % ranks, from_other = (world_rank(me, !reversed) + i) % ranks;
+
+        MPI_Irecv(in[i], 64, MPI_CHAR, from, 10 + i, one, &requests[i]);
+        MPI_Irecv(in[PENDING + i], 64, MPI_CHAR, i ? from_other : MPI_ANY_SOURCE, 20 + i, other,
+                  &requests[PENDING + i]);
+    }
+    ibprof_region_end();
+}
+
+static void send_to(MPI_Comm communicator, int reversed, int tag, int bytes)
+{
+    for (int i = 0; i < PENDING; i++) {
+        const int here = world_rank(me, reversed), to = (here + 2 * ranks - i) % ranks;
+        char out[64] = "";
+
+        MPI_Send(out, bytes + i, MPI_CHAR, to, tag + i, communicator);
+        tally_add("RECV", me, world_rank(to, reversed), bytes + i);
+    }
+}
+
+static void live(int life)
+{
+    const int reversed = life % 2, frees = (me + life) % 2;
+    MPI_Comm one = make(reversed), other = make(!reversed), next;
+    MPI_Request requests[2 * PENDING];
+    char in[2 * PENDING][64], bytes[8] = "";
+
+    exchange(one, reversed, 3);
+    post(one, other, reversed, in, requests);
+    exchange(one, reversed, 1 + life % 5);
+    exchange(other, !reversed, 2);
+    MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, one);
+    MPI_Bcast(bytes, 5, MPI_CHAR, life % ranks, other);
+    send_to(other, !reversed, 20, 7);
+    /* Some ranks free it with receives pending, and another one takes its place; the others send afterwards. */
+    if (frees) send_to(one, reversed, 10, 11 + life % 3);
+    if (frees) MPI_Comm_free(&one);
+    next = make(!reversed);
+    exchange(next, !reversed, 9);
+    if (!frees) send_to(one, reversed, 10, 11 + life % 3);
+    ibprof_region_begin("completing");
+    for (int i = 2 * PENDING; i-- > 0;) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    exchange(next, !reversed, 8);
+    ibprof_region_end();
+    if (one != MPI_COMM_NULL) MPI_Comm_free(&one);
+    MPI_Comm_free(&next);
+    MPI_Comm_free(&other);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int life = 0; life < LIVES; life++) live(life);
+    MPI_Finalize();
+    tally_write(me);
+    return 0;
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A receive keeps its operation and communicator until it arrives, whatever the communicator does meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.profile.profile_data import Direction, Kind
+from ibprof_testing.mpi.matrices import load_complete, read_tally, received, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
+
+RANKS = 3
+
+
+@pytest.mark.parametrize("recorded_too", ["", "IBPROF_TIME", "IBPROF_SITES", "IBPROF_TIME IBPROF_SITES"])
+def test_pending_receives(mpi: Mpi, build: Build, recorded_too: str, tmp_path: Path) -> None:
+    books = tmp_path / "books"
+    books.mkdir()
+    env = {"TALLY": str(books)} | dict.fromkeys(recorded_too.split(), "1")
+    run_mpi(mpi, RANKS, [build(mpi, "pending_receives.c")], recording=tmp_path / "recording", env=env)
+    profile = load_complete(tmp_path / "recording", RANKS)
+    expected = read_tally(books)
+    assert set(expected) == {"RECV", "SENDRECV"}
+    for operation, matrix in expected.items():
+        assert recorded(profile, operation=operation, directions=[Direction.RECEIVED]) == matrix
+    assert received(profile) == recorded(profile, kinds=Kind)
+    counters = profile.counters
+    assert np.all(counters.site[counters.direction == Direction.RECEIVED] == 0)
+    assert not any(rank.notes for rank in profile.ranks)
