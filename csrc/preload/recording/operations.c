@@ -20,6 +20,11 @@ static const char *const call_names[IBP_OPERATIONS] = {
 #undef IBP_POINT_TO_POINT
 };
 
+const char *ibp_operation_call(unsigned operation)
+{
+    return call_names[operation];
+}
+
 bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 bool ibp_operations_filtered;
 

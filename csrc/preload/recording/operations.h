@@ -29,6 +29,9 @@ enum ibp_operation {
 /* Return an operation's name: the call's in upper case, without MPI_. */
 const char *ibp_operation_name(unsigned operation);
 
+/* Return the name of its call, without MPI_. */
+const char *ibp_operation_call(unsigned operation);
+
 /* Whether bytes of an operation are counted. */
 extern IBP_INTERNAL bool ibp_operation_wanted[IBP_OPERATIONS + 1];
 

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "calls/long_path.h"
+#include "calls/arguments.h"
+#include "calls/demands.h"
+#include "calls/wrapper.h"
+#include "counting/calls.h"
+#include "counting/communicator_contexts.h"
+#include "counting/ledger.h"
+#include "counting/periodic.h"
+#include "counting/requests.h"
+#include "counting/times.h"
+#include "libmpi/grids.h"
+#include "libmpi/handles.h"
+#include "libmpi/lock.h"
+#include "platform/text.h"
+#include "recording/operations.h"
+#include "recording/process_state.h"
+#include "sources/source.h"
+
+#include <dlfcn.h>
+
+#define NO_COMMUNICATOR (-1)
+
+/* How wrappers treat calls, beyond entering and leaving them. */
+enum treatment {
+    /* The source sees all of it where it distinguishes sends: then it is only passed on. */
+    SENDS = 1,
+    /* It makes a request to send by. */
+    KEEPS_REQUEST = 2,
+    /* It sends nothing, and is only passed on. */
+    IS_ONLY_TIMED = 4,
+    TAKES_TAG = 8,
+    FREES = 16,
+    /* It has the same first arguments as calls that send. */
+    IS_SENDRECV = 32,
+    MAKES_GRID = 64,
+    /* Its wrapper calls what was chosen. */
+    HAS_CHOICES = 128
+};
+
+/* What mpi.def says of an operation's calls. */
+struct wrapped {
+    uint8_t arguments;
+    uint8_t kind; /* enum ibp_call_kind */
+    /* The place of that argument. */
+    int8_t communicator;
+    uint8_t treatment;
+};
+
+#define TREATMENT(operation, kind)                                                                                     \
+    ((kind) == IBP_CALL_FREEING                                                                          ? FREES       \
+     : (kind) == IBP_CALL_NONBLOCKING || (kind) == IBP_CALL_DUPLICATING || (kind) == IBP_CALL_PERSISTENT ? TAKES_TAG   \
+     : (operation) == IBP_OPERATION_Cart_create                                                          ? MAKES_GRID  \
+     : (operation) == IBP_OPERATION_Sendrecv || (operation) == IBP_OPERATION_Sendrecv_replace ||                       \
+             (operation) == IBP_OPERATION_Isendrecv || (operation) == IBP_OPERATION_Isendrecv_replace                  \
+         ? IS_SENDRECV                                                                                                 \
+         : 0)
+#define IBP_CALL(name, count, kind, communicator)                                                                      \
+    [IBP_OPERATION_##name] = {count, IBP_CALL_##kind, communicator, TREATMENT(IBP_OPERATION_##name, IBP_CALL_##kind)},
+#define IBP_SEND(name, count, communicator)                                                                            \
+    [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS},
+#define IBP_SEND_INIT(name, count, communicator)                                                                       \
+    [IBP_OPERATION_##name] = {count, IBP_CALL_SENDING, communicator, HAS_CHOICES | SENDS | KEEPS_REQUEST},
+#define TREATMENT_WAITING HAS_CHOICES | IS_ONLY_TIMED
+#define TREATMENT_SHORT HAS_CHOICES | IS_ONLY_TIMED
+#define TREATMENT_LONG HAS_CHOICES
+#define IBP_TIMED(name, count, duration)                                                                               \
+    [IBP_OPERATION_##name] = {count, IBP_CALL_BLOCKING, NO_COMMUNICATOR, TREATMENT_##duration},
+#define IBP_POINT_TO_POINT(name)
+static const struct wrapped all_wrapped[IBP_OPERATIONS] = {
+#include "mpi.def"
+};
+#undef IBP_CALL
+#undef IBP_POINT_TO_POINT
+
+/* A call that is being made. */
+struct making {
+    const struct wrapped *wrapped;
+    void *next;
+    const long *arguments;
+    const void *caller;
+    unsigned operation, form; /* enum ibp_form */
+};
+
+/* One of a call's arguments; 0 where it has none at that place. */
+static inline long argument(const struct making *making, int place)
+{
+    return (unsigned)place < making->wrapped->arguments ? making->arguments[place] : 0;
+}
+
+static long last_argument(const struct making *making)
+{
+    return making->arguments[making->wrapped->arguments - 1];
+}
+
+static int call_next(const struct making *making)
+{
+    switch (making->wrapped->arguments) {
+#define CASE(count)                                                                                                    \
+    case count:                                                                                                        \
+        return ((int (*)(PARAMETERS_##count))making->next)(ITEMS_##count(making->arguments));
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+    default:
+        return IBP_MISSING_CALL;
+    }
+}
+
+/* -- the next function --------------------------------------------------------------------------------------------- */
+
+/* By wrapper: the next function is found. */
+static char is_found[IBP_OPERATIONS * IBP_FORMS];
+
+static void *find_next(unsigned operation, unsigned form)
+{
+    static const char *const prefixes[IBP_FORMS] = {"MPI_", "PMPI_", "MPI_", "MPIX_", "PMPIX_"};
+    char name[64];
+
+    ibp_text_copy(name, sizeof name, prefixes[form]);
+    ibp_text_append(name, sizeof name, ibp_operation_call(operation));
+    if (form == IBP_FORM_LARGE) ibp_text_append(name, sizeof name, "_c");
+    return ibp_mpi_next(name);
+}
+
+/* Find the next function of a wrapper, and set its pointer to it; NULL when there is none. Until something is chosen,
+ * the wrapper calls it too. */
+static __attribute__((noinline)) void *set_next(unsigned wrapper, void **next)
+{
+    void *before = __atomic_load_n(&next[0], __ATOMIC_RELAXED);
+    void *const found = find_next(wrapper / IBP_FORMS, wrapper % IBP_FORMS);
+
+    if (!found) return NULL;
+    if (all_wrapped[wrapper / IBP_FORMS].treatment & HAS_CHOICES)
+        __atomic_compare_exchange_n(&next[1], &before, found, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_store_n(&next[0], found, __ATOMIC_RELAXED);
+    __atomic_store_n(&is_found[wrapper], 1, __ATOMIC_RELEASE);
+    return found;
+}
+
+static inline void *next_function(unsigned wrapper, void **next)
+{
+    if (IBP_UNLIKELY(!__atomic_load_n(&is_found[wrapper], __ATOMIC_ACQUIRE))) return set_next(wrapper, next);
+    return __atomic_load_n(&next[0], __ATOMIC_RELAXED);
+}
+
+/* -- what calls ask for -------------------------------------------------------------------------------------------- */
+
+/* Return the handle at an address; 0 where a program passes none, which MPI reports. */
+static ibp_handle handle_at(long address)
+{
+    if (!address) return 0;
+    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)address : *(const ibp_handle *)address;
+}
+
+/* Forget a communicator or window: its handle may be reused. */
+static void forget(long address)
+{
+    ibp_handle handle;
+
+    if (ibp_mpi.is_behind_layer) return;
+    handle = handle_at(address);
+    ibp_lock();
+    ibp_context_forget(handle);
+    ibp_unlock();
+    if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
+}
+
+static inline struct ibp_call *call_of(const struct making *making)
+{
+    return IBP_LIKELY(!ibp_sites_recorded) ? &ibp_calls[making->operation]
+                                           : ibp_call_find(making->operation, making->caller);
+}
+
+/* Describe what a call asks for; a send only where wrappers label it. */
+static inline struct ibp_demanding describe(const struct making *making, struct ibp_call *call)
+{
+    const struct ibp_demand_places *places = &ibp_demand_places[making->operation];
+    struct ibp_demanding demanding = {.call = call, .operation = (uint16_t)making->operation, .shape = places->shape};
+
+    if (demanding.shape == IBP_DEMAND_PEER && !ibp_labels_sends) demanding.shape = IBP_DEMAND_NONE;
+    if (demanding.shape == IBP_DEMAND_NONE) return demanding;
+    demanding.is_large = making->form == IBP_FORM_LARGE;
+    demanding.communicator = argument(making, making->wrapped->communicator);
+    demanding.items = argument(making, places->items);
+    demanding.type = argument(making, places->type);
+    demanding.root = argument(making, places->root);
+    return demanding;
+}
+
+/* Remember a persistent request, and what each of its starts asks for. */
+static void keep_request(long request, const struct ibp_demanding *call)
+{
+    const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
+
+    ibp_request_keep_operation(ibp_mpi_request((void **)request, 0), call->operation,
+                               is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
+}
+
+/* Return whether a nonblocking call asks to move no items. MPI_Gather and MPI_Scatter have two counts, of which a root
+ * may pass only one. */
+static bool moves_nothing(const struct making *making, const struct ibp_demanding *call)
+{
+    const bool is_leaf = call->shape == IBP_DEMAND_LEAF;
+    const long counts = is_leaf ? argument(making, 1) | argument(making, 4) : call->items;
+
+    if (making->wrapped->kind != IBP_CALL_NONBLOCKING) return false;
+    if (!is_leaf && call->shape != IBP_DEMAND_GROUP && call->shape != IBP_DEMAND_TREE) return false;
+    return call->is_large ? !counts : !(int)counts;
+}
+
+/* Compare a send with what the source sees. The count of items is an int, except in calls for large counts, which
+ * are not compared. */
+static void expect(const struct making *making)
+{
+    if (making->form != IBP_FORM_LARGE)
+        ibp_source->expect_message((uint64_t)(int)argument(making, 1), IBP_HANDLE(argument(making, 2)),
+                                   (int)argument(making, 3), (int)argument(making, 4));
+}
+
+/* -- calls that are entered ---------------------------------------------------------------------------------------- */
+
+/* Do what comes before a call that is more than entered. */
+static __attribute__((noinline)) void prepare(const struct making *making, const struct ibp_demanding *call)
+{
+    const unsigned treatment = making->wrapped->treatment;
+
+    ibp_current_call.moves_nothing = moves_nothing(making, call);
+    if (treatment & TAKES_TAG) ibp_source->before_tag();
+    if (treatment & FREES) forget(making->arguments[0]);
+}
+
+/* Do what comes after it, once it is left. */
+static __attribute__((noinline)) void complete(int result, const struct making *making,
+                                               const struct ibp_demanding *call)
+{
+    if (result) return;
+    if (making->wrapped->treatment & KEEPS_REQUEST) keep_request(last_argument(making), call);
+    if (ibp_mpi.is_behind_layer) return;
+    if (making->wrapped->treatment & MAKES_GRID) ibp_grid_note(handle_at(last_argument(making)));
+    if (making->wrapped->kind == IBP_CALL_PERSISTENT) keep_request(last_argument(making), call);
+}
+
+/* Return whether a call itself asks for bytes: a persistent one does when it is started. */
+static bool is_in_ledger(const struct making *making, const struct ibp_demanding *call)
+{
+    return call->shape != IBP_DEMAND_NONE && making->wrapped->kind != IBP_CALL_PERSISTENT &&
+           !(making->wrapped->treatment & KEEPS_REQUEST);
+}
+
+static bool is_expected(const struct making *making)
+{
+    return IBP_UNLIKELY(ibp_source_unproved) && making->wrapped->treatment & (SENDS | IS_SENDRECV) &&
+           !(making->wrapped->treatment & KEEPS_REQUEST);
+}
+
+/* Make a call that is the outermost one. What it asks for is entered in the ledger before it is made, if that is known,
+ * and else when it has succeeded. */
+static __attribute__((noinline)) int enter_and_call(const struct making *making)
+{
+    struct ibp_call *const of_operation = call_of(making);
+    const struct ibp_demanding call = describe(making, of_operation);
+    const unsigned treatment = making->wrapped->treatment;
+    const bool is_asking = is_in_ledger(making, &call);
+    const bool is_known = is_asking && ibp_get_here()->is_outside && ibp_ledger_add_known(call);
+    struct ibp_timing timing;
+    int result;
+
+    ibp_enter(of_operation, (struct ibp_current_call){
+                                .kind = making->wrapped->kind,
+                                .communicator = argument(making, making->wrapped->communicator),
+                            });
+    ibp_periodic_check();
+    if (treatment) prepare(making, &call);
+    ibp_timing_begin(&timing, of_operation);
+    if (is_expected(making)) expect(making);
+    result = call_next(making);
+    ibp_timing_end(&timing);
+    if (treatment & TAKES_TAG) ibp_source->after_tag(result == 0);
+    ibp_leave();
+    if (treatment) complete(result, making, &call);
+    if (is_asking && IBP_UNLIKELY(result)) ibp_ledger_add_failed(of_operation);
+    if (is_asking && !is_known && !result) ibp_ledger_add(&call);
+    return result;
+}
+
+/* -- calls that are only passed on --------------------------------------------------------------------------------- */
+
+/* Make a call that is not entered, and set it as the present one. */
+static __attribute__((noinline)) int pass_on(const struct making *making)
+{
+    struct ibp_call *const call = call_of(making);
+    struct ibp_timing timing;
+    int result;
+
+    if (ibp_threads_multiple)
+        ibp_current_call.call = call;
+    else if (ibp_get_here()->is_outside)
+        ibp_set_here(&call->context);
+    ibp_timing_begin(&timing, call);
+    result = call_next(making);
+    ibp_timing_end(&timing);
+    return result;
+}
+
+/* -- all calls ----------------------------------------------------------------------------------------------------- */
+
+int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller)
+{
+    const struct making making = {
+        .wrapped = &all_wrapped[wrapper / IBP_FORMS],
+        .next = next_function(wrapper, next),
+        .arguments = arguments,
+        .caller = caller,
+        .operation = wrapper / IBP_FORMS,
+        .form = wrapper % IBP_FORMS,
+    };
+    const unsigned treatment = making.wrapped->treatment;
+
+    if (IBP_UNLIKELY(!making.next)) return IBP_MISSING_CALL;
+    if (!ibp_is_active() || ibp_is_within_call()) return call_next(&making);
+    if (treatment & IS_ONLY_TIMED || (treatment & SENDS && !ibp_labels_sends)) return pass_on(&making);
+    return enter_and_call(&making);
+}
+
+/* -- choosing ------------------------------------------------------------------------------------------------------ */
+
+/* Return whether another tool wraps a call too: its wrapper calls ibprof's of the other name. */
+static bool is_wrapped_by_tool(unsigned operation)
+{
+    void *next = find_next(operation, IBP_FORM_MPI);
+    Dl_info object;
+
+    return next && dladdr && dladdr(next, &object) && !ibp_is_mpi_library(object.dli_fname);
+}
+
+void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices)
+{
+    const unsigned operation = wrapper / IBP_FORMS;
+    void *choice = next_function(wrapper, next);
+
+    if (!choice) return;
+    if (ibp_labels_sends && choices->label)
+        choice = choices->label;
+    else if (ibp_times_recorded && ibp_operation_wanted[operation])
+        choice = is_wrapped_by_tool(operation) ? choices->whole : choices->timed;
+    else if (ibp_sites_recorded && choices->site)
+        choice = choices->site;
+    __atomic_store_n((void **)next + 1, choice, __ATOMIC_RELAXED);
+}

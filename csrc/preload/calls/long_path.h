@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * What wrappers of MPI calls do where the short path is not enough: several threads are in MPI, times are recorded, a
+ * call takes an internal tag, it is the first one of its kind. Written once for all wrappers, which pass their arguments
+ * as an array: repeated in four hundred wrappers it would be most of the library.
+ */
+#ifndef IBPROF_CALLS_LONG_PATH_H
+#define IBPROF_CALLS_LONG_PATH_H
+
+#include "platform/system.h"
+
+/* The names that wrappers of an operation have: MPI_X, PMPI_X, MPI_X_c, MPIX_X, PMPIX_X. */
+enum ibp_form { IBP_FORM_MPI, IBP_FORM_PMPI, IBP_FORM_LARGE, IBP_FORM_MPIX, IBP_FORM_PMPIX, IBP_FORMS = 8 };
+
+/* The number of a wrapper. */
+#define IBP_WRAPPER(operation, form) ((unsigned)(operation) * IBP_FORMS + (form))
+
+/* Make a call.
+ *
+ *   next        the address of the pointer to the next function of the wrapper's name, which is set if it is not. In a
+ *               call that has choices (below), the pointer to what was chosen follows.
+ *   arguments   of the call, in order
+ *   caller      where the wrapper returns to
+ *
+ * Return what the function returns; IBP_MISSING_CALL where there is none. */
+int ibp_long_path(unsigned wrapper, void *next, const long *arguments, const void *caller);
+
+/* What a wrapper of a call that sends, or is only timed, may call: the next function, or one that does something first. */
+struct ibp_choices {
+    /* While times are recorded: of most calls; of calls that another tool wraps too, so that what it calls is known to
+     * be part of them. */
+    void *timed, *whole;
+    /* Where sends are labelled. NULL of other calls. */
+    void *label;
+    /* Of a call whose source sees its mode, and not its site. NULL of other calls. */
+    void *site;
+};
+
+/* Set what a wrapper calls by what is recorded now. */
+void ibp_choose(unsigned wrapper, void *next, const struct ibp_choices *choices);
+
+#endif
