@@ -84,7 +84,8 @@ enum ibp_segment_kind {
     IBP_SEGMENT_DEMANDS = 17,
     IBP_SEGMENT_OBJECTS = 18,
     IBP_SEGMENT_SITES = 19,
-    IBP_SEGMENT_TIMES = 20
+    IBP_SEGMENT_TIMES = 20,
+    IBP_SEGMENT_CHOICES = 21
 };
 
 /* Where bytes were seen. Bytes of different sources describe the same traffic and are never added. */
@@ -280,6 +281,20 @@ struct ibp_port {
     double rate_gbps;
     char link_layer[32];
     char gids[IBP_GIDS_PER_PORT][40];
+    /* Since version 2. The device's PCI function, as 0000:3b:00.0; empty where it has none. */
+    char pci[32];
+    /* -1 where the kernel knows none. */
+    int32_t numa_node;
+    uint32_t reserved;
+    /* Cores near the device, as the kernel lists them: 0-15,64-79. Empty where unknown. */
+    char near_cores[256];
+};
+
+/* What decides which adapters a process uses. */
+struct ibp_choice {
+    /* A variable of the environment, or IBP_CHOICE_CORES: the cores that the process may run on, as 0-15,64-79. */
+    char name[64];
+    char text[448];
 };
 
 struct ibp_region {
@@ -510,6 +525,7 @@ struct ibp_launch {
 
 /* -- cffi ends -- */
 
+#define IBP_CHOICE_CORES "cores"
 #define IBP_STATIC_ASSERT _Static_assert
 IBP_STATIC_ASSERT(sizeof(struct ibp_segment) == 48, "a segment's header has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_origin) == 16, "an origin has no padding");

@@ -50,7 +50,9 @@ def _read_all(
 ) -> dict[str, Any]:
     hints = get_type_hints(made)
     # An archive of an earlier version lacks attributes that have a default.
-    added = {column.name for column in fields(made) if column.default is not MISSING and hints[column.name] is bool}
+    added = {
+        column.name for column in fields(made) if column.default is not MISSING and hints[column.name] in (bool, str)
+    }
     return {
         name: _read(prefix + name, hints[name], find)
         for name in _names(made, leave_out)

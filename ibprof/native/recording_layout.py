@@ -33,6 +33,7 @@ _RECORDS = {
     "IBP_SEGMENT_GRIDS": "grid",
     "IBP_SEGMENT_DEMANDS": "demand",
     "IBP_SEGMENT_TIMES": "time",
+    "IBP_SEGMENT_CHOICES": "choice",
 }
 
 

@@ -111,6 +111,9 @@ class Port:
         rate_gbps: of the active link.
         state: of the link, `PORT_ACTIVE` or another one of InfiniBand's PortInfo.
         hardware: counters of the port itself.
+        pci: function of the device, as `0000:3b:00.0`; empty where it has none, or was not recorded.
+        numa_node: of the device; None where unknown.
+        near_cores: cores near the device, as the kernel lists them: `0-15,64-79`; empty where unknown.
     """
 
     device: str
@@ -124,6 +127,9 @@ class Port:
     link_layer: str
     state: int
     hardware: tuple[HardwareCounter, ...] = ()
+    pci: str = ""
+    numa_node: int | None = None
+    near_cores: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -177,6 +183,19 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterChoice:
+    """Part of what decides which adapters of its host a process uses.
+
+    Attributes:
+        name: a variable of its environment, or `cores`.
+        text: its value; the cores that the process may run on are as `0-15,64-79`.
+    """
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """A recorded process.
 
@@ -194,6 +213,7 @@ class Rank:
         sees_host: its source sees messages between ranks of one host too.
         has_demands: what its calls asked for is in `Profile.demands`.
         has_times: the time inside its calls is in `Profile.times`.
+        choices: what decides which adapters it uses; empty where its host has none, or nothing was recorded.
     """
 
     rank: int
@@ -214,6 +234,7 @@ class Rank:
     sees_host: bool = False
     has_demands: bool = False
     has_times: bool = False
+    choices: tuple[AdapterChoice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

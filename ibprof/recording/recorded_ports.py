@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ibprof.errors import InputError
 from ibprof.native.recording_layout import recording_layout
-from ibprof.profile.profile_data import HardwareCounter, Opcode, Port, PortPair
+from ibprof.profile.profile_data import AdapterChoice, HardwareCounter, Opcode, Port, PortPair
 from ibprof.profile.row_arrays import Columns
 from ibprof.recording.host_file import RecordingFile, Records, decode_text
 
@@ -42,10 +42,23 @@ def read_ports(file: RecordingFile) -> list[Port]:
             rate_gbps=float(record["rate_gbps"]),
             link_layer=decode_text(record["link_layer"]),
             state=int(record["state"]),
+            pci=(pci := decode_text(record["pci"])),
+            # Records of version 1 have zeros here, and no PCI function.
+            numa_node=int(record["numa_node"]) if pci and record["numa_node"] >= 0 else None,
+            near_cores=decode_text(record["near_cores"]),
         )
         for record in records
     ]
     return [replace(port, hardware=tuple(hardware.get((port.device, port.port), ()))) for port in ports]
+
+
+def read_choices(file: RecordingFile) -> list[tuple[AdapterChoice, ...]]:
+    """Return for each process of a file what decides which adapters it uses."""
+    records, owner = file.records("IBP_SEGMENT_CHOICES")
+    choices: list[list[AdapterChoice]] = [[] for _ in file.processes]
+    for record, process in zip(records, owner.tolist(), strict=True):
+        choices[process].append(AdapterChoice(decode_text(record["name"]), decode_text(record["text"])))
+    return [tuple(each) for each in choices]
 
 
 def read_transfers(

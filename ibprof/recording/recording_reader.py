@@ -47,7 +47,7 @@ from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
 from ibprof.recording.intervals import read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
-from ibprof.recording.recorded_ports import read_ports, read_transfers
+from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
 from ibprof.recording.site_lines import resolve_sites
 from ibprof.recording.storage_gaps import describe_copy
 from ibprof.text.host_lists import find_job_hosts
@@ -235,8 +235,10 @@ def _read_file(
     _check_rows(file, times, times_owner)
     part = _FilePart(
         ranks=[
-            _read_rank(file, process, number, host, grids)
-            for process, number, grids in zip(file.processes, world_rank.tolist(), read_grids(file), strict=True)
+            replace(_read_rank(file, process, number, host, grids), choices=choices)
+            for process, number, grids, choices in zip(
+                file.processes, world_rank.tolist(), read_grids(file), read_choices(file), strict=True
+            )
         ],
         counters=dict(
             rank=world_rank[owner],

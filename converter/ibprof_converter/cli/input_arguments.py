@@ -65,8 +65,8 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nic",
         choices=adapter_policies.POLICIES,
-        help="its host's adapter that a rank uses in one subnet where nothing measured it: by its number on the host "
-        f"(rank), the nearest (near), all at once (spread), or the first (default: {adapter_policies.RANK})",
+        help="its host's adapter that a rank uses in one subnet if not measured: by its number on the host "
+        "(rank), the nearest (near), all at once (spread), or the first (default: as recorded, else rank)",
     )
     parser.add_argument(
         "--strict",

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof_converter.traffic.hosts import NO_HOST, count_ports
+from ibprof_converter.traffic.hosts import count_ports
+from ibprof_converter.traffic.rank_placement import RankPlacement
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 RANK = "rank"
@@ -61,18 +62,62 @@ def number_on_host(host: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     return number
 
 
-def choose_ports(ports: npt.NDArray[np.int32], host: npt.NDArray[np.int32], policy: str) -> npt.NDArray[np.int32]:
-    """Return the port of each rank on each rail: int32 [rank, rail]; with `SPREAD` the first of its ports.
+@dataclass(frozen=True, slots=True)
+class ChosenPorts:
+    """Ports that ranks use.
+
+    Attributes:
+        lid: int32 [rank, rail], one for each rank; with `SPREAD` the first of them.
+        spread: int32 [rank, rail, adapter], where each message is spread over several; else None.
+        nic: as in `Traffic`.
+    """
+
+    lid: npt.NDArray[np.int32]
+    spread: npt.NDArray[np.int32] | None
+    nic: str | None
+
+
+def choose_adapters(placement: RankPlacement, nic: str | None) -> ChosenPorts:
+    """Return the ports that the ranks of a placement use.
 
     Args:
-        ports: int32 [rank, rail, adapter], of the rank's host, `NO_LID` behind the last one.
-        host: int32 [rank], equal for ranks of one host.
-        policy: one of `POLICIES`.
+        placement: of the ranks.
+        nic: one of `POLICIES`; None: as recorded, else `NEAR` where the recording knows it, else `RANK`.
+
+    Raises:
+        UsageError: there is no such policy, or it needs what is not recorded.
     """
-    if policy != RANK or ports.shape[2] == 1:
-        return ports[:, :, 0]
-    turn = np.where(host == NO_HOST, 0, number_on_host(host))[:, np.newaxis] % np.maximum(count_ports(ports), 1)
+    ports, recorded = placement.ports, placement.adapters
+    near = recorded.near if recorded else None
+    if nic is not None:
+        label_of_policy(nic)
+    if nic == NEAR and near is None:
+        raise UsageError("--nic near: no recording says which adapters are near to the cores of a rank")
+    if not has_choice(ports):
+        return ChosenPorts(ports[:, :, 0], None, placement.nic)
+    if nic is None and recorded and recorded.selected is not None:
+        if not has_choice(recorded.selected):
+            return ChosenPorts(recorded.selected[:, :, 0], None, RECORDED)
+        ports = recorded.selected
+    if nic is None:
+        nic = RANK if near is None else NEAR
+    if nic == NEAR and near is not None:
+        lid = _take_turns(near, _group_alike(placement.host, near))
+    else:
+        lid = _take_turns(ports, placement.host) if nic == RANK else ports[:, :, 0]
+    return ChosenPorts(lid, ports if nic == SPREAD else None, label_of_policy(nic))
+
+
+def _take_turns(ports: npt.NDArray[np.int32], group: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+    """Return a port of each rank on each rail: that of its number among the ranks of its group, in turn."""
+    turn = number_on_host(group)[:, np.newaxis] % np.maximum(count_ports(ports), 1)
     return np.take_along_axis(ports, turn[:, :, np.newaxis], axis=2)[:, :, 0]
+
+
+def _group_alike(host: npt.NDArray[np.int32], ports: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return the same number for ranks of one host with the same ports: int64 [rank]."""
+    rows = np.column_stack([host, ports.reshape(len(host), -1)])
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
-from ibprof_converter.traffic.adapter_policies import choose_ports, has_choice, label_of_policy, spread_flows
+from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
@@ -43,7 +43,8 @@ def map_to_lids(
         rule: `--placement`; None: as recorded.
         policy: `--rails`; None: as measured, where work requests were recorded and the ranks are where they ran; else
             `split`.
-        nic: `--nic`; None: as measured, like `policy`; else `rank`.
+        nic: `--nic`; None: as measured, like `policy`; else as recorded of the ranks' choice, `near` where the
+            recording knows which adapters are near to the ranks, else `rank`.
 
     Raises:
         UsageError: the placement or the policy is unknown, or the ranks do not fit.
@@ -74,7 +75,7 @@ def map_to_lids(
         demand.messages[on_link],
     )
     notes += note_incomplete(int((~usable[on_link].all(axis=1)).sum()))
-    taken = _take_adapters(demand, placement, on_link, shares, nic or adapter_policies.RANK)
+    taken = _take_adapters(demand, placement, on_link, shares, nic)
     flow = taken.flow
     return Traffic(
         rail=taken.rail,
@@ -120,27 +121,19 @@ class _TakenPorts:
 
 
 def _take_adapters(
-    demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, policy: str
+    demand: RankTraffic, placement: RankPlacement, on_link: Rows, shares: RailShares, nic: str | None
 ) -> _TakenPorts:
-    """Return the adapters that flows take within their rails.
-
-    Raises:
-        UsageError: the policy needs what is not known.
-    """
-    if policy == adapter_policies.NEAR:
-        raise UsageError("--nic near: nothing says which adapter is near to a rank")
-    chosen = choose_ports(placement.ports, placement.host, policy)
-    label = label_of_policy(policy) if has_choice(placement.ports) else placement.nic
+    """Return the adapters that flows take within their rails."""
+    chosen = choose_adapters(placement, nic)
     flow = shares.flow if isinstance(on_link, slice) else on_link[shares.flow]
-    source, destination = demand.source[flow], demand.destination[flow]
-    if policy != adapter_policies.SPREAD or placement.ports.shape[2] == 1:
-        lids = chosen[source, shares.rail], chosen[destination, shares.rail]
-        return _TakenPorts(flow, shares.rail, *lids, shares.bytes, chosen, label)
-    parts = spread_flows(placement.ports[source, shares.rail], placement.ports[destination, shares.rail], shares.bytes)
+    source, destination, rail = demand.source[flow], demand.destination[flow], shares.rail
+    if chosen.spread is None:
+        lids = chosen.lid[source, rail], chosen.lid[destination, rail]
+        return _TakenPorts(flow, rail, *lids, shares.bytes, chosen.lid, chosen.nic)
+    parts = spread_flows(chosen.spread[source, rail], chosen.spread[destination, rail], shares.bytes)
     rows = np.arange(len(demand.bytes))[flow] if isinstance(flow, slice) else flow
-    return _TakenPorts(
-        rows[parts.flow], shares.rail[parts.flow], parts.source_lid, parts.destination_lid, parts.bytes, chosen, label
-    )
+    lids = parts.source_lid, parts.destination_lid
+    return _TakenPorts(rows[parts.flow], rail[parts.flow], *lids, parts.bytes, chosen.lid, chosen.nic)
 
 
 def describe_rails(policy: str, count: int) -> str:

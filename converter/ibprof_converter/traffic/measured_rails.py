@@ -110,7 +110,7 @@ def map_measured_to_lids(
         rail_source=MEASURED,
         nic=adapter_policies.MEASURED,
         origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
-        rank_lid=placement.lid,
+        rank_lid=adapter_policies.choose_adapters(placement, None).lid,
         notes=(*placement.notes, *_describe_reduction(fabrics, rail, destination_lid, transfers.bytes)),
     )
 

@@ -19,6 +19,7 @@ from ibprof_converter.traffic.csv_tables import read_number, read_rows
 from ibprof_converter.traffic.hostlists import deal_ranks, looks_like_host_list, read_host_list
 from ibprof_converter.traffic.hosts import NO_HOST, HostIndex, Hosts, stack_ports
 from ibprof_converter.traffic.patterns import shuffle
+from ibprof_converter.traffic.recorded_adapters import PortLids, RankAdapters, find_rank_adapters
 from ibprof_converter.traffic.traffic_data import NO_LID
 
 _RANDOM = "random:"
@@ -41,12 +42,14 @@ class RankPlacement:
             names, then `NO_LID`. A rank whose port is given has that one alone.
         notes: how the ports of the ranks were found, a sentence each.
         nic: as in `Traffic`, where the ports of the ranks are chosen already.
+        adapters: those that ranks chose in a recorded run, and those near to them; None where ranks are elsewhere.
     """
 
     host: npt.NDArray[np.int32]
     ports: npt.NDArray[np.int32]
     notes: tuple[str, ...]
     nic: str | None = None
+    adapters: RankAdapters | None = None
 
     @property
     def lid(self) -> npt.NDArray[np.int32]:
@@ -192,11 +195,14 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     ports = lids_by_port_guid(fabrics)
     index = HostIndex(hosts.name, hosts.shared)
     lids_of_host: list[list[list[int]]] = []
+    ports_of_host: list[PortLids] = []
     found: dict[str, list[str]] = {_BY_NAME: [], _BY_LID: [], _NOWHERE: []}
     moved = 0
     for host in run.hosts:
-        lids, changed = _lids_of_guids(_active_ports(host), ports, hosts.rails)
+        found_ports, changed = _ports_of_guids(_active_ports(host), ports, hosts.rails)
         moved += changed
+        ports_of_host.append(found_ports)
+        lids = [[lid for _, lid in some] for some in found_ports]
         if not any(lids):
             if (match := index.find(host.name)) is not None:
                 lids, how = [[lid for lid in some if lid != NO_LID] for some in hosts.ports[match].tolist()], _BY_NAME
@@ -213,7 +219,8 @@ def place_ranks_as_recorded(run: Profile, hosts: Hosts, fabrics: Sequence[Fabric
     notes = [f"{len(names)} {how}: {_some(names)}" for how, names in found.items() if names]
     if moved:
         notes.append(f"{moved} port(s) have a different LID in the fabric than in the run; the fabric's is used")
-    return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes))
+    adapters = find_rank_adapters(run, ports_of_host, ranks, hosts.rails)
+    return RankPlacement(host=host_of_rank, ports=ports_of_rank, notes=tuple(notes), adapters=adapters)
 
 
 _BY_NAME = "host(s) found by name, not by port GUID"
@@ -237,16 +244,16 @@ def lids_by_port_guid(fabrics: Sequence[Fabric]) -> dict[int, tuple[int, int]]:
     return ports
 
 
-def _lids_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails: int) -> tuple[list[list[int]], int]:
-    """Return the LIDs of a machine on each rail, and how many of its ports had another LID in the run."""
-    lids: list[list[int]] = [[] for _ in range(rails)]
+def _ports_of_guids(active: list[Port], ports: dict[int, tuple[int, int]], rails: int) -> tuple[PortLids, int]:
+    """Return the ports of a machine with their LIDs on each rail, and how many of them had another LID in the run."""
+    found: list[list[tuple[Port, int]]] = [[] for _ in range(rails)]
     moved = 0
     for port in active:
         rail, lid = ports.get(guid_number(port.port_guid), (0, NO_LID))
-        if lid != NO_LID and lid not in lids[rail]:
-            lids[rail].append(lid)
+        if lid != NO_LID and all(lid != known for _, known in found[rail]):
+            found[rail].append((port, lid))
             moved += lid != port.lid
-    return lids, moved
+    return found, moved
 
 
 def _known_lids(active: list[Port], fabrics: Sequence[Fabric]) -> list[list[int]]:

@@ -14,6 +14,7 @@
 #include "libmpi/library.h"
 #include "platform/clock.h"
 #include "platform/text.h"
+#include "recording/adapter_choice.h"
 #include "recording/launch.h"
 #include "recording/operations.h"
 #include "recording/other_transports.h"
@@ -69,6 +70,7 @@ static int open_recording(char *why, size_t why_bytes)
     }
     describe_process();
     ibp_transfers_open(process);
+    ibp_adapter_choice_record();
     if (ibp_recording_is_first()) {
         ibp_ports_record();
         ibp_launch_record();

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEVICES "/sys/class/infiniband"
 #define HARDWARE_MAX 512
@@ -179,6 +180,24 @@ static void record_gids(const char *device, unsigned port, struct ibp_port *reco
     if (strlen(record->gids[0]) > 20) record->port_guid = parse_guid(record->gids[0] + 20);
 }
 
+/* Record where a device is: nothing of a device without a PCI function, such as soft-RoCE. */
+static void record_locality(const char *device, struct ibp_port *record)
+{
+    char path[1024], target[1024], text[32];
+    ssize_t length;
+
+    record->numa_node = -1;
+    snprintf(path, sizeof path, "%s/%s/device", devices_folder(), device);
+    length = readlink(path, target, sizeof target - 1);
+    if (length <= 0) return;
+    target[length] = '\0';
+    ibp_text_copy(record->pci, sizeof record->pci, base_name(target));
+    /* A kernel without NUMA shows -1. */
+    if (read_attribute(device, 0, "device/numa_node", text, sizeof text) && *text != '-')
+        record->numa_node = (int32_t)ibp_text_number(text);
+    read_attribute(device, 0, "device/local_cpulist", record->near_cores, sizeof record->near_cores);
+}
+
 static bool record_port(const char *device, unsigned port)
 {
     struct ibp_port *record;
@@ -198,9 +217,15 @@ static bool record_port(const char *device, unsigned port)
     read_attribute(device, port, "link_layer", record->link_layer, sizeof record->link_layer);
     if (read_attribute(device, 0, "node_guid", text, sizeof text)) record->node_guid = parse_guid(text);
     record_gids(device, port, record);
+    record_locality(device, record);
     ibp_recording_publish(IBP_SEGMENT_PORTS);
     record_counters(device, port);
     return true;
+}
+
+bool ibp_ports_exist(void)
+{
+    return !access(devices_folder(), R_OK);
 }
 
 void ibp_ports_record(void)

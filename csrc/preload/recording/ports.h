@@ -11,6 +11,9 @@
  * /sys/class/infiniband. Needs no privilege and no library; does nothing where there are none. */
 void ibp_ports_record(void);
 
+/* Return whether this host has InfiniBand or RoCE devices. */
+bool ibp_ports_exist(void);
+
 /* Read the ports' hardware counters again: the increase since ibp_ports_record is what the ports carried. */
 void ibp_ports_read_again(void);
 

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from ibprof.errors import UsageError
+from ibprof.profile.profile_data import AdapterChoice, Profile
 from ibprof_converter.cli import layout, report
 from ibprof_converter.traffic.adapter_policies import number_on_host, spread_flows
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.patterns import build_pattern
+from ibprof_converter.traffic.recorded_adapters import read_cores
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import NO_LID
 from ibprof_testing.reference.adapters import Dump, Port, add_up, flows_by_rank, read_dump, sum_sent
@@ -204,6 +206,95 @@ def test_a_recorded_run_has_the_ports_that_it_had(dump: Dump) -> None:
     assert flows == sorted((own[rank], own[7 - rank], 10 + rank) for rank in range(8))
     assert traffic.nic == "modelled:rank"
     assert traffic.rank_lid[:, 0].tolist() == own
+
+
+DEVICES = ("mlx5_10", "mlx5_2", "mlx5_3", "mlx5_7")
+"""Of each of two hosts of a run, as sysfs lists them; the last two are near to other cores than the first two."""
+
+
+def recorded(choices: list[tuple[AdapterChoice, ...]], **of_ports: str) -> Profile:
+    """Make a run of eight ranks on two hosts, of which each sends to the one of its number on the other host."""
+    near = {"mlx5_10": "0-3", "mlx5_2": "0-3", "mlx5_3": "4-7", "mlx5_7": "4-7"}
+    hosts = [
+        make_host(
+            host,
+            *(
+                make_port(lid, GUID_OF[lid], device=device, near_cores=near[device], **of_ports)
+                for device in DEVICES
+                for lid in [LID_OF[f"{host} {device}"]]
+            ),
+        )
+        for host in ("gpu1", "gpu2")
+    ]
+    ranks = [make_rank(rank, host=rank // 4, choices=choices[rank]) for rank in range(8)]
+    return make_profile([Count(rank, (rank + 4) % 8, 10 + rank) for rank in range(8)], ranks, hosts)
+
+
+def taken(run: Profile, nic: str | None = None) -> tuple[list[str], str | None]:
+    """Return the device that each rank of a run sends from, and the label."""
+    traffic = map_to_lids(profile_traffic(run), FOUND, [FABRIC], None, None, nic)
+    name_of = {lid: name.split()[1] for name, lid in LID_OF.items() if "mlx5" in name}
+    sends = dict(zip(traffic.source_rank.tolist(), traffic.source_lid.tolist(), strict=True))
+    assert traffic.rank_lid[:, 0].tolist() == [sends[rank] for rank in range(8)]
+    return [name_of[sends[rank]] for rank in range(8)], traffic.nic
+
+
+def cores(text: str) -> AdapterChoice:
+    return AdapterChoice("cores", text)
+
+
+@pytest.mark.parametrize(
+    ("variable", "form"),
+    [
+        ("UCX_NET_DEVICES", "{}:1"),
+        ("UCX_NET_DEVICES", "eth0,{}:1"),
+        ("OMPI_MCA_btl_openib_if_include", "{}"),
+        ("OMPI_MCA_btl_openib_if_include", "{}:1"),
+        ("FI_VERBS_DEVICE_NAME", "{}"),
+        ("MV2_IBA_HCA", "{}"),
+    ],
+)
+def test_a_rank_takes_the_adapter_that_its_environment_names(variable: str, form: str) -> None:
+    wanted = ["mlx5_7", "mlx5_2", "mlx5_10", "mlx5_2", "mlx5_3", "mlx5_3", "mlx5_2", "mlx5_7"]
+    run = recorded([(cores("0-7"), AdapterChoice(variable, form.format(device))) for device in wanted])
+    assert taken(run) == (wanted, "recorded")
+    by_rank = ["mlx5_2", "mlx5_3", "mlx5_7", "mlx5_10"] * 2
+    assert taken(run, "rank") == (by_rank, "modelled:rank")
+
+
+def test_a_rank_takes_an_adapter_near_to_its_cores() -> None:
+    where = ["0", "1,5-7", "4-5", "2", "6", "7", "3", "0-7"]
+    near = ["mlx5_2", "mlx5_3", "mlx5_7", "mlx5_10", "mlx5_3", "mlx5_7", "mlx5_2", "mlx5_2"]
+    run = recorded([(cores(text),) for text in where])
+    assert taken(run) == taken(run, "near") == (near, "modelled:near")
+
+
+def test_of_several_adapters_that_the_environment_names_the_near_ones_count() -> None:
+    run = recorded([(cores("0-3"), AdapterChoice("UCX_NET_DEVICES", "mlx5_2:1,mlx5_3:1"))] * 8)
+    assert taken(run) == (["mlx5_2"] * 8, "modelled:near")
+    unbound = recorded([(AdapterChoice("UCX_NET_DEVICES", "^mlx5_2:1"),)] * 8)
+    assert taken(unbound) == (["mlx5_3", "mlx5_7", "mlx5_10", "mlx5_3"] * 2, "modelled:rank")
+
+
+@pytest.mark.parametrize("text", ["all", "mlx5_77:1", "mlx5_2:9", "", "^"])
+def test_an_environment_that_names_none_of_them_says_nothing(text: str) -> None:
+    run = recorded([(AdapterChoice("UCX_NET_DEVICES", text),)] * 8)
+    assert taken(run) == (["mlx5_2", "mlx5_3", "mlx5_7", "mlx5_10"] * 2, "modelled:rank")
+
+
+def test_ranks_that_are_placed_elsewhere_take_nothing_recorded(tmp_path: Path) -> None:
+    run = recorded([(AdapterChoice("UCX_NET_DEVICES", "mlx5_7:1"),)] * 8)
+    where = place(tmp_path, ["gpu3"] * 4 + ["gpu4"] * 4)
+    assert map_to_lids(profile_traffic(run), FOUND, [FABRIC], where, None).nic == "modelled:rank"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("0-3,7", {0, 1, 2, 3, 7}), ("5", {5}), ("", set()), ("3-x", set()), ("9-4", set())],
+)
+def test_lists_of_cores(text: str, found: set[int]) -> None:
+    assert read_cores(text) == found
+    assert len(read_cores("0-999999")) <= 1 << 17
 
 
 def test_the_label_is_in_every_output(links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapters that ranks of a recorded run chose by their environment, and those near to their cores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import Port, Profile, Rank
+from ibprof_converter.traffic.hosts import stack_ports
+
+CORES = "cores"
+"""Name of the choice that is the cores of a process, as in `ibprof_recording.h`."""
+
+_CORE_LIMIT = 1 << 16
+
+_CORES = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
+
+PortLids = Sequence[Sequence[tuple[Port, int]]]
+"""Ports of a machine with their LIDs, by rail."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankAdapters:
+    """Ports of each rank; None where the recording says nothing for any rank.
+
+    Attributes:
+        selected: int32 [rank, rail, adapter], those that its environment names; all of its host where it names none.
+        near: likewise, those of `selected` that are nearest to its cores; all where that is unknown.
+    """
+
+    selected: npt.NDArray[np.int32] | None
+    near: npt.NDArray[np.int32] | None
+
+
+def find_rank_adapters(run: Profile, ports_of_host: Sequence[PortLids], ranks: int, rails: int) -> RankAdapters:
+    """Return the adapters that the ranks of a run chose, and those near to them.
+
+    Args:
+        run: the recorded run.
+        ports_of_host: of each host of the run, in the natural order of their names.
+        ranks: number of ranks.
+        rails: number of rails.
+    """
+    rows: list[list[list[list[int]]]] = [[[[] for _ in range(rails)] for _ in range(ranks)] for _ in range(2)]
+    known = [False, False]
+    for rank in run.ranks:
+        by_rail = ports_of_host[rank.host]
+        every = [port for some in by_rail for port, _ in some]
+        selected = _select(rank, every)
+        near = _find_near(rank, every if selected is None else selected)
+        known = [known[0] or selected is not None, known[1] or near is not None]
+        left = every if selected is None else selected
+        for number, kept in enumerate((left, left if near is None else near)):
+            rows[number][rank.rank] = [[lid for port, lid in some if port in kept] for some in by_rail]
+    found = [stack_ports(each, rails) if is_known else None for each, is_known in zip(rows, known, strict=True)]
+    return RankAdapters(*found)
+
+
+def _select(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
+    """Return the ports that the environment of a rank leaves it; None where it names none of them."""
+    for choice in rank.choices:
+        if read := _VARIABLES.get(choice.name):
+            kept = [port for port in ports if read(choice.text, port)]
+            if kept:
+                return kept
+    return None
+
+
+def _names(text: str, separator: str = ",") -> Iterator[str]:
+    return (name.strip() for name in text.split(separator) if name.strip())
+
+
+def _is_named(text: str, port: Port) -> bool:
+    """Tell whether a list as `mlx5_0:1,mlx5_1` names a port; one that begins with `^` names those left out."""
+    names = set(_names(text.removeprefix("^")))
+    found = not names.isdisjoint({port.device, f"{port.device}:{port.port}"})
+    return found != text.startswith("^")
+
+
+def _has_prefix(text: str, port: Port) -> bool:
+    return port.device == text or (not text[-1:].isdigit() and port.device.startswith(text))
+
+
+def _is_device(text: str, port: Port) -> bool:
+    return port.device in _names(text, ":")
+
+
+_VARIABLES: Mapping[str, Callable[[str, Port], bool]] = {
+    "UCX_NET_DEVICES": _is_named,
+    "OMPI_MCA_btl_openib_if_include": _is_named,
+    "FI_VERBS_DEVICE_NAME": _has_prefix,
+    "MV2_IBA_HCA": _is_device,
+}
+
+
+def _find_near(rank: Rank, ports: Sequence[Port]) -> list[Port] | None:
+    """Return the ports that most of a rank's cores are near to; None where either is unknown."""
+    cores = next((read_cores(choice.text) for choice in rank.choices if choice.name == CORES), frozenset())
+    shared = [len(cores & read_cores(port.near_cores)) for port in ports]
+    if not max(shared, default=0):
+        return None
+    return [port for port, count in zip(ports, shared, strict=True) if count == max(shared)]
+
+
+def read_cores(text: str) -> frozenset[int]:
+    """Return the cores of a list as the kernel writes it, `0-15,64-79`; none where it is invalid."""
+    cores: set[int] = set()
+    for part in _names(text):
+        match = _CORES.fullmatch(part)
+        if match is None:
+            return frozenset()
+        first, last = int(match[1]), int(match[2] or match[1])
+        cores.update(range(first, min(last, _CORE_LIMIT) + 1))
+    return frozenset(cores)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "recording/adapter_choice.h"
+#include "platform/text.h"
+#include "recording/ports.h"
+#include "recording/recording.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of UCX, Open MPI's openib, libfabric, MVAPICH and PSM. */
+static const char *const variables[] = {
+    "UCX_NET_DEVICES", "OMPI_MCA_btl_openib_if_include", "FI_VERBS_DEVICE_NAME", "FI_VERBS_IFACE", "MV2_IBA_HCA",
+    "PSM3_NIC",
+};
+
+/* A text that is too long is left out: a part of a list of adapters says something else. */
+static void record(const char *name, const char *text)
+{
+    struct ibp_choice *choice;
+
+    if (!*text || strlen(text) >= sizeof choice->text) return;
+    choice = ibp_recording_reserve(IBP_SEGMENT_CHOICES);
+    if (!choice) return;
+    memset(choice, 0, sizeof *choice);
+    ibp_text_copy(choice->name, sizeof choice->name, name);
+    ibp_text_copy(choice->text, sizeof choice->text, text);
+    ibp_recording_publish(IBP_SEGMENT_CHOICES);
+}
+
+static void record_cores(void)
+{
+    static const char line[] = "\nCpus_allowed_list:\t";
+    char status[8192], *cores;
+
+    if (ibp_text_read_file("/proc/self/status", status, sizeof status) <= 0) return;
+    cores = strstr(status, line);
+    if (!cores) return;
+    cores += sizeof line - 1;
+    cores[strcspn(cores, "\n")] = '\0';
+    record(IBP_CHOICE_CORES, cores);
+}
+
+void ibp_adapter_choice_record(void)
+{
+    if (!ibp_ports_exist()) return;
+    record_cores();
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        record(variables[i], ibp_environment(variables[i]));
+}
