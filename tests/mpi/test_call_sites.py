@@ -17,6 +17,7 @@ from ibprof.archive.otf2_archive import read_archive
 from ibprof.cli.main import main
 from ibprof.profile.profile_data import Direction, Kind, Profile, Site
 from ibprof.recording.recording_reader import read_recording
+from ibprof_testing.mpi.lines import stated_lines
 from ibprof_testing.mpi.mpis import (
     INTEL,
     MPICH_LIKE,
@@ -37,10 +38,7 @@ ON = {"IBPROF_SITES": "1"}
 
 
 def expected_lines(source: str) -> Lines:
-    """The bytes that each line of a program sends by each operation, as its comments state."""
-    lines = enumerate((PROGRAMS / source).read_text().splitlines(), 1)
-    stated = ((number, re.search(r"(?:/\*|!) ([A-Z]+) (\d+)(?: \*/)?$", line)) for number, line in lines)
-    return {(found[1], number): int(found[2]) for number, found in stated if found}
+    return stated_lines(PROGRAMS / source)
 
 
 def line_of(site: Site) -> int:

@@ -5,49 +5,27 @@
 #include "counting/calls.h"
 #include "counting/context.h"
 #include "counting/origins.h"
+#include "counting/places.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"
 #include "platform/text.h"
-#include "recording/objects.h"
+#include "python/script_frames.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
-#include "recording/recording.h"
 
 #include "ibprof_recording.h"
 
 #include <string.h>
 
-/* Places by hash of an address, and of a site and an operation. */
+/* Places by hash of a site and an operation. */
 #define PLACES (4 * IBP_SITES_MAX)
 /* Most sites have calls of one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
 
-enum language {
-    /* The address identifies the site. */
-    LANGUAGE_C,
-    /* The address is within a binding: what called that identifies the site. */
-    LANGUAGE_FORTRAN
-};
-
-struct known {
-    /* The address; 0 in a free place. Set last, and never changed: places are read without the lock. */
-    const void *address;
-    uint32_t site;
-    uint32_t language; /* enum language */
-};
-
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
 bool ibp_sites_recorded, ibp_labels_sends;
-
-static struct {
-    /* By hash of the address. */
-    struct known *places;
-    uint32_t count;
-    /* Places taken: those of sites, and of bindings. */
-    uint32_t used;
-} sites;
 
 /* Calls that have a site; never moved or removed. */
 static struct {
@@ -68,72 +46,14 @@ bool ibp_sites_are_wanted(void)
 void ibp_sites_begin(void)
 {
     if (!ibp_sites_are_wanted()) return;
-    if (!sites.places) sites.places = ibp_memory_map(PLACES * sizeof *sites.places);
     if (!calls.made) calls.made = ibp_memory_map(CALLS_MAX * sizeof *calls.made);
     if (!calls.places) calls.places = ibp_memory_map(PLACES * sizeof *calls.places);
-    ibp_sites_recorded = sites.places && calls.made && calls.places;
+    ibp_sites_recorded = ibp_places_prepare() && calls.made && calls.places;
 }
 
 void ibp_sites_end(void)
 {
     ibp_sites_recorded = false;
-}
-
-/* -- finding a site ------------------------------------------------------------------------------------------------ */
-
-static struct known *place_of(const void *address)
-{
-    uint32_t place = (uint32_t)((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PLACES - 1);
-
-    while (__atomic_load_n(&sites.places[place].address, __ATOMIC_ACQUIRE) && sites.places[place].address != address)
-        place = (place + 1) & (PLACES - 1);
-    return &sites.places[place];
-}
-
-static uint32_t record(const void *address, struct ibp_object_place *place)
-{
-    struct ibp_site *site;
-
-    if (sites.count == IBP_SITES_MAX) return IBP_SITE_OTHER;
-    ibp_object_record(address, place);
-    if (place->object == IBP_OBJECT_UNKNOWN) return IBP_SITE_OTHER;
-    site = ibp_recording_reserve(IBP_SEGMENT_SITES);
-    if (!site) return IBP_SITE_OTHER;
-    site->object = place->object;
-    site->address = place->address;
-    ibp_recording_publish(IBP_SEGMENT_SITES);
-    return ++sites.count;
-}
-
-/* Make an address known. The lock must be held. */
-static struct known *learn(const void *address)
-{
-    struct known *known = place_of(address);
-    struct ibp_object_place place;
-
-    if (known->address) return known; /* by another thread meanwhile */
-    if (sites.used == PLACES / 2) return NULL;
-    sites.used++;
-    known->site = IBP_SITE_UNKNOWN;
-    if (!ibp_object_find(address, &place))
-        known->language = LANGUAGE_C;
-    else if (ibp_is_mpi_binding(place.path))
-        known->language = LANGUAGE_FORTRAN;
-    else
-        known->site = record(address, &place);
-    __atomic_store_n(&known->address, address, __ATOMIC_RELEASE);
-    return known;
-}
-
-static const struct known *find(const void *address)
-{
-    const struct known *known = place_of(address);
-
-    if (IBP_LIKELY(known->address != NULL)) return known;
-    ibp_lock();
-    known = learn(address);
-    ibp_unlock();
-    return known;
 }
 
 /* -- finding a call ------------------------------------------------------------------------------------------------ */
@@ -211,23 +131,58 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
     __atomic_store_n(&cached->address, address, __ATOMIC_RELEASE);
 }
 
-static struct ibp_call *find_uncached(unsigned operation, const void *address)
+/* Return the call of an operation at a place, whose key is cached. */
+static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_place *place)
 {
-    const struct known *known = find(address);
     struct ibp_call *call;
 
-    if (known && known->language == LANGUAGE_FORTRAN) {
-        address = ibp_binding_caller();
-        if (!address) return &ibp_calls[operation];
-        call = ibp_call_cached(operation, address);
-        if (call) return call;
-        known = find(address);
-    }
     ibp_lock();
-    call = call_at(operation, known ? known->site : IBP_SITE_OTHER);
-    if (known) cache(operation, address, call);
+    call = call_at(operation, place ? place->site : IBP_SITE_OTHER);
+    if (place) cache(operation, key, call);
     ibp_unlock();
     return call;
+}
+
+/* Return a call that was cached; NULL while other threads may change what is cached. */
+static struct ibp_call *find_cached(unsigned operation, const void *key)
+{
+    return ibp_threads_multiple ? NULL : ibp_call_cached(operation, key);
+}
+
+static struct ibp_call *find_by_fortran(unsigned operation)
+{
+    const void *address = ibp_binding_caller();
+    struct ibp_call *call;
+
+    if (!address) return &ibp_calls[operation];
+    call = find_cached(operation, address);
+    return call ? call : call_at_place(operation, address, ibp_place_of_address(address));
+}
+
+static struct ibp_call *find_by_python(unsigned operation)
+{
+    struct ibp_script_frame frame;
+    struct ibp_call *call;
+    const void *key;
+
+    if (!ibp_script_find(&frame)) return &ibp_calls[operation];
+    key = ibp_place_key_of_script(&frame);
+    call = find_cached(operation, key);
+    return call ? call : call_at_place(operation, key, ibp_place_of_script(&frame));
+}
+
+static struct ibp_call *find_uncached(unsigned operation, const void *address)
+{
+    const struct ibp_place *place = ibp_place_of_address(address);
+
+    switch (place ? place->language : IBP_LANGUAGE_C) {
+    case IBP_LANGUAGE_FORTRAN:
+        return find_by_fortran(operation);
+    case IBP_LANGUAGE_PYTHON:
+        return find_by_python(operation);
+    default:
+        return call_at_place(operation, address, place);
+    }
 }
 
 struct ibp_call *ibp_call_find(unsigned operation, const void *address)
@@ -235,6 +190,6 @@ struct ibp_call *ibp_call_find(unsigned operation, const void *address)
     struct ibp_call *call;
 
     if (!ibp_sites_recorded || !ibp_is_active()) return &ibp_calls[operation];
-    call = ibp_threads_multiple ? NULL : ibp_call_cached(operation, address);
+    call = find_cached(operation, address);
     return call ? call : find_uncached(operation, address);
 }

@@ -19,6 +19,15 @@
 static const struct ibp_object *records[OBJECTS_MAX];
 static uint32_t recorded;
 
+const char *ibp_object_of_program(void)
+{
+    static char path[IBP_PATH_BYTES];
+    const ssize_t length = *path ? 0 : readlink("/proc/self/exe", path, sizeof path - 1);
+
+    if (length > 0) path[length] = '\0';
+    return path;
+}
+
 struct search {
     uintptr_t address;
     struct ibp_object_place *place;
@@ -47,16 +56,12 @@ static void copy_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * pa
 /* Notes lie in the first page, which is mapped. */
 static void describe(const struct dl_phdr_info *info, struct ibp_object *object)
 {
-    ssize_t length = 0;
-
     for (int i = 0; i < info->dlpi_phnum && !object->build_id_bytes; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE) copy_build_id(info, &info->dlpi_phdr[i], object);
-    if (info->dlpi_name && *info->dlpi_name) {
+    if (info->dlpi_name && *info->dlpi_name)
         ibp_text_copy(object->path, sizeof object->path, info->dlpi_name);
-        return;
-    }
-    length = readlink("/proc/self/exe", object->path, sizeof object->path - 1);
-    object->path[length > 0 ? length : 0] = '\0';
+    else
+        ibp_text_copy(object->path, sizeof object->path, ibp_object_of_program());
 }
 
 static int visit(struct dl_phdr_info *info, size_t bytes, void *into)

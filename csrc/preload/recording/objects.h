@@ -20,6 +20,9 @@ struct ibp_object_place {
     const char *path;
 };
 
+/* Return the path of the program; empty where it is unknown. The lock must be held. */
+const char *ibp_object_of_program(void);
+
 /* Find the program or library that holds an address. Return false when none does. */
 bool ibp_object_find(const void *address, struct ibp_object_place *place);
 

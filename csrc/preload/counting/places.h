@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Places from which the program calls MPI, and the recorded site of each. A place is known by a key: the address that a
+ * call returns to, or, of a Python program, the instruction that its frame is at. Several places may have one site: each
+ * time that a program is compiled again, its lines are other instructions.
+ */
+#ifndef IBPROF_COUNTING_PLACES_H
+#define IBPROF_COUNTING_PLACES_H
+
+#include "python/script_frames.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ibp_language {
+    /* The address identifies the site. */
+    IBP_LANGUAGE_C,
+    /* The address is within a binding: what called that identifies the site. */
+    IBP_LANGUAGE_FORTRAN,
+    /* The address is within mpi4py, or what calls C functions for Python: the frame identifies the site. */
+    IBP_LANGUAGE_PYTHON
+};
+
+struct ibp_place {
+    /* NULL in a free place. Set last, and never changed: places are read without the lock. */
+    const void *key;
+    uint32_t site;
+    uint32_t language; /* enum ibp_language */
+};
+
+/* Reserve memory. Return false when there is none. */
+bool ibp_places_prepare(void);
+
+/* Return the place of an address, made if needed; NULL where there are too many. */
+const struct ibp_place *ibp_place_of_address(const void *address);
+
+/* The same of a frame. */
+const struct ibp_place *ibp_place_of_script(const struct ibp_script_frame *frame);
+
+/* Return the key of a frame. Programs have no such address. */
+static inline const void *ibp_place_key_of_script(const struct ibp_script_frame *frame)
+{
+    return (const void *)(uintptr_t)((frame->key | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));
+}
+
+#endif
