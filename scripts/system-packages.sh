@@ -108,6 +108,10 @@ for group in "$@"; do
         need e2fsprogs has mkfs.ext4
         need bindfs has bindfs
         need musl-tools has musl-gcc
+        need munge has munged
+        need slurmctld has slurmctld
+        need slurmd has slurmd
+        need slurm-client has salloc
         need "$(name_browser)" has_browser
         need fonts-dejavu-core ls /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf  # the font of the view's golden pictures
         need libpython3-dev has_libpython

@@ -241,18 +241,55 @@ def _assignments(wanted: Mapping[str, str]) -> list[str]:
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:
-    """Name the variables in --export; values, which may contain commas, come from srun's environment."""
-    command = list(launch.command)
-    given = next((index for index, word in enumerate(command) if word.startswith("--export=")), None)
-    asked = launch.environment.get("SLURM_EXPORT_ENV", "ALL")
-    if given is not None:
-        asked = command.pop(given).partition("=")[2]
+    """Name the variables in --export; values, which may contain commas, come from srun's environment.
+
+    Parts of a job, which `:` separates, have the --export of the part before them unless they have one.
+    """
+    made, added = [launch.command[0]], set[str]()
+    for number, part in enumerate(_split_parts(launch.command[1:])):
+        kept, asked = _take_export(part)
+        if asked is None and number == 0:
+            asked = launch.environment.get("SLURM_EXPORT_ENV", "ALL")
+        made += [":"] if number else []
+        if asked is not None:
+            items, names = _extend_export(asked, variables, launch.environment.get(PRELOAD, ""))
+            made.append(f"--export={','.join([*items, *names])}")
+            added.update(names)
+        made += kept
+    return Launch(made, launch.environment | {name: variables[name] for name in added})
+
+
+def _split_parts(words: Sequence[str]) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """Remove --export from the words of a part; return the others, and its value."""
+    for index, word in enumerate(words):
+        if word.startswith("--export="):
+            return [*words[:index], *words[index + 1 :]], word.partition("=")[2]
+        if word == "--export" and index + 1 < len(words):
+            return [*words[:index], *words[index + 2 :]], words[index + 1]
+    return list(words), None
+
+
+def _extend_export(asked: str, variables: Mapping[str, str], present: str) -> tuple[list[str], list[str]]:
+    """Return the items of --export with LD_PRELOAD, and the names to add to them.
+
+    Args:
+        asked: the user's value.
+        variables: to pass on. Those that the user sets keep the user's value, except LD_PRELOAD.
+        present: LD_PRELOAD in the environment.
+    """
     items = [item for item in asked.split(",") if item and item.upper() not in ("NIL", "NONE")]
-    present = launch.environment.get(PRELOAD, "")
     for item in [item for item in items if item.partition("=")[0] == PRELOAD]:
         items.remove(item)
         present = item.partition("=")[2] or present
     names = [name for name in variables if name != PRELOAD and name not in (item.partition("=")[0] for item in items)]
-    preloaded = f"{PRELOAD}={preload(Path(variables[PRELOAD]), present)}"
-    environment = launch.environment | {name: variables[name] for name in names}
-    return Launch([command[0], f"--export={','.join([*items, preloaded, *names])}", *command[1:]], environment)
+    return [*items, f"{PRELOAD}={preload(Path(variables[PRELOAD]), present)}"], names

@@ -70,6 +70,24 @@ def test_interface_counters(hosts: lab.Hosts, build: Build, name: str, tmp_path:
         assert payload <= on_the_wire <= 1.2 * payload + 500_000
 
 
+def test_hydra_on_the_hosts_of_pbs(hosts: lab.Hosts, build: Build, tmp_path: Path) -> None:
+    """The batch system lists the hosts; an agent in place of its daemons starts Hydra's proxies there."""
+    mpi = mpis.find_mpich_like(mpis.MPICH_FROM_PYPI[0])
+    (tmp_path / "nodes").write_text("".join(f"{hosts.address(host)}\n" for host in hosts.names))
+    batch = {"PBS_ENVIRONMENT": "PBS_BATCH", "PBS_JOBID": "815.server", "PBS_NODEFILE": str(tmp_path / "nodes")}
+    folders = [str(Path(sys.executable).parent), str(mpi.folder), os.environ["PATH"]]
+    around = environment(mpi.variables | {"PATH": ":".join(folders)} | batch)
+    line: list[str | Path] = [mpi.program("mpiexec.hydra"), "-rmk", "pbs", "-launcher", "ssh", "-iface", "eth0"]
+    line += ["-launcher-exec", hosts.agent, "-genv", "FI_PROVIDER", "tcp", "-genv", "FI_TCP_IFACE", "eth0"]
+    line += [build(mpi, "collectives.c"), "blocking", "Alltoall", "1000"]
+    for launches in (1, 2):
+        done = hosts.run("node1", ["ibprof", "run", "--", *line], around, tmp_path, 60)
+        assert done.returncode == 0, done.stderr
+        profile = load_complete(tmp_path / "profile.ibprof", HOSTS)
+        assert sorted(host.name for host in profile.hosts) == sorted(hosts.names)
+        assert len(list((tmp_path / "profile.ibprof").iterdir())) == launches * HOSTS
+
+
 def test_a_spawned_job_is_a_run_of_its_own(build: Build, tmp_path: Path) -> None:
     """Hydra's proxy may start the ranks of both jobs; what the parents send to a child is of an unknown peer."""
     mpi = mpis.find_mpich_like("mpich-4.3.2")

@@ -8,6 +8,7 @@ the name of their daemon, and sets the variables that they set (csrc/preload/rec
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -95,6 +96,19 @@ def test_gforker(name: str, build: Build, tmp_path: Path) -> None:
         check_one_job(tmp_path / "rec", files=launches)
         assert [run.ranks for run in list_runs(tmp_path / "rec")] == [RANKS] * launches
     assert load_profile(tmp_path / "rec").job.startswith("mpiexec.gforker ")
+
+
+def test_prterun(build: Build, tmp_path: Path) -> None:
+    """PRRTE's own launcher; two launches are two runs, also when both are of one `ibprof run`."""
+    mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
+    line = f"{mpi.program('prterun')} -n {RANKS} {build(mpi, 'copied.c')} end"
+    done = processes.run(
+        [sys.executable, "-m", "ibprof", "run", "--", "sh", "-c", f"{line} && {line}"], cwd=tmp_path, env=environment()
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert f"{RANKS} of {RANKS} ranks" in done.stderr
+    assert f"another job of {RANKS} rank(s)" in done.stderr
+    check_one_job(tmp_path / "profile.ibprof", files=2)
 
 
 @pytest.mark.parametrize("daemon", SIMULATED)

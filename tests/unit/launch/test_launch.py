@@ -94,6 +94,7 @@ def test_hydra() -> None:
         ("", {"SLURM_EXPORT_ENV": "NONE"}, f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"),
         ("--export=ALL,LD_PRELOAD=/a.so ", {}, f"ALL,LD_PRELOAD={LIBRARY}:/a.so,IBPROF,IBPROF_RUN"),
         ("", {"LD_PRELOAD": "/a.so"}, f"ALL,LD_PRELOAD={LIBRARY}:/a.so,IBPROF,IBPROF_RUN"),
+        ("--export A=b ", {}, f"A=b,LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"),
     ],
 )
 def test_srun(asked: str, environment: dict[str, str], export: str) -> None:
@@ -102,6 +103,13 @@ def test_srun(asked: str, environment: dict[str, str], export: str) -> None:
     assert made.get("LD_PRELOAD") == environment.get("LD_PRELOAD")
     # Its value has a comma, which --export would take for its own.
     assert made.get("IBPROF") == (None if "IBPROF," in asked or "IBPROF " in asked else "BCAST,SEND")
+
+
+def test_srun_with_parts() -> None:
+    """A part without --export takes that of the part before it, as Slurm 22.05 does."""
+    added = f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"
+    line, _ = carried(Launcher.SRUN, "srun -n 1 a : --export=A=b b : -n 2 c : --export NONE d")
+    assert line == f"srun --export=ALL,{added} -n 1 a : --export=A=b,{added} b : -n 2 c : --export={added} d"
 
 
 def test_preload_comes_first_and_once() -> None:

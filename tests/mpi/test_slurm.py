@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Slurm of two nodes: one job with a file per node, by srun or by launchers that use it to start daemons."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ibprof.recording.folder_runs import list_runs
+from ibprof_testing.lab import slurm
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import load_complete, recorded
+from ibprof_testing.mpi.mpis import Build, Mpi, environment, library
+from ibprof_testing.mpi.patterns import ring
+
+NODES = 2
+RANKS = 2 * NODES
+SENT = 1500  # by a rank of `copied end` to the next one
+STARTS = {
+    "srun, Open MPI by PMIx": (mpis.SYSTEM, ["srun", "--mpi=pmix"]),
+    "srun, MPICH by PMI-2": (mpis.MPICH_SYSTEM, ["srun", "--mpi=pmi2"]),
+    "salloc, Open MPI 4": (mpis.SYSTEM, ["{folder}/mpirun", "--oversubscribe"]),
+    "salloc, Open MPI 5": (mpis.FROM_PYPI[-1], ["{folder}/mpirun", "--map-by", "ppr:2:node"]),
+    "salloc, MPICH's Hydra": (mpis.MPICH_FROM_PYPI[-1], ["{folder}/mpiexec.hydra"]),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm.Cluster]:
+    with slurm.up(NODES, tmp_path_factory.mktemp("slurm")) as up:
+        yield up
+
+
+def find(name: str) -> Mpi:
+    return mpis.find_mpi(name) if name in mpis.NAMES else mpis.find_mpich_like(name)
+
+
+def check_one_job(cluster: slurm.Cluster, output: Path, files: int = NODES) -> None:
+    profile = load_complete(output, RANKS)
+    assert sorted(host.name for host in profile.hosts) == list(cluster.nodes)
+    assert {pair: size for pair, (size, _) in recorded(profile, operation="SENDRECV").items()} == dict.fromkeys(
+        ring(RANKS), SENT
+    )
+    assert len(list(output.iterdir())) == files
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_ibprof_run(start: str, cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
+    name, words = STARTS[start]
+    mpi = find(name)
+    line: list[str | Path] = [word.format(folder=mpi.folder) for word in words]
+    command = [sys.executable, "-m", "ibprof", "run", "--", *line, "-n", str(RANKS), build(mpi, "copied.c"), "end"]
+    places = ["--nodes", str(NODES), "--ntasks-per-node", str(RANKS // NODES)]
+    done = cluster.run(["salloc", *places, *command], environment(mpis.THROUGH_NETWORK), tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert f"{RANKS} of {RANKS} ranks on {NODES} hosts" in done.stderr
+    check_one_job(cluster, tmp_path / "profile.ibprof")
+
+
+def test_bare_preload(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
+    """Two steps of one allocation are two runs."""
+    mpi = find(mpis.MPICH_SYSTEM)
+    step = f"srun --mpi=pmi2 {build(mpi, 'copied.c')} end"
+    places = [f"--nodes={NODES}", f"--ntasks={RANKS}"]
+    variables = {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "rec")}
+    settings = [f"{name}={value}" for name, value in {**mpis.THROUGH_NETWORK, **variables}.items()]
+    line = ["salloc", "--quiet", *places, "env", *settings, "sh", "-c", f"{step} && {step}"]
+    done = cluster.run(line, environment(), tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    check_one_job(cluster, tmp_path / "rec", files=2 * NODES)
+    runs = list_runs(tmp_path / "rec")
+    assert [run.ranks for run in runs] == [RANKS] * 2
+    job, _, step_id = runs[0].name.partition(".")
+    assert [run.name for run in runs] == [f"{job}.{step_id}", f"{job}.{int(step_id) + 1}"]
+
+
+def test_parts_with_an_environment_of_their_own(cluster: slurm.Cluster, build: Build, tmp_path: Path) -> None:
+    """`srun --export=NONE ... : --export=...`: each part of a job has its own variables."""
+    mpi = find(mpis.MPICH_SYSTEM)
+    half = ["--mpi=pmi2", "--nodes=1", f"--ntasks={RANKS // 2}"]
+    program = [str(build(mpi, "copied.c")), "end"]
+    through_network = ",".join(f"{name}={value}" for name, value in mpis.THROUGH_NETWORK.items())
+    parts = [*half, f"--export={through_network}", *program, ":", *half, f"--export={through_network},A=1", *program]
+    line = [sys.executable, "-m", "ibprof", "run", "--", "srun", *parts]
+    done = cluster.run(line, environment(), tmp_path)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    check_one_job(cluster, tmp_path / "profile.ibprof")

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Slurm cluster on this machine: real daemons; each node has a host name and a folder for temporary files.
+
+Needs slurmctld, slurmd, the client's programs and munge (Debian: slurmctld, slurmd, slurm-client, munge), and root.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+from ibprof_testing import processes
+from ibprof_testing.machine import find_program, require_root
+
+PACKAGES = {
+    "munged": "munge",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "srun": "slurm-client",
+    "salloc": "slurm-client",
+    "scontrol": "slurm-client",
+    "unshare": "util-linux",
+}
+SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+PROCESSORS = 4
+"""Of each node, as Slurm is told."""
+READY_S = 60.0
+
+
+class SlurmError(Exception):
+    """The cluster did not start: says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that is up.
+
+    Attributes:
+        nodes: their names, which are their hosts' names too.
+        folder: of the configuration, logs and the nodes' temporary files.
+    """
+
+    nodes: tuple[str, ...]
+    folder: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the variables by which Slurm's programs find the cluster."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": SEARCH_PATH}
+
+    def run(
+        self, command: Sequence[str | Path], environment: Mapping[str, str], cwd: Path, timeout: float = 120
+    ) -> CompletedProcess[str]:
+        """Run a command, such as srun, as one who is logged in to the cluster."""
+        slurm = {"SLURM_CONF": self.variables["SLURM_CONF"]}
+        return processes.run(command, env={**environment, **slurm}, cwd=cwd, timeout=timeout)
+
+
+@contextmanager
+def up(nodes: int, folder: Path) -> Iterator[Cluster]:
+    """Start a cluster, and end all that runs on it with the block.
+
+    Args:
+        nodes: number of nodes.
+        folder: an empty one.
+
+    Raises:
+        MissingError: this machine lacks a program, or the user is not root.
+        SlurmError: the cluster did not start.
+    """
+    require_root("to give nodes host names")
+    for program, package in PACKAGES.items():
+        find_program(program, package=package, path=SEARCH_PATH)
+    cluster = Cluster(tuple(f"node{number}" for number in range(1, nodes + 1)), folder)
+    with ExitStack() as held:
+        ports = [held.enter_context(socket.socket()) for _ in range(nodes + 1)]
+        for port in ports:
+            port.bind(("127.0.0.1", 0))
+        _configure(cluster, [port.getsockname()[1] for port in ports])
+    (folder / "start").write_text(_start_script(cluster))
+    # All of it ends with the first process of its PID namespace, whatever has become a session of its own.
+    line = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", str(folder / "start")]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    with processes.start(line, env=environment | cluster.variables, cwd=folder):
+        _wait(cluster)
+        yield cluster
+
+
+def _configure(cluster: Cluster, ports: Sequence[int]) -> None:
+    folder = cluster.folder
+    (folder / "key").write_bytes(os.urandom(1024))
+    (folder / "key").chmod(0o400)
+    (folder / "state").mkdir()
+    nodes = ""
+    for name, port in zip(cluster.nodes, ports[1:], strict=True):
+        (folder / f"tmp-{name}").mkdir()
+        nodes += (
+            f"NodeName={name} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={port} CPUs={PROCESSORS}\n"
+        )
+    (folder / "slurm.conf").write_text(f"""\
+ClusterName=ibprof
+SlurmctldHost={socket.gethostname()}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+SlurmdSpoolDir={folder}/spool-%n
+StateSaveLocation={folder}/state
+TmpFS={folder}/tmp-%n
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge
+CryptoType=crypto/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+MpiDefault=none
+ReturnToService=2
+SchedulerParameters=bf_interval=1
+{nodes}PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+""")
+
+
+def _start_script(cluster: Cluster) -> str:
+    place = shlex.quote(str(cluster.folder))
+    files = " ".join(
+        f"--{option} {place}/{name}"
+        for option, name in (
+            ("key-file", "key"),
+            ("socket", "munge"),
+            ("pid-file", "munged.pid"),
+            ("log-file", "munged.log"),
+            ("seed-file", "munged.seed"),
+        )
+    )
+    lines = [f"munged --force {files}", "slurmctld -D >slurmctld.log 2>&1 &"]
+    for name in cluster.nodes:
+        inner = f"hostname {name}; TMPDIR={place}/tmp-{name} exec slurmd -D -N {name} >{name}.log 2>&1"
+        lines.append(f"unshare --uts sh -c {shlex.quote(inner)} &")
+    return "\n".join([f"cd {place} || exit", *lines, "wait\n"])
+
+
+def _wait(cluster: Cluster) -> None:
+    """Wait until all nodes are free."""
+    until = time.monotonic() + READY_S
+    environment = {**os.environ, **cluster.variables}
+    said = ""
+    while time.monotonic() < until:
+        done = processes.run(["sinfo", "--noheader", "--Node", "--format=%T"], env=environment, timeout=READY_S)
+        said = done.stdout + done.stderr
+        if done.stdout.split() == ["idle"] * len(cluster.nodes):
+            return
+        time.sleep(0.1)
+    logs = "".join(path.read_text()[-1000:] for path in sorted(cluster.folder.glob("*.log")))
+    raise SlurmError(f"Slurm's nodes are not free after {READY_S:.0f} s: {said}{logs}")
