@@ -30,7 +30,7 @@ PACKAGES = {
 }
 SEARCH_PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 PROCESSORS = 4
-"""Of each node, as Slurm is told."""
+"""Of each node, by the configuration."""
 READY_S = 60.0
 
 
