@@ -97,6 +97,7 @@ for group in "$@"; do
         need iproute2 has ip
         need binutils has objdump
         need dwz has dwz
+        need valgrind has valgrind
         need debuginfod has debuginfod-find
         need util-linux has unshare
         # A guest with verbs: see tests/support/ibprof_testing/guest.py.

@@ -38,18 +38,25 @@ Counts = dict[str, dict[str, float]]
 """case -> variant -> instructions of a message."""
 
 
-def _count(bench: Bench, variant: str, program: Path, case: str) -> float:
+def _count(bench: Bench, variant: str, program: Path, case: str, messages: int = MESSAGES_COUNTED) -> float:
     """Return all instructions of a message, in the program, in MPI and in ibprof, as callgrind counts them."""
     for file in bench.folder.glob("callgrind.*"):
         file.unlink()
     valgrind = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={bench.folder}/callgrind.%p"]
     valgrind += ["--collect-atstart=no", "--toggle-collect=exchange_*"]
-    bench.run(variant, 1, *valgrind, program, case, str(MESSAGES_COUNTED), preloaded=[bench.build_library("apart")])
+    bench.run(variant, 1, *valgrind, program, case, str(messages), preloaded=[bench.build_library("apart")])
     (file,) = bench.folder.glob("callgrind.*")
     found = re.search(r"^(?:totals|summary): (\d+)", file.read_text(), re.MULTILINE)
     assert found, f"callgrind counted nothing: {file.read_text()[:500]}"
     assert int(found[1]), "callgrind did not see the program's messages"
-    return int(found[1]) / (MESSAGES_COUNTED + WARM_UP)
+    return int(found[1]) / (messages + WARM_UP)
+
+
+def count_added(bench: Bench, case: str, messages: int) -> float:
+    """Count the instructions that ibprof adds to a message of one case."""
+    program = bench.build("cases")
+    recorded, bare = (_count(bench, variant, program, case, messages) for variant in (WITH, WITHOUT))
+    return recorded - bare
 
 
 def count_cases(bench: Bench) -> Counts:

@@ -43,8 +43,8 @@ static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, in
     return IBP_WATCH_OF(communicator, message.operation, message.kind);
 }
 
-int ibp_openmpi_recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
-                           struct ibp_openmpi_status *status)
+__attribute__((noinline)) int ibp_openmpi_recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                     ibp_handle communicator, struct ibp_openmpi_status *status)
 {
     const uint64_t watch = find_watch(communicator, tag);
     const int result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
@@ -69,8 +69,8 @@ int ibp_openmpi_hook_recv(void *buffer, size_t count, ibp_handle datatype, int p
     return result;
 }
 
-int ibp_openmpi_irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
-                            void **request)
+__attribute__((noinline)) int ibp_openmpi_irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer,
+                                                      int tag, ibp_handle communicator, void **request)
 {
     const uint64_t watch = find_watch(communicator, tag);
     const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);

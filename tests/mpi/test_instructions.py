@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions that ibprof adds to a message, by communicator, datatype, request and threads, as callgrind counts them.
+
+The limits are those of benchmarks/overhead, which counts all of its cases.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ibprof_testing.mpi.mpis import SYSTEM, find_mpi, library
+from ibprof_testing.paths import ROOT
+
+sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
+from bench import Bench
+from cases import GOALS, count_added
+
+
+@pytest.mark.parametrize("case", ["World", "Dup", "Persistent", "ThreadMultiple"])
+def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
+    bench = Bench(find_mpi(SYSTEM).folder, tmp_path, library())
+    added = count_added(bench, case, messages=1000)
+    assert 0 < round(added) <= GOALS[case]
+    assert list(bench.recording.iterdir()), "nothing was recorded"
