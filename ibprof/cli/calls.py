@@ -7,7 +7,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 from ibprof.cli.command import run_command
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.errors import UsageError
-from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof.text.quantities import format_bytes, format_seconds, printable
 
 if TYPE_CHECKING:
+    from ibprof.profile.call_report import CallReport
     from ibprof.profile.call_sums import CallSum
-    from ibprof.profile.profile_data import Profile
+    from ibprof.profile.efficiency import Efficiency
+    from ibprof.profile.waiting import Waiting
 
 COLUMNS = ("calls", "time_s", "bytes", "messages")
 SHOWN = 10
-
-NO_TIMES = "time inside calls was not recorded: run again with IBPROF_TIME=1"
-NO_SITES = "call sites were not recorded: run again with IBPROF_SITES=1"
 
 EXAMPLES = """\
 examples:
   ibprof calls profile.otf2
   ibprof calls profile.otf2 --by operation,site --csv calls.csv
   ibprof calls profile.otf2 --by rank,operation --json
+  ibprof calls profile.otf2 --site solver.c:212 --by rank
 """
 
 
@@ -47,6 +47,9 @@ class CallsOptions:
     profile: Path
     run: str | None
     by: tuple[str, ...]
+    operation: str | None
+    region: str | None
+    site: str | None
     csv: Path | None
     json: bool
 
@@ -55,7 +58,8 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof calls",
         description="Print the number of MPI calls, the seconds inside them, and the bytes and messages that they "
-        "sent, for each call site: file.c:LINE. Times are sums over ranks; short calls are timed at random.",
+        "sent, for each call site: file.c:LINE. Efficiencies of the run and an estimate of waiting follow. Short "
+        "calls are timed at random.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -66,117 +70,122 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         metavar="KEYS",
         help="some of rank, host, region, operation and site, separated by commas (default: %(default)s)",
     )
+    parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
+    parser.add_argument("--region", metavar="NAME", help="only this region")
+    parser.add_argument("--site", metavar="FILE:LINE", help="only calls of this line, if sites were recorded")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write all rows to FILE as CSV; - is stdout")
     parser.add_argument("--json", action="store_true", help="print all rows as JSON")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")
     given = parser.parse_args(argv)
-    return CallsOptions(given.profile, given.run, tuple(given.by.split(",")), given.csv, given.json)
+    return CallsOptions(
+        profile=given.profile,
+        run=given.run,
+        by=tuple(given.by.split(",")),
+        operation=given.operation,
+        region=given.region,
+        site=given.site,
+        csv=given.csv,
+        json=given.json,
+    )
 
 
 def _print_calls(argv: Sequence[str] | None) -> None:
     options = _parse(argv)
 
     from ibprof.load import load_profile  # noqa: PLC0415  (--help must come at once)
-    from ibprof.profile.call_sums import KEYS, sum_calls  # noqa: PLC0415
+    from ibprof.profile.call_report import report_calls  # noqa: PLC0415
+    from ibprof.profile.call_sums import KEYS  # noqa: PLC0415
+    from ibprof.profile.row_choice import RowChoice  # noqa: PLC0415
 
     if not set(options.by) <= set(KEYS) or len(set(options.by)) < len(options.by):
         raise UsageError(f"--by: expected some of {', '.join(KEYS)}, each once, found {','.join(options.by)}")
     run = load_profile(options.profile, options.run)
-    rows = sum_calls(run, options.by)
-    notes = list(_find_notes(run, options.by))
+    report = report_calls(run, options.by, RowChoice(options.operation, options.region, options.site))
     if options.json:
-        json.dump(_to_json(run, options.by, rows, notes), sys.stdout, indent=2)
+        json.dump(report.as_json(), sys.stdout, indent=2)
         print()
         return
-    for note in notes:
-        print(f"ibprof calls: {note}", file=sys.stderr)
+    for note in report.notes:
+        print(f"ibprof calls: {printable(note)}", file=sys.stderr)
     if not options.csv:
-        _print_text(run, options.by, rows)
+        _print_text(run.command, len(run.ranks), report)
     elif str(options.csv) == "-":
-        _write_csv(sys.stdout, options.by, rows)
+        _write_csv(sys.stdout, report)
     else:
         with options.csv.open("w", newline="", encoding="utf-8") as file:
-            _write_csv(file, options.by, rows)
+            _write_csv(file, report)
 
 
-def _find_notes(run: Profile, by: Sequence[str]) -> Iterable[str]:
-    if not any(rank.has_times for rank in run.ranks):
-        yield NO_TIMES
-    elif missing := [rank.rank for rank in run.ranks if not rank.has_times]:
-        yield f"time inside calls was not recorded on {len(missing)} of {len(run.ranks)} ranks"
-    if "site" in by and not run.sites:
-        yield NO_SITES
-    yield from run.sites_without_lines if "site" in by else ()
-
-
-def _write_csv(file: object, by: Sequence[str], rows: Sequence[CallSum]) -> None:
+def _write_csv(file: object, report: CallReport) -> None:
     writer = csv.writer(file, lineterminator="\n")  # type: ignore[arg-type]
-    writer.writerow((*by, *COLUMNS))
-    for row in rows:
+    writer.writerow((*report.by, *COLUMNS))
+    for row in report.rows:
         calls, time_s = ("" if row.calls is None else row.calls), ("" if row.time_s is None else f"{row.time_s:.9f}")
         writer.writerow((*row.key, calls, time_s, row.bytes, row.messages))
 
 
-def _to_json(run: Profile, by: Sequence[str], rows: Sequence[CallSum], notes: Sequence[str]) -> dict[str, object]:
-    return {
-        "by": list(by),
-        "ranks": len(run.ranks),
-        "run_s": _run_s(run),
-        "mpi_s": _mpi_s(rows, len(run.ranks)),
-        "calls": [
-            {
-                **dict(zip(by, row.key, strict=True)),
-                "calls": row.calls,
-                "time_s": row.time_s,
-                "time_error_s": row.error_s,
-                "bytes": row.bytes,
-                "messages": row.messages,
-                "ranks": row.ranks,
-                "slowest_rank": row.slowest,
-                "slowest_rank_s": row.slowest_s,
-            }
-            for row in rows
-        ],
-        "notes": list(notes),
-    }
-
-
-def _run_s(run: Profile) -> float | None:
-    """Return the seconds that ranks ran, as their mean; None where some were killed."""
-    spans = [rank.stop_ns - rank.start_ns for rank in run.ranks if rank.stop_ns]
-    return sum(spans) * 1e-9 / len(spans) if spans and len(spans) == len(run.ranks) else None
-
-
-def _mpi_s(rows: Sequence[CallSum], ranks: int) -> float | None:
-    """Return the seconds inside MPI, as the mean over ranks; None where they were not recorded."""
-    times = [row.time_s for row in rows if row.time_s is not None]
-    return sum(times) / ranks if times and ranks else None
-
-
-def _print_text(run: Profile, by: Sequence[str], rows: Sequence[CallSum]) -> None:
-    run_s, mpi_s = _run_s(run), _mpi_s(rows, len(run.ranks))
-    share = f", {mpi_s / run_s:.1%} of the run" if run_s and mpi_s is not None else ""
+def _print_text(command: str, ranks: int, report: CallReport) -> None:
+    time, total_s = report.time, (report.time.mean_s * report.time.ranks if report.time else 0.0)
+    run_s = time.run_s if time else None
     print_pairs(
         {
-            "command": run.command,
-            "ranks": f"{len(run.ranks):,}",
+            "command": command,
+            "ranks": f"{ranks:,}",
             "run": format_seconds(run_s) if run_s is not None else "",
-            "in MPI": f"{format_seconds(mpi_s)}, mean over ranks{share}" if mpi_s is not None else "",
+            "in MPI": "".join(_describe_time(report)),
+            "efficiency": _describe_efficiency(report.efficiencies.run),
         }
     )
-    total_s = sum(row.time_s or 0 for row in rows)
     print_table(
-        (*by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "bytes", "messages"),
-        (_shown(row, len(run.ranks), total_s, run_s) for row in rows[:SHOWN]),
+        (*report.by, "calls", "time, mean", "of MPI", "of the run", "slowest rank", "spread", "bytes", "messages"),
+        (_shown(row, time.ranks if time else ranks, total_s, run_s) for row in report.rows[:SHOWN]),
     )
-    if len(rows) > SHOWN:
-        print(f"({len(rows) - SHOWN:,} more rows; --csv and --json have all of them)")
+    if len(report.rows) > SHOWN:
+        print(f"({len(report.rows) - SHOWN:,} more rows; --csv and --json have all of them)\n")
+    print_table(
+        ("region", "longest", "ranks", "parallel efficiency", "load balance", "communication efficiency"),
+        (_efficiency_row(each) for each in report.efficiencies.regions[:SHOWN]),
+    )
+    if report.waiting:
+        print_table(
+            ("collective", "site", "region", "time, mean", "waiting", "transfer", "quickest rank"),
+            (_waiting_row(each) for each in report.waiting[:SHOWN]),
+        )
+        print(f"(waiting and transfer: {report.assumption})")
+
+
+def _describe_time(report: CallReport) -> Iterator[str]:
+    if time := report.time:
+        yield f"{format_seconds(time.mean_s)}, mean over ranks"
+        yield f", {time.share:.1%} of the run" if time.share is not None else ""
+        yield f"; slowest rank {time.slowest}: {format_seconds(time.slowest_s)}; spread {time.spread:.1%}"
+
+
+def _describe_efficiency(run: Efficiency | None) -> str:
+    if run is None:
+        return ""
+    parts = f"load balance {run.load_balance:.1%} x communication {run.communication:.1%}"
+    return f"parallel {run.parallel:.1%} = {parts}"
+
+
+def _efficiency_row(each: Efficiency) -> tuple[str, ...]:
+    shares = (f"{share:.1%}" for share in (each.parallel, each.load_balance, each.communication))
+    return each.region or "", format_seconds(each.elapsed_s), f"{each.ranks:,}", *shares
+
+
+def _waiting_row(each: Waiting) -> tuple[str, ...]:
+    parts = (
+        f"{format_seconds(part / each.ranks)} ({part / each.time_s if each.time_s else 0:.1%})"
+        for part in (each.waiting_s, each.transfer_s)
+    )
+    mean = format_seconds(each.time_s / each.ranks)
+    return each.operation, each.site, each.region, mean, *parts, str(each.quickest)
 
 
 def _shown(row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tuple[str, ...]:
     amounts = format_bytes(row.bytes), f"{row.messages:,}"
     if row.time_s is None or row.calls is None:
-        return (*row.key, "", "", "", "", "", *amounts)
+        return (*row.key, "", "", "", "", "", "", *amounts)
     mean_s = row.time_s / ranks
     slowest = f"{row.slowest}: {format_seconds(row.slowest_s or 0)}" if row.slowest is not None else ""
     return (
@@ -186,5 +195,6 @@ def _shown(row: CallSum, ranks: int, total_s: float, run_s: float | None) -> tup
         f"{row.time_s / total_s:.1%}" if total_s else "",
         f"{mean_s / run_s:.1%}" if run_s else "",
         slowest,
+        f"{row.spread or 0:.1%}",
         *amounts,
     )

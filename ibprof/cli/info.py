@@ -86,6 +86,7 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             "sent": f"{format_bytes(summary['bytes'])} in {summary['messages']:,} messages",
             "received": f"{format_bytes(summary['bytes_received'])} as receivers counted it" if received else "",
             "posted": _posted(summary),
+            "in MPI": _time_in_mpi(summary["time_in_mpi"]),
         }
     )
     print_table(
@@ -122,6 +123,11 @@ def _print_text(summary: dict[str, Any], *, all_marks: bool) -> None:
             for operation in sorted(summary["operations"], key=lambda operation: -operation["bytes"])
         ),
     )
+    time = summary["time_in_mpi"]
+    print_table(
+        ("most time in", "calls", "time, mean", "of MPI", "slowest rank"),
+        (_top_row(row, time) for row in (time["top"] if time else ())),
+    )
     marks = summary["marks"]
     shown = [mark for mark in marks if all_marks or mark["rank"] == marks[0]["rank"]]
     print_table(
@@ -150,6 +156,25 @@ def _posted(summary: dict[str, Any]) -> str:
         return ""
     measured = "ports are measured" if summary["ports_measured"] else "not all of what was sent"
     return f"{format_bytes(summary['bytes_posted'])} to queue pairs: {measured}"
+
+
+def _time_in_mpi(time: dict[str, Any] | None) -> str:
+    if time is None:
+        return ""
+    share = f", {time['share']:.1%} of the run" if time["share"] is not None else ""
+    slowest = f"slowest rank {time['slowest']}: {format_seconds(time['slowest_s'])}"
+    return f"{format_seconds(time['mean_s'])}, mean over ranks{share}; {slowest}"
+
+
+def _top_row(row: dict[str, Any], time: dict[str, Any]) -> tuple[str, ...]:
+    mean, total = row["time_s"] / time["ranks"], time["mean_s"] * time["ranks"]
+    return (
+        " at ".join(filter(None, (row["operation"], row.get("site")))),
+        f"{row['calls']:,}",
+        format_seconds(mean),
+        f"{row['time_s'] / total:.1%}" if total else "",
+        f"{row['slowest_rank']}: {format_seconds(row['slowest_rank_s'])}",
+    )
 
 
 def _port_rows(host: dict[str, Any]) -> Iterable[tuple[str, ...]]:

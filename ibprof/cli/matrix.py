@@ -20,6 +20,7 @@ EXAMPLES = """\
 examples:
   ibprof matrix profile.otf2 --by rank -o matrix.csv
   ibprof matrix profile.otf2 --by host --operation ALLTOALL
+  ibprof matrix profile.otf2 --by rank --site solver.c:212
   ibprof matrix profile.otf2 --by port
   ibprof matrix profile.otf2 --by rank --region app.c:120 --since-start
 """
@@ -39,6 +40,7 @@ class MatrixOptions:
     by: str
     operation: str | None
     region: str | None
+    site: str | None
     since_start: bool
     kind: str
     received: bool
@@ -55,6 +57,7 @@ def _print_matrix(argv: Sequence[str] | None) -> None:
     selection = Selection(
         operation=options.operation,
         region=options.region,
+        site=options.site,
         since_start=options.since_start,
         kind=Kind[options.kind.upper()],
         received=options.received,
@@ -89,6 +92,7 @@ def _parse(argv: Sequence[str] | None) -> MatrixOptions:
     )
     parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
     parser.add_argument("--region", metavar="NAME", help="only this region")
+    parser.add_argument("--site", metavar="FILE:LINE", help="only calls of this line, if sites were recorded")
     parser.add_argument(
         "--since-start",
         action="store_true",
@@ -115,6 +119,7 @@ def _parse(argv: Sequence[str] | None) -> MatrixOptions:
         by=given.by,
         operation=given.operation,
         region=given.region,
+        site=given.site,
         since_start=given.since_start,
         kind=given.kind,
         received=given.direction == "received",

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.profile_data import CallTimes, Counters, Direction, Kind, Profile, Source
+from ibprof.profile.row_choice import RowChoice
+from ibprof.profile.site_choice import name_sites
 
 KEYS = ("rank", "host", "region", "operation", "site")
 """Keys that sums may be kept by."""
-
-UNKNOWN_SITE = "(unknown)"
-"""Stands for calls whose place in the program is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,7 @@ class CallSum:
         bytes, messages: of user data that the calls sent, or fetched from a window.
         slowest_s: of the rank that spent most time.
         slowest: that rank; None without times.
+        spread: standard deviation over mean of the ranks' times; ranks without such calls have 0 s; None without times.
         ranks: number of ranks that made such calls.
     """
 
@@ -43,19 +43,32 @@ class CallSum:
     slowest_s: float | None
     slowest: int | None
     ranks: int
+    spread: float | None = None
 
 
-def sum_calls(run: Profile, by: Sequence[str]) -> list[CallSum]:
+def sum_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = None) -> list[CallSum]:
     """Return sums by some of `KEYS`, those with most time first; equal ones in the order of their keys.
 
     Lines of one name are one site.
+
+    Args:
+        run: the profile.
+        by: the keys.
+        choice: which rows to add up; None for all.
+
+    Raises:
+        UsageError: the profile has no such operation, region or site.
     """
-    counters = run.counters
+    counters, wanted = run.counters, choice or RowChoice()
     sent = np.flatnonzero(
-        (counters.direction != Direction.RECEIVED) & (counters.kind == Kind.USER) & (counters.source != Source.VERBS)
+        (counters.direction != Direction.RECEIVED)
+        & (counters.kind == Kind.USER)
+        & (counters.source != Source.VERBS)
+        & wanted.choose(run, counters)
     )
+    rows = np.flatnonzero(wanted.choose(run, run.times))
     names = _KeyNames(run)
-    timed_keys = names.of_rows(run.times, np.arange(len(run.times.calls)), by)
+    timed_keys = names.of_rows(run.times, rows, by)
     sent_keys = names.of_rows(counters, sent, by)
     keys = sorted({*timed_keys, *sent_keys})  # values of one key are all numbers, or all texts
     group_of = {key: number for number, key in enumerate(keys)}
@@ -63,8 +76,10 @@ def sum_calls(run: Profile, by: Sequence[str]) -> list[CallSum]:
     sender = np.array([group_of[key] for key in sent_keys], np.intp)
     has_times = any(rank.has_times for rank in run.ranks)
     sums = [sum_by_group(sender, len(keys), column[sent]) for column in (counters.bytes, counters.messages)]
-    calls = sum_by_group(timed, len(keys), run.times.calls)
-    times = [_Times(run.times, np.flatnonzero(timed == group)) for group in range(len(keys))]
+    calls = sum_by_group(timed, len(keys), run.times.calls[rows])
+    of_key = np.split(rows[np.argsort(timed, kind="stable")], np.cumsum(np.bincount(timed, minlength=len(keys)))[:-1])
+    ranks_timed = sum(rank.has_times for rank in run.ranks)
+    times = [_Times(run.times, each, ranks_timed) for each in (of_key if keys else ())]
     senders = [np.unique(counters.rank[sent][sender == group]) for group in range(len(keys))]
     made = [
         CallSum(
@@ -76,6 +91,7 @@ def sum_calls(run: Profile, by: Sequence[str]) -> list[CallSum]:
             messages=sums[1][group],
             slowest_s=times[group].slowest_s if has_times else None,
             slowest=times[group].slowest if has_times else None,
+            spread=times[group].spread if has_times else None,
             ranks=times[group].ranks if has_times else len(senders[group]),
         )
         for group, key in enumerate(keys)
@@ -84,9 +100,9 @@ def sum_calls(run: Profile, by: Sequence[str]) -> list[CallSum]:
 
 
 class _Times:
-    """The time of some rows, in total and of the rank with most."""
+    """The time of some rows, in total and of the rank with most; `timed` ranks recorded times."""
 
-    def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp]) -> None:
+    def __init__(self, times: CallTimes, rows: npt.NDArray[np.intp], timed: int) -> None:
         seconds = times.time_ns[rows].astype(np.float64) * 1e-9
         ranks, place = np.unique(times.rank[rows], return_inverse=True)
         by_rank = np.bincount(place.ravel(), weights=seconds, minlength=len(ranks))
@@ -95,6 +111,9 @@ class _Times:
         self.ranks = len(ranks)
         self.slowest = int(ranks[by_rank.argmax()]) if len(ranks) else None
         self.slowest_s = float(by_rank.max(initial=0))
+        mean = self.total_s / max(timed, 1)
+        deviation = float(np.sqrt(max(float((by_rank**2).sum()) / max(timed, 1) - mean**2, 0)))
+        self.spread = deviation / mean if mean else 0.0
 
 
 class _KeyNames:
@@ -102,6 +121,7 @@ class _KeyNames:
 
     def __init__(self, run: Profile) -> None:
         self._run = run
+        self._sites = name_sites(run)
         self._host_of = {rank.rank: run.hosts[rank.host].name for rank in run.ranks}
 
     def of_rows(
@@ -118,6 +138,6 @@ class _KeyNames:
         if name == "rank":
             return iter(numbers)
         if name == "site":
-            return (self._run.sites[number - 1].name if number else UNKNOWN_SITE for number in numbers)
+            return (self._sites[number] for number in numbers)
         names = getattr(self._run, f"{name}s")
         return (names[number] for number in numbers)

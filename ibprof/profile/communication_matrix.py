@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,6 +14,7 @@ from ibprof.errors import UsageError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.exact_sums import sum_by_key
 from ibprof.profile.profile_data import OUTWARD_OPCODES, Direction, Host, Kind, MarkKind, Profile, Source
+from ibprof.profile.row_choice import RowChoice, find_name
 from ibprof.profile.transfer_ports import PortIndex, describe_unmeasured
 from ibprof.text.csv_rows import format_pairs, format_row
 
@@ -31,6 +32,7 @@ class Selection:
 
     Attributes:
         operation, region: names; None for all.
+        site: name of a call site; None for all.
         since_start: with a region that a mark closed, what was sent until then.
         kind: user data or MPI's own messages.
         received: what receivers saw, instead of what senders and fetchers did.
@@ -41,6 +43,7 @@ class Selection:
     since_start: bool = False
     kind: Kind = Kind.USER
     received: bool = False
+    site: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
         selection: which bytes.
 
     Raises:
-        UsageError: the operation or region is unknown, or ports cannot be identified.
+        UsageError: the operation, region or site is unknown, or ports cannot be identified.
     """
     if by == "port" and len(run.transfers.bytes) and _is_of_wire(selection):
         return _build_measured(run, selection)
@@ -136,7 +139,12 @@ def build_matrix(run: Profile, by: str, selection: Selection) -> Matrix:
 
 def _is_of_wire(selection: Selection) -> bool:
     """Return whether work requests can answer: they have no operations, and do not separate headers from data."""
-    return selection.operation is None and selection.kind == Kind.USER and not selection.received
+    return (
+        selection.operation is None
+        and selection.site is None
+        and selection.kind == Kind.USER
+        and not selection.received
+    )
 
 
 def _build_measured(run: Profile, selection: Selection) -> Matrix:
@@ -147,7 +155,7 @@ def _build_measured(run: Profile, selection: Selection) -> Matrix:
         notes.append(f"they are incomplete: {why}")
     rows: npt.NDArray[np.intp] = np.arange(len(transfers.bytes))
     if selection.region is not None:
-        region = _find("region", selection.region, run.regions, run.regions)
+        region = find_name("region", selection.region, run.regions, run.regions)
         included = _closed_until(run, region) if selection.since_start else _only_region(run, region)
         rows = np.flatnonzero(included[transfers.rank, transfers.region])
     elif selection.since_start:
@@ -180,12 +188,9 @@ def _choose(run: Profile, selection: Selection) -> Flags:
     counters = run.counters
     chosen: Flags = counters.kind == selection.kind
     chosen &= (counters.direction == Direction.RECEIVED) == selection.received
-    if selection.operation is not None:
-        name = selection.operation.upper().removeprefix("MPI_")
-        used = {run.operations[number] for number in np.unique(counters.operation)}
-        chosen &= counters.operation == _find("operation", name, run.operations, used)
+    chosen &= RowChoice(operation=selection.operation, site=selection.site).choose(run, counters)
     if selection.region is not None:
-        region = _find("region", selection.region, run.regions, run.regions)
+        region = find_name("region", selection.region, run.regions, run.regions)
         if selection.since_start:
             chosen &= _closed_until(run, region)[counters.rank, counters.region]
         else:
@@ -193,12 +198,6 @@ def _choose(run: Profile, selection: Selection) -> Flags:
     elif selection.since_start:
         raise UsageError(_NO_REGION)
     return chosen
-
-
-def _find(what: str, name: str, names: Sequence[str], known: Collection[str]) -> int:
-    if name not in names:
-        raise UsageError(f"the profile has no {what} {name!r}; it has {', '.join(sorted(known)) or 'none'}")
-    return names.index(name)
 
 
 def _closed_until(run: Profile, region: int) -> Flags:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
+from ibprof.profile.call_report import time_in_mpi, top_lines
 from ibprof.profile.exact_sums import sum_by_group
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.host_sums import HostCheck, check_hosts
@@ -61,6 +62,7 @@ def summarize(run: Profile) -> dict[str, Any]:
         "job_hosts": list(run.job_hosts),
         "regions": _regions(run),
         "operations": _operations(run),
+        "time_in_mpi": _time_in_mpi(run),
         "marks": [_mark(run, mark) for mark in run.marks if mark.kind in MARKS_SHOWN],
         "not_seen": list(describe_gaps(run)),
         "unaccounted": [asdict(each) for each in find_unaccounted(run)],
@@ -167,6 +169,12 @@ def _operations(run: Profile) -> list[dict[str, Any]]:
         {"name": run.operations[number], "bytes": totals[number], "messages": messages[number]}
         for number in np.unique(operation).tolist()
     ]
+
+
+def _time_in_mpi(run: Profile) -> dict[str, Any] | None:
+    """Return the time inside calls and the calls that take most of it; None where times were not recorded."""
+    time = time_in_mpi(run)
+    return {**asdict(time), "share": time.share, "top": top_lines(run)} if time else None
 
 
 def _mark(run: Profile, mark: Mark) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_without_times(build: Build, tmp_path: Path) -> None:
 def test_calls_command(build: Build, tmp_path: Path) -> None:
     mpi = find_mpi(SYSTEM)
     program = build(mpi, "late_ranks.c", "-g", "-O2")
-    run_mpi(mpi, 2, [program, "2", "0.01"], recording=tmp_path / "recording", env=ON)
+    ran = run_mpi(mpi, 2, [program, "2", "0.01"], recording=tmp_path / "recording", env=ON)
     command: list[str | Path] = [sys.executable, "-m", "ibprof", "calls", tmp_path / "recording"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "late_ranks.c:" in shown.stdout
@@ -112,5 +112,21 @@ def test_calls_command(build: Build, tmp_path: Path) -> None:
     assert sum(float(row["time_s"]) for row in rows) == pytest.approx(seconds, rel=1e-6)
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert found["mpi_s"] == pytest.approx(seconds / 2, rel=1e-6)
+    run_s = found["run_s"]
+    assert found["efficiency"]["parallel"] == pytest.approx(1 - seconds / 2 / run_s, abs=0.05)
+    barriers = [each for each in found["waiting"]["sites"] if each["operation"] == "BARRIER"]
+    assert [(each["quickest"], each["calls"]) for each in barriers] == [(0, 2)]  # rank 0 comes late
+    own = {rank: seconds for (rank, operation, _), seconds in own_seconds(ran.stdout).items() if operation == "BARRIER"}
+    assert barriers[0]["waiting_s"] == pytest.approx(own[1] - own[0], abs=SLICE_S)
+    line = next(row["site"] for row in found["calls"] if row["operation"] == "SSEND")
+    only = json.loads(
+        subprocess.run([*command, "--json", "--site", line], capture_output=True, text=True, check=True).stdout
+    )
+    assert [(row["operation"], row["bytes"]) for row in only["calls"]] == [("SSEND", 2 << 20)]
+    info = [sys.executable, "-m", "ibprof", "info", tmp_path / "recording"]
+    summary = json.loads(subprocess.run([*info, "--json"], capture_output=True, text=True, check=True).stdout)
+    assert summary["time_in_mpi"]["mean_s"] == found["mpi_s"]
+    assert [row["site"] for row in summary["time_in_mpi"]["top"]] == [row["site"] for row in found["calls"][:3]]
+    assert f"at {found['calls'][0]['site']}" in subprocess.run(info, capture_output=True, text=True, check=True).stdout
     refused = subprocess.run([*command, "--by", "rank,rank"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2

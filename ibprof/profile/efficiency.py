@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiencies of a run and of its regions, from the time inside MPI calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.profile.profile_data import Profile, Rank
+from ibprof.profile.region_spans import measure_spans
+
+Seconds = npt.NDArray[np.float64]
+
+KILLED = "efficiencies need the end of each rank, and {} of {} ranks did not reach MPI_Finalize"
+NOT_TIMED = "efficiencies need the time inside calls on all ranks: run again with IBPROF_TIME=1"
+NOT_RECORDED = "efficiencies are of the {} recorded ranks, of {}"
+TOO_LONG = (
+    "time inside calls of several threads is added up, so it can be longer than the run: efficiencies are too low on "
+    "rank {}"
+)
+NO_SPANS = "efficiencies by region need all marks, and the recording holds only the first ones of each rank"
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """Efficiencies, 0 to 1, of a run or a region; docs/efficiency.md has the formulas.
+
+    Source: M. Wagner, S. Mohr, J. Gimenez, J. Labarta, "A Structured Approach to Performance Analysis", Tools for High
+    Performance Computing 2017, Springer 2019: the metrics of the centre of excellence POP.
+
+    Attributes:
+        region: its name; None for the whole run.
+        parallel: mean of the ranks' time outside MPI, over the elapsed time: `load_balance` times `communication`.
+        load_balance: mean over maximum of the ranks' time outside MPI.
+        communication: maximum of the ranks' time outside MPI, over the elapsed time.
+        elapsed_s: of the rank that took longest.
+        outside_mean_s, outside_max_s: time outside MPI.
+        ranks: number of ranks.
+    """
+
+    region: str | None
+    parallel: float
+    load_balance: float
+    communication: float
+    elapsed_s: float
+    outside_mean_s: float
+    outside_max_s: float
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiencies:
+    """Efficiencies of a profile.
+
+    Attributes:
+        run: None where they are not known.
+        regions: those with most elapsed time first; empty where the run has only one region, or they are not known.
+        notes: why some are unknown or limited, a sentence each.
+    """
+
+    run: Efficiency | None
+    regions: tuple[Efficiency, ...]
+    notes: tuple[str, ...]
+
+
+def find_efficiencies(run: Profile) -> Efficiencies:
+    """Return parallel efficiency, load balance and communication efficiency of a run and of its regions.
+
+    Only durations of a rank's own clock are used. Clocks of different hosts are never compared.
+    """
+    ranks = [rank for rank in run.ranks if rank.rank < run.world_size]
+    if not ranks or not all(rank.has_times for rank in ranks):
+        return Efficiencies(None, (), (NOT_TIMED,) if ranks else ())
+    if killed := [rank for rank in ranks if rank.stop_ns is None]:
+        return Efficiencies(None, (), (KILLED.format(len(killed), len(ranks)),))
+    elapsed = np.array([_elapsed_s(rank) for rank in ranks])
+    inside = _inside_s(run, ranks)
+    total = inside.sum(axis=1)
+    notes = [NOT_RECORDED.format(len(ranks), run.world_size)] if len(ranks) < run.world_size else []
+    if longer := [rank.rank for rank, one, other in zip(ranks, total, elapsed, strict=True) if one > other]:
+        notes.append(TOO_LONG.format(", ".join(map(str, longer[:4])) + (", ..." if len(longer) > 4 else "")))
+    whole = _efficiency(None, elapsed, total)
+    spans = measure_spans(run) if len(run.regions) > 1 else {}
+    if spans is None:
+        return Efficiencies(whole, (), (*notes, NO_SPANS))
+    regions = []
+    for number, name in enumerate(run.regions) if spans else ():
+        seconds = np.array([spans[rank.rank].get(number, 0) * 1e-9 for rank in ranks])
+        visited = seconds > 0
+        if made := _efficiency(name, seconds[visited], inside[visited, number]):
+            regions.append(made)
+    return Efficiencies(whole, tuple(sorted(regions, key=lambda each: -each.elapsed_s)), tuple(notes))
+
+
+def _elapsed_s(rank: Rank) -> float:
+    return max((rank.stop_ns or 0) - rank.start_ns - rank.off_ns, 0) * 1e-9
+
+
+def _inside_s(run: Profile, ranks: list[Rank]) -> Seconds:
+    """Return the time inside MPI, float64 [rank, region]."""
+    times, row = run.times, {rank.rank: number for number, rank in enumerate(ranks)}
+    known = np.isin(times.rank, list(row))
+    rows = np.array([row[rank] for rank in times.rank[known].tolist()], np.intp)
+    seconds = np.zeros((len(ranks), len(run.regions)))
+    np.add.at(seconds, (rows, times.region[known]), times.time_ns[known].astype(np.float64) * 1e-9)
+    return seconds
+
+
+def _efficiency(region: str | None, elapsed: Seconds, inside: Seconds) -> Efficiency | None:
+    longest = float(elapsed.max(initial=0))
+    if not longest:
+        return None
+    outside = np.maximum(elapsed - inside, 0)
+    mean, most = float(outside.mean()), float(outside.max())
+    return Efficiency(
+        region=region,
+        parallel=mean / longest,
+        load_balance=mean / most if most else 1.0,
+        communication=most / longest,
+        elapsed_s=longest,
+        outside_mean_s=mean,
+        outside_max_s=most,
+        ranks=len(elapsed),
+    )

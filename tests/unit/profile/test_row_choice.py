@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations, regions and sites choose the rows that they name; unknown names are errors that list the known ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ibprof.errors import UsageError
+from ibprof.profile.call_sums import sum_calls
+from ibprof.profile.communication_matrix import Selection, build_matrix
+from ibprof.profile.profile_data import Profile, Site
+from ibprof.profile.row_choice import RowChoice
+from ibprof.profile.site_choice import find_sites
+from ibprof_testing.samples.profiles import Count, make_profile, make_rank
+
+SITES = (
+    Site("/src/ocean/util.c", 7, "a", "app", name="ocean/util.c:7"),
+    Site("/src/ice/util.c", 7, "b", "app", name="ice/util.c:7"),
+    Site("/src/solver.c", 212, "c", "app", name="solver.c:212"),
+    Site("/src/solver.c", 212, "c", "other", name="solver.c:212"),
+    Site("", 0, "main", "app", name="main+0x1f"),
+)
+
+
+def make_run() -> Profile:
+    counts = [Count(0, 1, 1 << site, operation=site % 2) for site in range(6)]
+    run = make_profile(counts, [make_rank(0), make_rank(1)], operations=("SEND", "BCAST"))
+    return replace(run, sites=SITES, counters=replace(run.counters, site=np.arange(6, dtype=np.int32)))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("ocean/util.c:7", {1}),
+        ("/src/ice/util.c:7", {2}),
+        ("solver.c:212", {3, 4}),
+        ("src/solver.c:212", {3, 4}),
+        ("main+0x1f", {5}),
+        ("(unknown)", {0}),
+    ],
+)
+def test_sites_by_name_and_by_path(text: str, numbers: set[int]) -> None:
+    run = make_run()
+    assert find_sites(run, text) == numbers
+    matrix = build_matrix(run, "rank", Selection(site=text))
+    assert matrix.bytes.tolist() == [sum(1 << number for number in numbers)]
+    assert sum(row.bytes for row in sum_calls(run, ("rank",), RowChoice(site=text))) == matrix.bytes[0]
+
+
+def test_filters_combine() -> None:
+    rows = sum_calls(make_run(), ("site",), RowChoice(operation="MPI_Bcast", site="solver.c:212"))
+    assert [(row.key, row.bytes) for row in rows] == [(("solver.c:212",), 8)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("util.c:7", "choose one of ice/util.c:7, ocean/util.c:7"),
+        ("solver.c:21", "it has ice/util.c:7, main\\+0x1f, ocean/util.c:7, solver.c:212"),
+        ("r.c:212", "has no site"),
+    ],
+)
+def test_unknown_and_ambiguous(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        find_sites(make_run(), text)
+
+
+def test_without_sites() -> None:
+    with pytest.raises(UsageError, match="IBPROF_SITES=1"):
+        find_sites(replace(make_run(), sites=()), "solver.c:212")
