@@ -24,7 +24,7 @@ SMALL = {"RANKS": "8", "CLIENTS": "40", "SECONDS_A_SEARCH": "1"}
 
 
 def test_there_are_pages_to_run() -> None:
-    printed = {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md"}
+    printed = {"record.md", "read-a-report.md", "place-ranks.md", "effective-bandwidth.md", "slow-lines.md"}
     assert {*printed, "compare-runs.md", "samplesort.md"} <= {page.name for page in PAGES}
 
 

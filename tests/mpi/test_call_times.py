@@ -123,7 +123,7 @@ def test_calls_command(build: Build, tmp_path: Path) -> None:
         subprocess.run([*command, "--json", "--site", line], capture_output=True, text=True, check=True).stdout
     )
     assert [(row["operation"], row["bytes"]) for row in only["calls"]] == [("SSEND", 2 << 20)]
-    info = [sys.executable, "-m", "ibprof", "info", tmp_path / "recording"]
+    info: list[str | Path] = [sys.executable, "-m", "ibprof", "info", tmp_path / "recording"]
     summary = json.loads(subprocess.run([*info, "--json"], capture_output=True, text=True, check=True).stdout)
     assert summary["time_in_mpi"]["mean_s"] == found["mpi_s"]
     assert [row["site"] for row in summary["time_in_mpi"]["top"]] == [row["site"] for row in found["calls"][:3]]

@@ -14,6 +14,7 @@ from ibprof_converter.traffic.traffic_reader import is_traffic
 
 REGION = "region"
 OPERATION = "operation"
+SITE = "site"
 
 Progress = Callable[[str], None]
 """Receives the name of each stage as it begins."""
@@ -56,7 +57,7 @@ class TrafficOptions:
         placements: where the ranks of each job are, in their order; empty: as recorded.
         rails: policy for bytes whose rail was not measured; None: the default policy.
         nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
-        by: what to distinguish, of `REGION` and `OPERATION`.
+        by: what to distinguish, of `REGION`, `OPERATION` and `SITE`.
         counters: port counters to compare loads with: one file, or two, before and after.
         adaptive: whether to add bounds of adaptive routing even where no dump mentions it.
         strict: whether bytes that cannot be routed are an error.
@@ -98,14 +99,16 @@ def parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return what loads are to distinguish, of `REGION` and `OPERATION`, from names with commas between them.
+    """Return what loads are to distinguish, of `REGION`, `OPERATION` and `SITE`, from names with commas between them.
 
     Raises:
         UsageError: there is another name.
     """
     columns = tuple(column.strip() for column in text.split(","))
-    if unknown := set(columns) - {REGION, OPERATION}:
-        raise UsageError(f"expected {REGION}, {OPERATION} or both, found {quote_found(', '.join(sorted(unknown)))}")
+    if unknown := set(columns) - {REGION, OPERATION, SITE}:
+        raise UsageError(
+            f"expected some of {REGION}, {OPERATION} and {SITE}, found {quote_found(', '.join(sorted(unknown)))}"
+        )
     return columns
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from ibprof.errors import InconsistentError, UsageError
 from ibprof.profile.gaps import describe_gaps
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.site_choice import NO_SITES
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
+    SITE,
     FabricOptions,
     Progress,
     TrafficOptions,
@@ -30,7 +32,7 @@ from ibprof_converter.traffic.merged_jobs import merge_jobs
 from ibprof_converter.traffic.patterns import PREFIX, read_all_to_all
 from ibprof_converter.traffic.port_counters import subtract_counters
 from ibprof_converter.traffic.rail_bounds import bound_loads
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
 Demand = RankTraffic | Traffic | PortCounters
@@ -120,7 +122,15 @@ def _complete(
 
 def _load(fabric: RoutedFabric, placed: Traffic | PortCounters, options: TrafficOptions) -> Loads:
     if isinstance(placed, Traffic):
-        return load_links(placed, fabric.subnets, REGION in options.by, OPERATION in options.by)
+        if SITE in options.by and placed.sites == (ALL,):
+            raise UsageError(f"--by {SITE}: {placed.origin}: {NO_SITES}")
+        return load_links(
+            placed,
+            fabric.subnets,
+            by_region=REGION in options.by,
+            by_operation=OPERATION in options.by,
+            by_site=SITE in options.by,
+        )
     if options.by:
         raise UsageError(f"{options.names[0]}: port counters know of no {' or '.join(options.by)}")
     return load_counted(placed, fabric.fabrics)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.fabric_loads import FabricLoads
-from ibprof_converter.analysis.load_options import OPERATION, REGION
+from ibprof_converter.analysis.load_options import OPERATION, REGION, SITE
 from ibprof_converter.analysis.loads_view import write_view
 from ibprof_converter.analysis.output_files import STDOUT, naming_file, open_output
 from ibprof_converter.outputs.csv_file import write_csv
@@ -38,7 +38,7 @@ class LoadsOutputOptions:
         graphml, dot, tgf: graphs.
         topology_conf: Slurm's.
         boxfish: a folder of tables.
-        panels: `REGION`, `OPERATION` or `JOB`, a picture each; None: one picture.
+        panels: `REGION`, `OPERATION`, `SITE` or `JOB`, a picture each; None: one picture.
         only_used: whether to leave out links without traffic.
     """
 
@@ -73,7 +73,7 @@ class LoadsOutputOptions:
         """
         if self.figure and self.figure.suffix.lower() not in FIGURE_SUFFIXES:
             raise UsageError(f"--figure {self.figure}: expected a name that ends with {', '.join(FIGURE_SUFFIXES)}")
-        if self.panels in (REGION, OPERATION) and self.panels not in by:
+        if self.panels in (REGION, OPERATION, SITE) and self.panels not in by:
             raise UsageError(f"--panels {self.panels} needs --by {self.panels}")
         if self.panels == JOB and jobs < 2:
             raise UsageError("--panels job needs several jobs")

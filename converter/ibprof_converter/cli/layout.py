@@ -14,6 +14,7 @@ from ibprof.errors import InconsistentError, UsageError
 from ibprof_converter.analysis.load_options import (
     OPERATION,
     REGION,
+    SITE,
     FabricOptions,
     TrafficOptions,
     parse_columns,
@@ -178,8 +179,8 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add("--figure", "FILE", "the same for a paper: PNG, SVG or PDF by its ending")
     outputs.add_argument(
         "--panels",
-        choices=(REGION, OPERATION, JOB),
-        help="pictures of each region, operation (with --by) or job, with one scale of colours",
+        choices=(REGION, OPERATION, SITE, JOB),
+        help="pictures of each region, operation, site (with --by) or job, with one scale of colours",
     )
     add("--html", "FILE", "the view of ibprof-view: one page for any browser")
     add("--graphml", "FILE", "a graph for networkx, Gephi, yEd: an edge for each end of a link")
@@ -189,9 +190,9 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     add("--boxfish", "DIR", "a folder of tables for Boxfish")
     outputs.add_argument(
         "--by",
-        metavar="region,operation",
+        metavar="region,operation,site",
         type=type_of(parse_columns),
         default=(),
-        help="a row for each region, operation or both that has bytes on a link",
+        help="a row for each region, operation, call site (file.c:LINE) or mix of them that has bytes on a link",
     )
     outputs.add_argument("--used", action="store_true", help="leave out links without traffic")

@@ -45,7 +45,7 @@ class NamedShare:
     """Part of the bytes of a link direction.
 
     Attributes:
-        name: of a region or an operation; `REST` for those that are not named one by one.
+        name: of a region, an operation or a call site; `REST` for those that are not named one by one.
         bytes: of this part.
         share: of the link direction's bytes, 0 to 1.
     """
@@ -98,6 +98,7 @@ class Contributors:
         other_pairs: the pairs that are not among them.
         regions, operations: with one entry `REST` at the end for those that are not named.
         jobs: the same; empty where there is but one.
+        sites: the same by call site; empty where they are not known.
         sources, destinations: hosts that send these bytes, and those that receive them, in the same way.
         contention: how many flows meet here.
     """
@@ -107,6 +108,7 @@ class Contributors:
     regions: tuple[NamedShare, ...]
     operations: tuple[NamedShare, ...]
     jobs: tuple[NamedShare, ...]
+    sites: tuple[NamedShare, ...]
     sources: tuple[NamedShare, ...]
     destinations: tuple[NamedShare, ...]
     contention: Contention
@@ -256,6 +258,7 @@ class LinkEnds:
             regions=_shares(flows.region, flows.bytes, flows.regions, amount),
             operations=_shares(flows.operation, flows.bytes, flows.operations, amount),
             jobs=_shares(flows.job, flows.bytes, flows.jobs, amount) if len(flows.jobs) > 1 else (),
+            sites=_shares(flows.site, flows.bytes, flows.sites, amount) if len(flows.sites) > 1 else (),
             sources=_shares(fabric.lid_node[flows.source_lid], flows.bytes, fabric.node_name, amount),
             destinations=_shares(fabric.lid_node[flows.destination_lid], flows.bytes, fabric.node_name, amount),
             contention=self._counter.compare(rail, flows),

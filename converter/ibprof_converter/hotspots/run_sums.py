@@ -16,10 +16,10 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 
 @dataclass(frozen=True, slots=True)
 class NamedSum:
-    """Bytes and messages of one operation or region.
+    """Bytes and messages of one operation, region or call site.
 
     Attributes:
-        name: of the operation or region.
+        name: of it.
         bytes, messages: the totals.
         share: of all bytes, 0 to 1.
     """
@@ -74,7 +74,7 @@ class RunSummary:
     Attributes:
         bytes_total: rank to rank, those within a host and those to no rank included.
         bytes_on_host: between ranks of one host, as they were recorded.
-        operations, regions: the largest first.
+        operations, regions, sites: the largest first; no sites where they are not known.
         hosts: in the order of the profile; empty where no run was recorded, or its ranks are put on other hosts.
         balance_ranks: of what ranks send.
         balance_hosts: of what hosts send to others; None where there are no hosts.
@@ -85,6 +85,7 @@ class RunSummary:
     bytes_on_host: int
     operations: tuple[NamedSum, ...]
     regions: tuple[NamedSum, ...]
+    sites: tuple[NamedSum, ...]
     hosts: tuple[HostSum, ...]
     balance_ranks: RegionBalance
     balance_hosts: RegionBalance | None
@@ -105,6 +106,7 @@ def summarise(demand: RankTraffic, with_hosts: bool = True) -> RunSummary:
         bytes_on_host=sum(host.bytes_on_host for host in hosts),
         operations=_sum_by(demand.operation, demand.operations, demand, total),
         regions=_sum_by(demand.region, demand.regions, demand, total),
+        sites=_sum_by(demand.site, demand.sites, demand, total) if len(demand.sites) > 1 else (),
         hosts=hosts,
         balance_ranks=_balance(_add_by(demand.source, demand.bytes, demand.ranks).tolist()),
         balance_hosts=_balance([host.bytes_sent for host in hosts]) if hosts else None,

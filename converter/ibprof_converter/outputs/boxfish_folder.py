@@ -31,7 +31,7 @@ _NODE_TYPES = (
 _LINK_TYPES = (
     ("linkid", "int32"), ("rail", "int32"), ("source", "int32"), ("sport", "int32"), ("target", "int32"),
     ("tport", "int32"), ("sx", "float64"), ("sy", "float64"), ("tx", "float64"), ("ty", "float64"), ("gbps", "float64"),
-    ("code_region", "int32"), ("operation", "int32"), ("job", "int32"), ("bytes", "int64"),
+    ("code_region", "int32"), ("operation", "int32"), ("job", "int32"), ("site", "int32"), ("bytes", "int64"),
 )  # fmt: skip
 
 
@@ -53,13 +53,18 @@ def write_boxfish(folder: Path, about: Mapping[str, object], nodes: Iterable[Row
             number[row["rail"], row["guid"]], _word(row["name"]), row["rail"], _KINDS[str(row["kind"])], row["level"],
             row["x"], row["y"], len(ranks),
         ))  # fmt: skip
-    codes: dict[str, dict[str, int]] = {"regions": {}, "operations": {}, "jobs": {}}
+    codes: dict[str, dict[str, int]] = {"regions": {}, "operations": {}, "jobs": {}, "sites": {}}
     ends: dict[tuple[int, Value], int] = {}
     link_lines = []
     for row in links:
         coded = [
             codes[table].setdefault(str(row.get(column, "*")), len(codes[table]))
-            for table, column in (("regions", "region"), ("operations", "operation"), ("jobs", "job"))
+            for table, column in (
+                ("regions", "region"),
+                ("operations", "operation"),
+                ("jobs", "job"),
+                ("sites", "site"),
+            )
         ]
         for near, far in (("a", "b"), ("b", "a")):
             source, target = (number[row["rail"], row[f"{end}_guid"]] for end in (near, far))

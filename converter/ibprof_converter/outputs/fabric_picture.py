@@ -91,7 +91,7 @@ def write_picture(
         title, subtitle: what is shown; plain text.
         fabrics, layouts: the rails.
         loads: of their links.
-        panels: a picture for each `region`, `operation` or `job`, all of one scale of colours; None: one of their sum.
+        panels: a picture for each `region`, `operation`, `site` or `job`, all of one scale; None: one of their sum.
         only_used: whether to leave out links without traffic.
     """
     drawn = split_loads(loads, panels)
@@ -129,7 +129,7 @@ class LoadPanel:
     """One picture of several.
 
     Attributes:
-        name: of the region, operation or job.
+        name: of the region, operation, site or job.
         by_rail: for each rail uint64 [link, end].
     """
 
@@ -142,11 +142,13 @@ def split_loads(loads: Loads, panels: str | None) -> list[LoadPanel]:
 
     Args:
         loads: of links, distinguished by what `panels` says.
-        panels: `region`, `operation` or `job`; None for the whole.
+        panels: `region`, `operation`, `site` or `job`; None for the whole.
     """
     if panels is None:
         return [LoadPanel("", tuple(loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail))]
-    names = loads.jobs if panels == "job" else [group[("region", "operation").index(panels)] for group in loads.groups]
+    columns = {"job": loads.jobs, "site": loads.sites}
+    columns |= {name: tuple(group[at] for group in loads.groups) for at, name in enumerate(("region", "operation"))}
+    names = columns[panels]
     amount = np.sum([loaded.sum(axis=(0, 1), dtype=np.float64) for loaded in loads.by_rail], axis=0)
     total = dict.fromkeys(names, 0.0)
     for name, part in zip(names, amount.tolist(), strict=True):

@@ -12,7 +12,7 @@ from ibprof_converter.outputs.rows import Row, Value
 if TYPE_CHECKING:
     import networkx as nx
 
-_SHARED = ("gbps", "region", "operation", "job")
+_SHARED = ("gbps", "region", "operation", "site", "job")
 _BESIDE = ("shared", "most", "counted")
 
 

@@ -33,6 +33,9 @@ LINK_COLUMNS = (
     *("gbps", "region", "operation", "a_bytes", "b_bytes"),
 )
 
+SITE_COLUMN = "site"
+"""A column more, behind `operation`, where call sites are distinguished."""
+
 JOB_COLUMNS = ("job",)
 """Columns more, behind the others, where there are several jobs."""
 
@@ -48,9 +51,13 @@ _KINDS = {NodeKind.CA: "CA", NodeKind.SWITCH: "switch", NodeKind.ROUTER: "router
 
 
 def link_columns(loads: Loads, agreement: Agreement | None = None, bounds: Bounds | None = None) -> tuple[str, ...]:
-    """Return the columns that `link_rows` fills: more with several jobs, adaptive routing and port counters."""
+    """Return the columns that `link_rows` fills: more with call sites, several jobs, adaptive routing, counters."""
     jobs = JOB_COLUMNS if loads.jobs else ()
-    return (*LINK_COLUMNS, *jobs, *(BOUND_COLUMNS if bounds else ()), *(COUNTER_COLUMNS if agreement else ()))
+    columns = LINK_COLUMNS
+    if loads.sites:
+        after = columns.index("operation") + 1
+        columns = (*columns[:after], SITE_COLUMN, *columns[after:])
+    return (*columns, *jobs, *(BOUND_COLUMNS if bounds else ()), *(COUNTER_COLUMNS if agreement else ()))
 
 
 def link_rows(
@@ -61,9 +68,9 @@ def link_rows(
     agreement: Agreement | None = None,
     bounds: Bounds | None = None,
 ) -> Iterator[Row]:
-    """Yield a row a link; where regions or operations are distinguished, a row for each that has bytes on the link.
+    """Yield a row a link; where regions, operations or sites are distinguished, a row for each with bytes on the link.
 
-    A link without traffic has one row, of 0 bytes for region and operation `ALL`, unless `only_used` leaves it out.
+    A link without traffic has one row, of 0 bytes and `ALL` in those columns, unless `only_used` leaves it out.
 
     Args:
         fabrics, layouts: the rails.
@@ -114,10 +121,12 @@ def _loads_of_link(
     for group in used:
         region, operation = loads.groups[group]
         row: Row = {"region": region, "operation": operation}
+        row |= {SITE_COLUMN: loads.sites[group]} if loads.sites else {}
         row |= {"a_bytes": int(loaded[a, group]), "b_bytes": int(loaded[1 - a, group])}
         yield row | ({"job": loads.jobs[group]} if loads.jobs else {})
     if not used and not only_used:
         idle: Row = {"region": ALL, "operation": ALL, "a_bytes": 0, "b_bytes": 0}
+        idle |= {SITE_COLUMN: ALL} if loads.sites else {}
         yield idle | ({"job": ALL} if loads.jobs else {})
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ibprof_converter.reports.comparison_side import LINK, OPERATION, PAIR, REGION, SIZE
+from ibprof_converter.reports.comparison_side import LINK, OPERATION, PAIR, REGION, SITE, SIZE
 from ibprof_converter.reports.job_sections import describe_provenance
 from ibprof_converter.reports.report_page import ReportPage, escape
 from ibprof_converter.reports.report_sections import (
@@ -19,6 +19,7 @@ from ibprof_converter.reports.run_comparison import AmountChange, DimensionChang
 _TITLES = {
     OPERATION: "By operation",
     REGION: "By region",
+    SITE: "By call site",
     SIZE: "By size of messages",
     PAIR: "By pair of ranks",
     LINK: "By link direction: what its node sends",

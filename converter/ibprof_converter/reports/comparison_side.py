@@ -16,10 +16,11 @@ from ibprof_converter.traffic.traffic_data import RankTraffic
 
 OPERATION = "operation"
 REGION = "region"
+SITE = "site"
 SIZE = "size"
 PAIR = "rank pair"
 LINK = "link"
-DIMENSIONS = (OPERATION, REGION, SIZE, PAIR, LINK)
+DIMENSIONS = (OPERATION, REGION, SITE, SIZE, PAIR, LINK)
 
 _BYTE_TOTALS = ("bytes_total", "bytes_routed", "bytes_on_host", "max_link", "max_switch_link", "mean_link")
 
@@ -62,8 +63,10 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
         totals["elapsed"] = job["elapsed_s"]
     parts: dict[str, dict[str, int]] = {}
     messages: dict[str, dict[str, int]] = {}
-    for dimension, key in ((OPERATION, "operations"), (REGION, "regions")):
+    for dimension, key in ((OPERATION, "operations"), (REGION, "regions"), (SITE, "sites")):
         rows = [row for row in document.get(key, ()) if row["name"] != "*"]
+        if dimension == SITE and not rows:
+            continue  # not recorded, which is not the same as no bytes
         parts[dimension] = {row["name"]: row["bytes"] for row in rows}
         messages[dimension] = {row["name"]: row["messages"] for row in rows}
     if any(messages[OPERATION].values()):

@@ -18,7 +18,8 @@ thresholds (--fail-on, several; status 1 when one holds):
   METRIC>2GB             B is over 2 GB, whatever A is
   metrics: elapsed, bytes, messages, bytes_on_host, bytes_routed, bytes_unrouted, max_link, max_switch_link, mean_link,
            links_used, max_link_seconds
-  of one operation or region: bytes[BCAST], messages[region:solve], share[BCAST]>40%, share[BCAST]>+5% (points)
+  of one operation, region or call site: bytes[BCAST], messages[region:solve], bytes[site:a.c:212],
+           share[BCAST]>40%, share[BCAST]>+5% (points)
   of a link: link[NAME], with NAME as ibprof diff prints it
   comparisons: >, >=, <, <=
   units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB; `ns`, `us`, `ms`, `s`"""

@@ -26,7 +26,7 @@ _NAMED = 3
 """Operations of which bytes are missing that are to be seen at first sight."""
 
 _HALVES = frozenset(
-    {"job", "seen", "bytes", "operations", "regions", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
+    {"job", "seen", "bytes", "operations", "regions", "sites", "sizes", "pairs-ranks", "pairs-hosts", "pairs-LIDs"}
 )
 
 
@@ -160,7 +160,7 @@ def _senders(spot: Hotspot, path: str) -> str:
     if pair.source_rank is not None:
         who = f"rank {pair.source_rank} \u2192 {pair.destination_rank}"
     told = [f"most by {escape(who)} ({show_number(f'{path}.rank_pairs.0.share', pair.share, ValueKind.SHARE)})"]
-    for label, shares in (("region", causes.regions), ("operation", causes.operations)):
+    for label, shares in (("region", causes.regions), ("operation", causes.operations), ("site", causes.sites)):
         if shares and shares[0].name != "*":
             share = show_number(f"{path}.{label}s.0.share", shares[0].share, ValueKind.SHARE)
             told.append(f"{label} {escape(shares[0].name)} ({share})")

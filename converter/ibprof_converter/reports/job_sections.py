@@ -75,7 +75,11 @@ def _describe_job(job: RecordedJob) -> Section:
 
 
 def _describe_run(report: JobReport, run: RunSummary, with_hosts: bool) -> Iterable[Section]:
-    for key, title, sums in (("operations", "Operations", run.operations), ("regions", "Regions", run.regions)):
+    for key, title, sums in (
+        ("operations", "Operations", run.operations),
+        ("regions", "Regions", run.regions),
+        ("sites", "Call sites", run.sites),
+    ):
         tables = [] if [each.name for each in sums] == ["*"] else [_table_of_sums(key, sums)]
         if key == "regions" and report.regions:
             tables.append(_table_of_times(report))

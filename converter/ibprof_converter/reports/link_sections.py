@@ -21,7 +21,7 @@ from ibprof_converter.reports.report_sections import (
     tabulate,
 )
 
-_SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"))
+_SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
 
 
 def describe_bytes(report: JobReport, links: LinkReport) -> Section:

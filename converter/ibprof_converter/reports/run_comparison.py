@@ -13,11 +13,14 @@ from typing import Any
 from ibprof.errors import UsageError
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
-from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, ComparedRun
+from ibprof_converter.reports.comparison_side import DIMENSIONS, LINK, OPERATION, PAIR, REGION, SITE, ComparedRun
 from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.provenance import Provenance
 
 _NOT_OF_BYTES = ("elapsed", "messages", "links_used", "max_link_seconds")
+
+_NAMED_PARTS = (OPERATION, REGION, SITE)
+"""Dimensions that `bytes[NAME]` looks for a name in."""
 
 _LINK_METRICS = ("max_link", "max_switch_link", "mean_link", "links_used", "max_link_seconds", "bytes_routed", "link")
 
@@ -231,23 +234,23 @@ def _find_total(condition: FailCondition, a: ComparedRun, b: ComparedRun, by_sha
 
 
 def _find_part(condition: FailCondition, a: ComparedRun, b: ComparedRun) -> tuple[str, str]:
-    """Tell whether an operation or a region is meant."""
+    """Tell whether an operation, a region or a call site is meant."""
     text = condition.name or ""
     head, colon, rest = text.partition(":")
-    if colon and head in (OPERATION, REGION):
+    if colon and head in _NAMED_PARTS:
         return head, rest
-    known = {
-        dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in (OPERATION, REGION)
-    }
+    known = {dimension: {**a.parts.get(dimension, {}), **b.parts.get(dimension, {})} for dimension in _NAMED_PARTS}
     found = [(dimension, name) for dimension, names in known.items() for name in (text, text.upper()) if name in names]
+    # Regions may be named for the line that closes them: a site of the same name must be called site:NAME.
+    found = [part for part in found if part[0] != SITE] or found
     if len({dimension for dimension, _ in found}) > 1:
         raise UsageError(
             f"--fail-on {condition.text!r}: an operation and a region are called so: write operation:{text} or "
             f"region:{text}"
         )
     if not found:
-        names = ", ".join(sorted({*known[OPERATION], *known[REGION]})) or "none"
+        names = ", ".join(sorted({*known[OPERATION], *known[REGION], *known[SITE]})) or "none"
         raise UsageError(
-            f"--fail-on {condition.text!r}: neither run has an operation or region {text!r}; they have {names}"
+            f"--fail-on {condition.text!r}: neither run has an operation, region or site {text!r}; they have {names}"
         )
     return found[0]

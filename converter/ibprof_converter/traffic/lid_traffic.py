@@ -96,6 +96,8 @@ def map_to_lids(
         nic=taken.nic,
         notes=tuple(notes),
         moved=rule is not None,
+        site=demand.site[flow] if len(demand.sites) > 1 else demand.site,
+        sites=demand.sites,
     )
 
 

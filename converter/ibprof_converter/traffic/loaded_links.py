@@ -35,6 +35,7 @@ class Loads:
         bytes_on_host: bytes that load no link.
         bytes_unrouted: reason -> bytes.
         jobs: job of each group; empty if there is only one job.
+        sites: call site of each group; empty if call sites are not distinguished.
     """
 
     by_rail: tuple[npt.NDArray[np.uint64], ...]
@@ -44,19 +45,24 @@ class Loads:
     bytes_on_host: int
     bytes_unrouted: dict[str, int]
     jobs: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
 
 
 def load_links(
-    traffic: Traffic, subnets: Sequence[Subnet], by_region: bool = False, by_operation: bool = False
+    traffic: Traffic,
+    subnets: Sequence[Subnet],
+    by_region: bool = False,
+    by_operation: bool = False,
+    by_site: bool = False,
 ) -> Loads:
     """Send each flow along the forwarding tables of its rail. Several jobs are always distinguished.
 
     Args:
         traffic: the flows.
         subnets: the rails.
-        by_region, by_operation: split loads by these.
+        by_region, by_operation, by_site: split loads by these.
     """
-    grouping = _group(traffic, by_region, by_operation)
+    grouping = _group(traffic, by_region, by_operation, by_site)
     unrouted = dict(traffic.unmapped)
     by_rail = []
     routed = 0
@@ -80,6 +86,7 @@ def load_links(
         by_rail=tuple(by_rail),
         groups=grouping.names,
         jobs=grouping.jobs,
+        sites=grouping.sites,
         bytes_total=sum_exactly(traffic.bytes) + traffic.on_host_bytes + sum(traffic.unmapped.values()),
         bytes_routed=routed,
         bytes_on_host=on_host,
@@ -89,33 +96,47 @@ def load_links(
 
 @dataclass(frozen=True, slots=True)
 class _Grouping:
-    """Groups of flows: their names, their jobs as in `Loads`, and int32 [flow], the group of each."""
+    """Groups of flows: their names, their jobs and sites as in `Loads`, and int32 [flow], the group of each."""
 
     names: tuple[Group, ...]
     jobs: tuple[str, ...]
+    sites: tuple[str, ...]
     of_flow: npt.NDArray[np.int32]
 
 
-def _group(traffic: Traffic, by_region: bool, by_operation: bool) -> _Grouping:
-    """Return the (job, region, operation) that occur, numbered in the order of their names' numbers."""
+def _group(traffic: Traffic, by_region: bool, by_operation: bool, by_site: bool) -> _Grouping:
+    """Return the (job, region, operation, site) that occur, numbered in the order of their names' numbers."""
     several = len(traffic.jobs) > 1
-    if not (by_region or by_operation or several) or not len(traffic.bytes):
-        jobs = (ALL,) if several else ()
-        return _Grouping(((ALL, ALL),), jobs, np.broadcast_to(np.int32(0), len(traffic.bytes)))
-    regions, operations = len(traffic.regions), len(traffic.operations)
-    job = traffic.job.astype(np.int64) if several else np.int64(0)
-    region = traffic.region.astype(np.int64) if by_region else np.int64(0)
-    operation = traffic.operation.astype(np.int64) if by_operation else np.int64(0)
-    keys, group = np.unique((job * regions + region) * operations + operation, return_inverse=True)
-    names = tuple(
-        (
-            traffic.regions[key // operations % regions] if by_region else ALL,
-            traffic.operations[key % operations] if by_operation else ALL,
-        )
-        for key in keys.tolist()
+    if not (by_region or by_operation or by_site or several) or not len(traffic.bytes):
+        nothing = np.broadcast_to(np.int32(0), len(traffic.bytes))
+        return _Grouping(((ALL, ALL),), (ALL,) if several else (), (ALL,) if by_site else (), nothing)
+    columns = (
+        (traffic.job, traffic.jobs, several),
+        (traffic.region, traffic.regions, by_region),
+        (traffic.operation, traffic.operations, by_operation),
+        (traffic.site, traffic.sites, by_site),
     )
-    jobs = tuple(traffic.jobs[key // (regions * operations)] for key in keys.tolist()) if several else ()
-    return _Grouping(names, jobs, np.broadcast_to(group, len(traffic.bytes)).astype(np.int32))
+    key = np.zeros(len(traffic.bytes), np.int64)
+    for column, names, chosen in columns:
+        if chosen and len(names) > 1:
+            key = key * len(names) + column
+    keys, group = np.unique(key, return_inverse=True)
+    jobs, regions, operations, sites = _name_groups(keys, [names if chosen else (ALL,) for _, names, chosen in columns])
+    return _Grouping(
+        names=tuple(zip(regions, operations, strict=True)),
+        jobs=jobs if several else (),
+        sites=sites if by_site else (),
+        of_flow=group.astype(np.int32),
+    )
+
+
+def _name_groups(keys: npt.NDArray[np.int64], names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return for each column the name of each key; keys are numbers whose digits index the columns."""
+    found: list[tuple[str, ...]] = []
+    for column in reversed(names):
+        keys, digit = np.divmod(keys, len(column))
+        found.append(tuple(column[index] for index in digit.tolist()))
+    return found[::-1]
 
 
 def match_counters(

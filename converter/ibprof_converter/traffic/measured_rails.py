@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import OUTWARD_OPCODES, PortPair, Profile
+from ibprof.profile.site_choice import UNKNOWN_SITE
 from ibprof.profile.transfer_ports import PortEnd, PortIndex, describe_unmeasured
 from ibprof.text.quantities import format_bytes
 from ibprof_converter.fabric.fabric_graph import LIDS, NO_NODE, Fabric
@@ -94,6 +95,7 @@ def map_measured_to_lids(
         return np.where(found, known, np.int32(otherwise)).astype(np.int32)
 
     lost = sum_exactly(transfers.bytes[unknown])
+    sites = demand.sites if len(demand.sites) == 1 or UNKNOWN_SITE in demand.sites else (*demand.sites, UNKNOWN_SITE)
     return Traffic(
         rail=rail[row],
         source_lid=source_lid[row],
@@ -112,6 +114,8 @@ def map_measured_to_lids(
         origin=f"{demand.origin}; on links, bytes posted to queue pairs (verbs), headers of MPI included",
         rank_lid=adapter_policies.choose_adapters(placement, None).lid,
         notes=(*placement.notes, *_describe_reduction(fabrics, rail, destination_lid, transfers.bytes)),
+        site=of_flow(demand.site, sites.index(UNKNOWN_SITE)) if len(sites) > 1 else demand.site,
+        sites=sites,
     )
 
 

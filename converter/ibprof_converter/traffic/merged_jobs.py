@@ -25,6 +25,7 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
     first = np.concatenate([[0], np.cumsum([len(traffic.rank_lid) for traffic in traffics])]).tolist()
     regions, region = _merge_names([(traffic.regions, traffic.region) for traffic in traffics])
     operations, operation = _merge_names([(traffic.operations, traffic.operation) for traffic in traffics])
+    sites, site = _merge_names([(traffic.sites, _sites_of_flows(traffic)) for traffic in traffics])
     unmapped: dict[str, int] = {}
     for traffic in traffics:
         for reason, amount in traffic.unmapped.items():
@@ -44,6 +45,8 @@ def merge_jobs(names: Sequence[str], traffics: Sequence[Traffic]) -> Traffic:
         join_parts(traffics),
         region=region,
         operation=operation,
+        site=site if len(sites) > 1 else np.zeros(0, np.int32),
+        sites=sites,
         source_rank=ranks("source_rank"),
         destination_rank=ranks("destination_rank"),
         regions=regions,
@@ -75,6 +78,11 @@ def _merge_names(
     number = {name: index for index, name in enumerate(merged)}
     columns = [np.array([number[name] for name in names], np.int32)[index] for names, index in parts]
     return merged, np.concatenate(columns).astype(np.int32)
+
+
+def _sites_of_flows(traffic: Traffic) -> npt.NDArray[np.int32]:
+    """Return the site of each flow, also where there is only one."""
+    return traffic.site if len(traffic.sites) > 1 else np.zeros(len(traffic.bytes), np.int32)
 
 
 def _count_shared_ports(traffics: Sequence[Traffic]) -> int:

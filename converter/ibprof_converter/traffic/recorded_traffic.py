@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ibprof.errors import InputError
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.profile_data import Direction, Kind, Profile, Source
+from ibprof.profile.site_choice import name_sites
 from ibprof_converter.traffic.traffic_data import ALL, RANK_LIMIT, RankTraffic, choose_rows
 
 UNKNOWN_PEER_REASON = "peer is no rank of MPI_COMM_WORLD"
@@ -53,6 +54,8 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
     fetched = counters.direction[rows] == Direction.FETCHED
     if fetched.any():
         source, destination = np.where(fetched, destination, source), np.where(fetched, source, destination)
+    names = name_sites(run)
+    sites = tuple(dict.fromkeys(names)) if run.sites else (ALL,)
     return RankTraffic(
         source=source,
         destination=destination,
@@ -66,4 +69,14 @@ def profile_traffic(run: Profile, name: str | None = None) -> RankTraffic:
         unmapped={UNKNOWN_PEER_REASON: unknown} if unknown else {},
         origin=origin,
         profile=run,
+        site=_number_sites(counters.site[rows], names, sites) if len(sites) > 1 else np.zeros(0, np.int32),
+        sites=sites,
     )
+
+
+def _number_sites(
+    site: npt.NDArray[np.int32], names: tuple[str, ...], distinct: tuple[str, ...]
+) -> npt.NDArray[np.int32]:
+    """Return the index of each row's site among distinct names: calls of one line in two objects are one site."""
+    number = {name: index for index, name in enumerate(distinct)}
+    return np.array([number[name] for name in names], np.int32)[site]

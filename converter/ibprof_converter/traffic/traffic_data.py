@@ -43,6 +43,8 @@ class RankTraffic(NotebookView):
         unmapped: reason -> bytes whose other end is no rank.
         origin: source of the numbers, in words, for every output.
         profile: the run they were recorded in; None if there is none.
+        site: int32, index into the call sites; empty if there is only one name.
+        sites: names of call sites; traffic without them has the only name `ALL`.
     """
 
     source: npt.NDArray[np.int32]
@@ -57,6 +59,8 @@ class RankTraffic(NotebookView):
     unmapped: dict[str, int]
     origin: str
     profile: Profile | None = None
+    site: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    sites: tuple[str, ...] = (ALL,)
 
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between {self.ranks:,} ranks"
@@ -107,6 +111,8 @@ class Traffic(LidFlows, NotebookView):
         first_rank: for each job the number of its rank 0, where ranks are numbered through all jobs.
         nic: how the adapters that bytes take in a subnet are known: "measured", "recorded" or "modelled:POLICY"; None
             if no rank has a choice among several.
+        site: int32, index into the call sites; empty if there is only one name.
+        sites: names of call sites; traffic without them has the only name `ALL`.
         in_parts: yields the flows in parts, where they are too many for the memory; the columns are empty then.
     """
 
@@ -123,6 +129,8 @@ class Traffic(LidFlows, NotebookView):
     jobs: tuple[str, ...] = (ALL,)
     first_rank: tuple[int, ...] = (0,)
     nic: str | None = None
+    site: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    sites: tuple[str, ...] = (ALL,)
     in_parts: Callable[[], Iterator[Traffic]] | None = None
 
     def __repr__(self) -> str:
@@ -136,7 +144,9 @@ class Traffic(LidFlows, NotebookView):
     def take(self, rows: npt.NDArray[np.intp]) -> Traffic:
         """Return some of the flows."""
         columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        return replace(self, job=self.job[rows] if len(self.jobs) > 1 else self.job, **columns)
+        several = {"job": self.jobs, "site": self.sites}
+        columns |= {name: getattr(self, name)[rows] for name, names in several.items() if len(names) > 1}
+        return replace(self, **columns)
 
     def job_of_rank(self, rank: int) -> tuple[int, int]:
         """Return the job of a rank, and its number within the job."""
@@ -154,7 +164,7 @@ class Traffic(LidFlows, NotebookView):
 def join_parts(parts: Sequence[Traffic]) -> Traffic:
     """Join parts of one traffic, at least one."""
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "job")
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "job", "site")
     }
     return replace(parts[0], in_parts=None, **columns)
 

@@ -78,5 +78,5 @@ def test_two_runs_have_no_three_placements() -> None:
 
 def test_loads_distinguish_regions_and_operations_alone() -> None:
     assert parse_columns("operation, region") == ("operation", "region")
-    with pytest.raises(UsageError, match="expected region, operation or both, found 'job, ranks'"):
+    with pytest.raises(UsageError, match="expected some of region, operation and site, found 'job, ranks'"):
         parse_columns("ranks,region,job")

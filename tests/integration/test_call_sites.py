@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Links by the line of the program that loads them: tables, reports and comparisons of a profile with call sites."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Profile, Site
+from ibprof_converter.cli import diff, layout, report
+from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
+from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
+
+LST = str(find_sample("testbed44", IBDIAGNET))
+NAMES = ("ocean/util.c:7", "ice/util.c:7", "solver.c:212", "solver.c:212")
+SITES = tuple(
+    Site(f"/src/{name.rpartition(':')[0]}", int(name.rpartition(":")[2]), "f", program, name=name)
+    for name, program in zip(NAMES, ("app", "app", "app", "other"), strict=True)
+)
+BYTES = (1, 20, 300, 4000, 50_000)
+"""Of the unknown site, then of each site: the sum of any choice of them shows which ones it has."""
+
+
+def make_run(factor: int = 1) -> Profile:
+    counts = [
+        Count(rank, 1 - rank, amount * factor, operation=site % 2)
+        for rank in (0, 1)
+        for site, amount in enumerate(BYTES)
+    ]
+    run = make_profile(
+        counts,
+        [make_rank(0, 0), make_rank(1, 1)],
+        [make_host("host01"), make_host("host42")],
+        operations=("SEND", "PUT"),
+    )
+    sites = np.tile(np.arange(len(BYTES), dtype=np.int32), 2)
+    return replace(run, sites=SITES, counters=replace(run.counters, site=sites))
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    write_archive(make_run(), tmp_path / "profile.otf2")
+    return str(tmp_path / "profile.otf2")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_links_by_site(profile: str, tmp_path: Path) -> None:
+    links, plain = tmp_path / "links.csv", tmp_path / "plain.csv"
+    assert layout.main([LST, profile, "-o", str(links), "--by", "site", "--used"]) == 0
+    assert layout.main([LST, profile, "-o", str(plain), "--used"]) == 0
+    rows, whole = rows_of(links), rows_of(plain)
+    header = list(whole[0])
+    assert "site" not in header
+    assert list(rows[0]) == [*header[: header.index("a_bytes")], "site", *header[header.index("a_bytes") :]]
+    assert list(rows[0])[list(rows[0]).index("operation") + 1] == "site"
+    ends = ("rail", "a_guid", "a_port")
+    of_link: defaultdict[tuple[str, ...], dict[str, tuple[int, int]]] = defaultdict(dict)
+    for row in rows:
+        of_link[tuple(row[name] for name in ends)][row["site"]] = int(row["a_bytes"]), int(row["b_bytes"])
+        assert (row["region"], row["operation"]) == ("*", "*")
+    for row in whole:
+        parts = of_link.pop(tuple(row[name] for name in ends))
+        assert [sum(amounts) for amounts in zip(*parts.values(), strict=True)] == [
+            int(row["a_bytes"]),
+            int(row["b_bytes"]),
+        ]
+    assert not of_link
+    (sent,) = [row for row in rows if row["a_name"].startswith("host01") and row["site"] == "solver.c:212"]
+    assert int(sent["a_bytes"]) == BYTES[3] + BYTES[4]  # one line in two programs
+
+
+def test_links_by_operation_and_site(profile: str, tmp_path: Path) -> None:
+    links = tmp_path / "links.csv"
+    assert layout.main([LST, profile, "-o", str(links), "--by", "operation,site", "--used"]) == 0
+    sent = {
+        (row["operation"], row["site"]): int(row["a_bytes"])
+        for row in rows_of(links)
+        if row["a_name"].startswith("host01")
+    }
+    assert sent == {
+        ("SEND", "(unknown)"): 1,
+        ("PUT", "ocean/util.c:7"): 20,
+        ("SEND", "ice/util.c:7"): 300,
+        ("PUT", "solver.c:212"): 4000,
+        ("SEND", "solver.c:212"): 50_000,
+    }
+
+
+def test_two_jobs_keep_their_sites(profile: str, tmp_path: Path) -> None:
+    plain = replace(make_run(), sites=(), counters=replace(make_run().counters, site=np.zeros(10, np.int32)))
+    write_archive(plain, tmp_path / "plain.otf2")
+    links = tmp_path / "links.csv"
+    inputs = [LST, profile, str(tmp_path / "plain.otf2")]
+    assert layout.main([*inputs, "-o", str(links), "--by", "site", "--used"]) == 0
+    found = {(row["job"], row["site"]) for row in rows_of(links)}
+    assert found == {("plain", "*"), *(("profile", name) for name in ("(unknown)", *NAMES))}
+
+
+def test_without_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = replace(make_run(), sites=(), counters=replace(make_run().counters, site=np.zeros(10, np.int32)))
+    write_archive(plain, tmp_path / "plain.otf2")
+    assert layout.main([LST, str(tmp_path / "plain.otf2"), "--by", "site"]) == 2
+    assert "IBPROF_SITES=1" in capsys.readouterr().err
+
+
+def test_other_outputs(profile: str, tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("links.parquet", "links.yaml", "links.dot", "boxfish", "sites.svg")}
+    options = ["--yaml", str(files["links.yaml"]), "--dot", str(files["links.dot"]), "--boxfish", str(files["boxfish"])]
+    picture = ["--figure", str(files["sites.svg"]), "--panels", "site"]
+    command = [LST, profile, "-o", str(tmp_path / "links.csv"), "--by", "site", "--used", *options, *picture]
+    assert layout.main(command) == 0
+    for name in ("links.yaml", "links.dot", "boxfish/meta.yaml"):
+        assert "solver.c:212" in (tmp_path / name).read_text(), name
+    assert files["sites.svg"].stat().st_size > 10_000
+
+
+def test_a_report_names_the_lines(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.main([LST, profile]) == 0
+    text = capsys.readouterr().out
+    assert "Call sites" in text
+    assert "by site: solver.c:212 99.4%" in text
+    assert report.main([LST, profile, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    sums = {row["name"]: row["bytes"] for row in document["sites"]}
+    assert sums == {"solver.c:212": 108_000, "ice/util.c:7": 600, "ocean/util.c:7": 40, "(unknown)": 2}
+    assert document["hotspots"][0]["contributors"]["sites"][0]["name"] == "solver.c:212"
+
+
+def test_a_comparison_by_line(profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(make_run(2), tmp_path / "after.otf2")
+    runs = [profile, str(tmp_path / "after.otf2")]
+    assert diff.main([*runs, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (part,) = [each for each in document["parts"] if each["dimension"] == "site"]
+    assert part["changes"][0]["name"] == "solver.c:212"
+    assert diff.main([*runs, "--fail-on", "bytes[site:solver.c:212]>+50%"]) == 1
+    assert diff.main([*runs, "--fail-on", "bytes[solver.c:212]>+150%"]) == 0
