@@ -291,6 +291,7 @@ def place(
     hosts: StrPath | None = None,
     slots: int | None = None,
     rails: str | None = None,
+    nic: str | None = None,
     seed: int = 1,
     seconds: float = SEARCH_SECONDS,
 ) -> PlacementComparison:
@@ -303,6 +304,7 @@ def place(
         hosts: a file of hosts to choose from, or `own`: those that the ranks are on; by default all.
         slots: ranks that a host takes.
         rails: policy for bytes on several rails.
+        nic: policy for the adapter of a host in one subnet: `rank`, `first` or `spread`.
         seed: of the random choices; the same seed and input give the same placement.
         seconds: that set the work of the search.
 
@@ -316,7 +318,7 @@ def place(
     _expect(fabric, RoutedFabric, "read_fabric()")
     demand = require_ranks(_read_ends(traffic, fabric, over_hosts=True))
     where, free = (None if each is None else fspath(each) for each in (placement, hosts))
-    options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds)
+    options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds, nic)
     options.check()
     return place_ranks(fabric.subnets, fabric.hosts, demand, options)
 

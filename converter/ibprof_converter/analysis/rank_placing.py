@@ -25,8 +25,8 @@ from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
+from ibprof_converter.traffic.adapter_policies import describe_nic
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
-from ibprof_converter.traffic.lid_traffic import describe_rails
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
 from ibprof_converter.traffic.traffic_data import RankTraffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
@@ -46,6 +46,7 @@ class PlaceOptions:
     Attributes:
         placement: where the ranks are now; None: as recorded, if they were.
         rails: policy for bytes on several rails; None: the default policy.
+        nic: policy for the adapter of a host in one subnet; None: the default one for ranks that are elsewhere.
         hosts: a file of hosts to choose from, or `free_hosts.OWN` for those the ranks are on; None: all.
         slots: ranks that a host takes; None: 1, or as many as it has now with `free_hosts.OWN`.
         seed: of the random choices.
@@ -58,6 +59,7 @@ class PlaceOptions:
     slots: int | None = None
     seed: int = 1
     seconds: float = SEARCH_SECONDS
+    nic: str | None = None
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read; a rule for the placement is among them as a path that does not exist."""
@@ -126,10 +128,10 @@ def place_ranks(
     """
     given = _given_hosts(subnets, hosts, demand, options)
     slots, notes = _find_slots(hosts, given, demand.ranks, options)
-    problem = _make_problem(demand, options.rails, slots, subnets)
+    problem = _make_problem(demand, options, slots, subnets)
     rules = {"packed": packed_slots(slots, demand.ranks), "spread": spread_slots(slots, demand.ranks)}
     starts: list[SlotOfRank] = [*rules.values(), *fabric_aware_slots(problem.neighbours, slots, problem.paths).values()]
-    times = CandidateTimes(problem, subnets)
+    times = CandidateTimes(problem, slots.rails_among(subnets))
     rows = [times.row(name, slot_of_rank) for name, slot_of_rank in rules.items()]
     if given is not None:
         slot_of_rank = slots_on_hosts(slots, given)
@@ -137,7 +139,7 @@ def place_ranks(
             starts.insert(0, slot_of_rank)
             rows.insert(0, times.row("given", slot_of_rank))
         else:
-            rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options.rails))
+            rows.insert(0, _judge_elsewhere(subnets, hosts, demand, given, options))
             notes = (*notes, "the ranks are now on hosts that are not among those to choose from")
     bound = bound_max_seconds(problem)
     found = search(problem, starts, options.seed, options.seconds, bound, progress=progress)
@@ -150,7 +152,8 @@ def place_ranks(
         hosts=tuple(slots.name[host] for host in slots.host_of_slot[found.slot_of_rank].tolist()),
         free_hosts=len(slots.host),
         slots=slots.count,
-        notes=(*notes, *problem.paths.notes, *_list_gaps(subnets, demand, options.rails)),
+        notes=(*notes, *problem.paths.notes, *_list_gaps(subnets, demand, options, slots)),
+        nic=slots.nic,
     )
 
 
@@ -180,32 +183,37 @@ def _find_slots(
         free = free_hosts.own_hosts(given, options.slots)
     else:
         free = free_hosts.read_free_hosts(Path(options.hosts), hosts, options.slots or 1)
-    return assign_slots(hosts, free, ranks), notes
+    return assign_slots(hosts, free, ranks, options.nic), notes
 
 
 def _make_problem(
-    demand: RankTraffic, policy: str | None, slots: RankSlots, subnets: Sequence[Subnet]
+    demand: RankTraffic, options: PlaceOptions, slots: RankSlots, subnets: Sequence[Subnet]
 ) -> PlacementProblem:
-    neighbours = find_neighbours(demand, policy or rail_policies.SPLIT, slots.rails, len(subnets))
-    return PlacementProblem(neighbours, slots, find_switch_paths(subnets, slots.lid))
+    rails = slots.rails_among(subnets)
+    neighbours = find_neighbours(demand, options.rails or rail_policies.SPLIT, slots.rails, len(rails))
+    return PlacementProblem(neighbours, slots, find_switch_paths(rails, slots.lid))
 
 
-def _list_gaps(subnets: Sequence[Subnet], demand: RankTraffic, policy: str | None) -> Iterator[str]:
-    """Yield what the times rest on: gaps of the recording and of the dumps, bytes of no rank, modelled rails."""
+def _list_gaps(
+    subnets: Sequence[Subnet], demand: RankTraffic, options: PlaceOptions, slots: RankSlots
+) -> Iterator[str]:
+    """Yield what the times rest on: gaps of the recording and of the dumps, bytes of no rank, what is modelled."""
     coverage = describe_coverage(demand, None, subnets)
     yield from (f"not seen: {sentence}" for sentence in coverage.not_seen)
     if len(subnets) > 1:
-        yield f"modelled: which rail bytes take: {describe_rails(policy or rail_policies.SPLIT, len(subnets))}"
+        yield f"modelled: which rail bytes take: modelled ({options.rails or rail_policies.SPLIT})"
+    if slots.nic:
+        yield f"modelled: which adapter of its host a rank uses: {describe_nic(slots.nic)}"
     yield from coverage.notes
     yield from (f"{amount} bytes are in no time: {reason}" for reason, amount in demand.unmapped.items())
 
 
 def _judge_elsewhere(
-    subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], policy: str | None
+    subnets: Sequence[Subnet], hosts: Hosts, demand: RankTraffic, given: npt.NDArray[np.int32], options: PlaceOptions
 ) -> CandidateRow:
     """Judge the present placement, which is on other hosts than those to choose from."""
-    slots = assign_slots(hosts, free_hosts.own_hosts(given, None), len(given))
+    slots = assign_slots(hosts, free_hosts.own_hosts(given, None), len(given), options.nic)
     slot_of_rank = slots_on_hosts(slots, given)
     assert slot_of_rank is not None
-    problem = _make_problem(demand, policy, slots, subnets)
-    return CandidateTimes(problem, subnets).row("given", slot_of_rank)
+    problem = _make_problem(demand, options, slots, subnets)
+    return CandidateTimes(problem, slots.rails_among(subnets)).row("given", slot_of_rank)

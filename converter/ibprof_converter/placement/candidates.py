@@ -51,6 +51,7 @@ class PlacementComparison(NotebookView):
         bound_seconds: lower bound on the largest time over all placements.
         found: result of the search.
         hosts: host of each rank in the best placement.
+        nic: how the adapter of each rank is known, as `modelled:rank`; None where no host has several on one rail.
         free_hosts, slots: number of hosts and of slots to choose from.
         notes: gaps, what is modelled and further facts for the reader, a sentence each.
     """
@@ -62,6 +63,7 @@ class PlacementComparison(NotebookView):
     free_hosts: int
     slots: int
     notes: tuple[str, ...]
+    nic: str | None = None
 
     def __repr__(self) -> str:
         times = ", ".join(f"{row.name} {format_seconds(row.max_link_seconds)}" for row in self.rows)
@@ -87,6 +89,7 @@ class PlacementComparison(NotebookView):
                 "accepted": found.accepted,
             },
             "placement": list(self.hosts),
+            "nic": self.nic,
             "limits": LIMITS,
             "notes": list(self.notes),
         }
@@ -120,13 +123,13 @@ class CandidateTimes:
     def _host_seconds(self, slot_of_rank: SlotOfRank) -> float:
         problem = self._problem
         neighbours, slots = problem.neighbours, problem.slots
-        host = slots.host_of_slot[slot_of_rank]
-        owner, other = host[neighbours.owner()], host[neighbours.rank]
+        host, port = slots.host_of_slot[slot_of_rank], slots.port_of_slot[slot_of_rank]
+        owner, other = port[neighbours.owner()], port[neighbours.rank]
         row = neighbours.row_of_rails[slots.rails[owner] & slots.rails[other]]
-        apart = np.flatnonzero(owner != other)
+        apart = np.flatnonzero(host[neighbours.owner()] != host[neighbours.rank])
         largest = 0.0
         for amount in (neighbours.sent, neighbours.received):
-            total = np.zeros((len(slots.host), amount.shape[2]))
+            total = np.zeros((len(slots.lid), amount.shape[2]))
             np.add.at(total, owner[apart], amount[apart, row[apart]].astype(np.float64))
             largest = max(largest, float((total * self._host_seconds_per_byte).max(initial=0.0)))
         return largest
@@ -135,19 +138,19 @@ class CandidateTimes:
 def _host_links(
     problem: PlacementProblem, subnets: Sequence[Subnet]
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return the seconds per byte of each host's access link: float64 [host, rail]; 0 where unknown."""
+    """Return the seconds per byte of each port's access link: float64 [port, rail]; 0 where unknown."""
     lid = problem.slots.lid
     seconds = np.zeros(lid.shape)
     for rail, subnet in enumerate(subnets):
         fabric = subnet.fabric
         link_of_port = {
-            (node, number): link
+            (node, port_number): link
             for link in range(fabric.links)
-            for node, number in zip(fabric.link_node[link].tolist(), fabric.link_port[link].tolist(), strict=True)
+            for node, port_number in zip(fabric.link_node[link].tolist(), fabric.link_port[link].tolist(), strict=True)
         }
-        for host, value in enumerate(lid[:, rail].tolist()):
+        for number, value in enumerate(lid[:, rail].tolist()):
             port = int(fabric.lid_port[value])
             link = link_of_port.get((int(fabric.port_node[port]), int(fabric.port_number[port])), NONE)
             if NONE not in {port, link} and fabric.link_gbps[link] > 0:
-                seconds[host, rail] = 8 / (fabric.link_gbps[link] * 1e9)
+                seconds[number, rail] = 8 / (fabric.link_gbps[link] * 1e9)
     return seconds

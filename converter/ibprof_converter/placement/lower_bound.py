@@ -15,10 +15,11 @@ _NOTHING = -1
 def bound_max_seconds(problem: PlacementProblem) -> float:
     """Return a lower bound on the largest time of a link direction between switches, over all placements.
 
-    Let c be the number of slots behind the leaf with the most slots. A rank exchanges at most c - 1 neighbours' bytes
-    within its leaf. All other bytes that it receives come from behind other leaves:
+    A rank exchanges nothing between switches with ranks behind its leaf or on its host. Let c be the largest number of
+    slots that are one or the other to a slot, itself included. Then c - 1 neighbours' bytes are spared at most. All
+    other bytes that a rank receives come from behind other leaves:
 
-    * They pass the last link directions of the paths to its host, which the tables fix.
+    * They pass the last link directions of the paths to its port, which the tables fix.
     * Ranks that find no slot behind other leaves share one leaf. Their bytes enter this leaf together, and what they
       send leaves it.
 
@@ -26,37 +27,54 @@ def bound_max_seconds(problem: PlacementProblem) -> float:
         Seconds; 0 where all ranks fit behind one leaf.
     """
     return max(
-        (_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_host))),
+        (_bound_of_rail(problem, rail) for rail in range(len(problem.paths.leaf_of_port))),
         default=0.0,
     )
 
 
 def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     paths, slots, neighbours = problem.paths, problem.slots, problem.neighbours
-    # The rails of a pair depend on its hosts. At least this many bytes take this rail for any pair of hosts.
+    # The rails of a pair depend on its ports. At least this many bytes take this rail for any pair of ports.
     sent, received = (amount[:, :, rail].min(axis=1) for amount in (neighbours.sent, neighbours.received))
-    slots_of_leaf = np.bincount(paths.leaf_of_host[rail][slots.host_of_slot], minlength=paths.leaves)
+    leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
+    slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
+    spared_of_leaf = _count_spared(leaf_of_slot, slots.host_of_slot, paths.leaves)
     first, last = _border_ends(paths, rail)
     rate = np.append(1 / paths.seconds_per_byte, 0.0)  # a last one for `_NOTHING`
-    into_host = _add_up_distinct(last, rate)
-    most_slots = int(slots_of_leaf.max(initial=0))
+    into_port = _add_up_distinct(last, rate)
+    most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
-    if most_slots < problem.ranks and (paths.leaf_of_host[rail] != NO_LEAF).all():
-        # For each rank the host with the highest total rate into it.
+    if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
+        # For each rank the port with the highest total rate into it.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
-        largest = needed / float(into_host.max(initial=1e-300))
+        largest = needed / float(into_port.max(initial=1e-300))
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:
         inside = int(slots_of_leaf[leaf])
         least_ranks = problem.ranks - (slots.count - inside)
         if least_ranks <= 0:
             continue
-        members = paths.leaf_of_host[rail] == leaf
+        members = paths.leaf_of_port[rail] == leaf
         for amount, ends in ((received, last[:, members]), (sent, first[leaf])):
             used = np.unique(ends[ends != _NOTHING])
             if len(used):
-                least = np.sort(_from_elsewhere(neighbours, amount, inside))[:least_ranks].sum()
+                least = np.sort(_from_elsewhere(neighbours, amount, int(spared_of_leaf[leaf])))[:least_ranks].sum()
                 largest = max(largest, float(least) / float(rate[used].sum()))
     return largest
+
+
+def _count_spared(leaf: npt.NDArray[np.uint32], host: npt.NDArray[np.uint32], leaves: int) -> npt.NDArray[np.int64]:
+    """Return the most slots that are behind a leaf, or on the host of one that is behind it: int64 [leaf].
+
+    Args:
+        leaf, host: uint32 [slot].
+        leaves: number of leaves.
+    """
+    behind, on_host = np.bincount(leaf, minlength=leaves), np.bincount(host)
+    cell = host.astype(np.int64) * leaves + leaf
+    cells, slots = np.unique(cell, return_counts=True)
+    most = np.zeros(leaves, np.int64)
+    np.maximum.at(most, cells % leaves, behind[cells % leaves] + on_host[cells // leaves] - slots)
+    return most
 
 
 def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots: int) -> npt.NDArray[np.int64]:
@@ -71,8 +89,8 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
 
 
 def _border_ends(paths: SwitchPaths, rail: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first and the last link direction of paths: int64 [leaf, host], `_NOTHING` for an empty path."""
-    cells = paths.leaves * paths.leaf_of_host.shape[1]
+    """Return the first and the last link direction of paths: int64 [leaf, port], `_NOTHING` for an empty path."""
+    cells = paths.leaves * paths.leaf_of_port.shape[1]
     bounds = paths.first[rail * cells : (rail + 1) * cells + 1].astype(np.int64)
     ends = np.append(paths.ends.astype(np.int64), paths.no_route)
     has_some = np.diff(bounds) > 0

@@ -16,7 +16,8 @@ from ibprof_converter.placement.switch_paths import SwitchPaths
 from ibprof_converter.traffic.rail_policies import share_out
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
-_RAIL_LIMIT = 8
+RAIL_LIMIT = 8
+"""Rails that a problem has at most; with `--nic spread`, each adapter of a host counts as one."""
 
 SlotOfRank = npt.NDArray[np.uint32]
 """The slot of each rank: uint32 [rank], all different."""
@@ -58,15 +59,15 @@ def find_neighbours(demand: RankTraffic, policy: str, sets_of_rails: npt.NDArray
     Args:
         demand: the traffic.
         policy: rail policy, one of `rail_policies.POLICIES`.
-        sets_of_rails: uint8, the rails of each host as a bit mask.
+        sets_of_rails: uint8, the rails of each port as a bit mask.
         rails: number of rails.
 
     Raises:
         UsageError: there are more rails than bits in the mask.
         InconsistentError: the sum of the traffic exceeds 63 bits.
     """
-    if rails > _RAIL_LIMIT:
-        raise UsageError(f"at most {_RAIL_LIMIT} rails, found {rails}")
+    if rails > RAIL_LIMIT:
+        raise UsageError(f"at most {RAIL_LIMIT} rails, found {rails}")
     if sum_exactly(demand.bytes) >= 1 << 63:
         raise InconsistentError("the traffic sums to 2^63 bytes or more")
     flows = np.flatnonzero((demand.source != demand.destination) & (demand.bytes > 0))
@@ -136,11 +137,14 @@ class PlacementProblem:
             "sent": neighbours.sent,
             "received": neighbours.received,
             "host_of_slot": slots.host_of_slot,
-            "rails_of_host": slots.rails,
+            "port_of_slot": slots.port_of_slot,
+            "host_first": slots.first_slot_of_host,
+            "is_numbered": slots.is_numbered,
+            "rails_of_port": slots.rails,
             "row_of_rails": neighbours.row_of_rails,
             "group_of_host": slots.group,
             "group_first": slots.first_slot_of_group,
-            "leaf_of_host": paths.leaf_of_host,
+            "leaf_of_port": paths.leaf_of_port,
             "path_first": paths.first,
             "path": paths.ends,
             "seconds_per_byte": paths.seconds_per_byte,
@@ -151,7 +155,7 @@ class PlacementProblem:
             {
                 "ranks": self.ranks,
                 "slots": slots.count,
-                "hosts": len(slots.host),
+                "ports": len(slots.lid),
                 "rails": slots.lid.shape[1],
                 "rows": neighbours.sent.shape[1],
                 "leaves": paths.leaves,

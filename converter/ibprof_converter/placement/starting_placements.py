@@ -23,12 +23,12 @@ def spread_slots(slots: RankSlots, ranks: int) -> SlotOfRank:
     of_host = slot - np.searchsorted(slots.host_of_slot, slots.host_of_slot)
     host_of_leaf = slots.host_of_slot - np.searchsorted(slots.group, slots.group)[slots.host_of_slot]
     order = np.lexsort((slots.group[slots.host_of_slot], host_of_leaf, of_host))
-    return order[:ranks].astype(np.uint32)
+    return slots.number(order[:ranks].astype(np.uint32))
 
 
 def random_slots(slots: RankSlots, ranks: int, seed: int) -> SlotOfRank:
     """Return random slots; with one slot per host they are on the hosts of `--placement random:SEED`."""
-    return shuffle(slots.count, seed)[:ranks].astype(np.uint32)
+    return slots.number(shuffle(slots.count, seed)[:ranks].astype(np.uint32))
 
 
 def grouped_order(neighbours: Neighbours, sizes: list[int]) -> npt.NDArray[np.int64]:
@@ -92,11 +92,12 @@ def near_groups(slots: RankSlots, paths: SwitchPaths, ranks: int) -> list[int]:
 def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
     """Return the mean number of link directions, over the rails, between groups of hosts: float64 [group, group]."""
     groups = int(slots.group.max(initial=0)) + 1
-    member = np.searchsorted(slots.group, np.arange(groups))  # the first host stands for all
+    first = np.searchsorted(slots.group, np.arange(groups))  # the first host stands for all
+    member = slots.port_of_slot[slots.first_slot_of_host[first]]
     total = np.zeros((groups, groups))
-    for rail in range(len(paths.leaf_of_host)):
-        total += paths.lengths(rail)[paths.leaf_of_host[rail, member]][:, member]
-    return total / len(paths.leaf_of_host)
+    for rail in range(len(paths.leaf_of_port)):
+        total += paths.lengths(rail)[paths.leaf_of_port[rail, member]][:, member]
+    return total / len(paths.leaf_of_port)
 
 
 def slots_of_groups(slots: RankSlots, groups: list[int]) -> npt.NDArray[np.uint32]:
@@ -115,4 +116,5 @@ def fabric_aware_slots(neighbours: Neighbours, slots: RankSlots, paths: SwitchPa
     groups = near_groups(slots, paths, ranks)
     slot_of_rank = slots_of_groups(slots, groups)
     sizes = np.diff(slots.first_slot_of_group.astype(np.int64))[groups].tolist()
-    return {"near": slot_of_rank[:ranks].copy(), "grouped": slot_of_rank[grouped_order(neighbours, sizes)]}
+    grouped = slot_of_rank[grouped_order(neighbours, sizes)]
+    return {"near": slots.number(slot_of_rank[:ranks]), "grouped": slots.number(grouped)}

@@ -83,7 +83,7 @@ def search(
 
     Args:
         problem: the problem to solve.
-        starts: placements; the result is never worse than the best of them.
+        starts: placements as `RankSlots.number` returns them; the result is never worse than the best of them.
         seed: of the random choices.
         seconds: time limit. It sets the amount of work, which needs a small part of this time.
         bound: lower bound on the largest time; reaching it ends the search.
@@ -138,6 +138,9 @@ class SearchRound:
         self._arrays: dict[str, npt.NDArray[Any]] = {
             "slot_of_rank": start.copy(),
             "rank_of_slot": rank_of_slot,
+            "new_slot": start.copy(),
+            "moved": np.zeros(problem.ranks, np.uint32),
+            "is_counted": np.zeros(problem.ranks, np.uint8),
             "load": np.zeros(ends, np.int64),
             "change": np.zeros(ends, np.int64),
             "is_touched": np.zeros(ends, np.uint8),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link directions between switches on the path from each leaf switch to each host."""
+"""The link directions between switches on the path from each leaf switch to each port of a host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ibprof_converter.routing.reasons import Reason
 from ibprof_converter.routing.subnet import Subnet
 
 NO_LEAF = 0
-"""The leaf of a host that is not on a rail; its paths carry nothing."""
+"""The leaf of a port that is not on a rail; its paths carry nothing."""
 
 _NO_ROUTE_FACTOR = 1e3
 """Cost of a path that does not arrive, relative to the slowest link: no search keeps it where another path exists."""
@@ -23,14 +23,15 @@ _NO_ROUTE_FACTOR = 1e3
 
 @dataclass(frozen=True, slots=True)
 class SwitchPaths:
-    """Paths between hosts, without access links, as positions in one list of link directions of all rails.
+    """Paths between ports of hosts, without access links, as positions in one list of link directions of all rails.
 
-    A leaf is a switch that hosts are cabled to. All hosts at one leaf take the same path to a host.
+    A port is an adapter of a host, one on each rail. A leaf is a switch that ports are cabled to. All ports at one leaf
+    take the same path to a port.
 
     Attributes:
         leaves: largest number of leaves on any rail, `NO_LEAF` included.
-        leaf_of_host: uint32 [rail, host]; `NO_LEAF` where a host is not on a rail.
-        first: uint64 [rail * leaves * hosts + 1], start of the path of (rail, leaf, host) in `ends`.
+        leaf_of_port: uint32 [rail, port]; `NO_LEAF` where a port is not on a rail.
+        first: uint64 [rail * leaves * ports + 1], start of the path of (rail, leaf, port) in `ends`.
         ends: uint32, concatenated paths; each entry is an index into the next two arrays.
         rail, link_end: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
             paths that do not arrive; its rail is -1.
@@ -39,7 +40,7 @@ class SwitchPaths:
     """
 
     leaves: int
-    leaf_of_host: npt.NDArray[np.uint32]
+    leaf_of_port: npt.NDArray[np.uint32]
     first: npt.NDArray[np.uint64]
     ends: npt.NDArray[np.uint32]
     rail: npt.NDArray[np.int32]
@@ -53,33 +54,36 @@ class SwitchPaths:
         return len(self.rail) - 1
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
-        """Return the path from one host to another."""
-        index = (rail * self.leaves + int(self.leaf_of_host[rail, source])) * self.leaf_of_host.shape[1] + destination
+        """Return the path from one port to another."""
+        index = (rail * self.leaves + int(self.leaf_of_port[rail, source])) * self.leaf_of_port.shape[1] + destination
         return self.ends[int(self.first[index]) : int(self.first[index + 1])]
 
     def lengths(self, rail: int) -> npt.NDArray[np.int64]:
-        """Return the number of link directions of each path of a rail: int64 [leaf, host]."""
-        cells = self.leaves * self.leaf_of_host.shape[1]
+        """Return the number of link directions of each path of a rail: int64 [leaf, port]."""
+        cells = self.leaves * self.leaf_of_port.shape[1]
         begin = self.first[rail * cells : (rail + 1) * cells + 1].astype(np.int64)
         return np.diff(begin).reshape(self.leaves, -1)
 
 
 def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> SwitchPaths:
-    """Follow the forwarding tables from the leaves to the hosts.
+    """Follow the forwarding tables from the leaves to the ports of hosts.
 
     Args:
-        subnets: the rails.
-        lid: int32 [host, rail], `NO_LID` where a host is not on a rail.
+        subnets: the rails. One that is named for several rails is the subnet of several adapters of each host.
+        lid: int32 [port, rail], `NO_LID` where a port is not on a rail.
     """
     found = [_find_leaves(subnet.routes.network, lid[:, rail]) for rail, subnet in enumerate(subnets)]
     leaves = 1 + max(int(leaf.max(initial=0)) for leaf in found)
-    offsets = np.cumsum([0, *(2 * subnet.fabric.links for subnet in subnets)])
+    first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]
+    sizes = (2 * subnet.fabric.links * (first_rail[rail] == rail) for rail, subnet in enumerate(subnets))
+    offsets = np.cumsum([0, *sizes])
     lengths = np.zeros((len(subnets), leaves, len(lid)), np.int64)
     pieces = []
     for rail, (subnet, leaf) in enumerate(zip(subnets, found, strict=True)):
-        length, ends = _follow(subnet, lid[:, rail], leaf, int(offsets[-1] - offsets[rail]))
+        begin = offsets[first_rail[rail]]
+        length, ends = _follow(subnet, lid[:, rail], leaf, int(offsets[-1] - begin))
         lengths[rail, : len(length)] = length
-        pieces.append(ends + offsets[rail])
+        pieces.append(ends + begin)
     used, ends = np.unique(np.concatenate([*pieces, offsets[-1:]]), return_inverse=True)
     rail_of_end = np.searchsorted(offsets, used, side="right") - 1
     link_end = used - offsets[rail_of_end]
@@ -87,7 +91,7 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     seconds, notes = _seconds_per_byte([subnet.fabric for subnet in subnets], rail_of_end, link_end)
     return SwitchPaths(
         leaves=leaves,
-        leaf_of_host=np.stack(found).astype(np.uint32),
+        leaf_of_port=np.stack(found).astype(np.uint32),
         first=np.concatenate([[0], np.cumsum(lengths.ravel())]).astype(np.uint64),
         ends=ends[:-1].astype(np.uint32),
         rail=rail_of_end.astype(np.int32),
@@ -98,7 +102,7 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
 
 
 def _find_leaves(network: IndexedNetwork, lid: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the number of each host's leaf switch, counted from 1: int64 [host]; `NO_LEAF` where there is none."""
+    """Return the number of each port's leaf switch, counted from 1: int64 [port]; `NO_LEAF` where there is none."""
     fabric = network.fabric
     port = fabric.lid_port[lid]
     end = np.where(port == NONE, NONE, network.end_at[fabric.port_node[port], fabric.port_number[port]])
@@ -110,10 +114,10 @@ def _find_leaves(network: IndexedNetwork, lid: npt.NDArray[np.int32]) -> npt.NDA
 def _follow(
     subnet: Subnet, lid: npt.NDArray[np.int32], leaf: npt.NDArray[np.int64], no_route: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Follow the forwarding tables of one rail from each leaf, `NO_LEAF` first, to each host.
+    """Follow the forwarding tables of one rail from each leaf, `NO_LEAF` first, to each port.
 
     Returns:
-        int64 [leaf, host], number of link directions between switches on each path; the concatenated paths. A path that
+        int64 [leaf, port], number of link directions between switches on each path; the concatenated paths. A path that
         does not arrive is the single entry `no_route`.
     """
     hosts = len(lid)

@@ -78,7 +78,7 @@ def load_all_to_all(
         bytes_on_host=0,
         bytes_unrouted=unrouted,
     )
-    traffic = _describe(text, lid, len(subnets), policy, incomplete)
+    traffic = _describe(text, lid, describe_rails(policy, len(subnets), hosts), incomplete)
     if hosts.has_several:
         label = label_of_policy(nic or adapter_policies.RANK)
         traffic = replace(traffic, nic=label, notes=(*(() if nic else (note_ends(hosts),)), *traffic.notes))
@@ -116,7 +116,7 @@ def _share_out(policy: str, usable: npt.NDArray[np.bool_], size: int) -> Iterato
         yield from zip(shares.rail.tolist(), shares.bytes.tolist(), strict=True)
 
 
-def _describe(text: str, lid: npt.NDArray[np.int32], count: int, policy: str, incomplete: int) -> Traffic:
+def _describe(text: str, lid: npt.NDArray[np.int32], rail_source: str, incomplete: int) -> Traffic:
     nothing = np.zeros(0, np.int32)
     return Traffic(
         rail=nothing,
@@ -131,7 +131,7 @@ def _describe(text: str, lid: npt.NDArray[np.int32], count: int, policy: str, in
         operations=(ALL,),
         on_host_bytes=0,
         unmapped={},
-        rail_source=describe_rails(policy, count),
+        rail_source=rail_source,
         origin=text,
         rank_lid=lid,
         notes=note_incomplete(incomplete),

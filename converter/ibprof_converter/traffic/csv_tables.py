@@ -18,6 +18,7 @@ from ibprof_converter.traffic.traffic_data import (
     ALL,
     NO_RANK,
     RANK_LIMIT,
+    SINGLE_RAIL,
     PortCounters,
     RankTraffic,
     Traffic,
@@ -138,7 +139,7 @@ def _read_lid_pairs(path: Path, rows: Iterator[tuple[int, list[str]]], columns: 
     values = _read_columns(path, rows, spec)
     counts = _byte_counts(path, values[2])
     nothing = np.zeros(len(counts), np.int32)
-    rail_source, notes = "single rail", []
+    rail_source, notes = SINGLE_RAIL, []
     if rails > 1:
         rail_source = "measured"
         if columns == 3:

@@ -50,6 +50,15 @@ class Hosts:
         """LID of each host's first port on each rail, `NO_LID` where it has none: int32 [host, rail]."""
         return self.ports[:, :, 0]
 
+    def port(
+        self, host: npt.NDArray[np.integer], rail: npt.NDArray[np.integer] | int, number: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.int32]:
+        """Return the LID of a port of each of some hosts: that of a number, modulo the host's ports on the rail."""
+        ports = self.ports[host, rail]
+        turn = number % np.maximum(count_ports(ports), 1)
+        lid: npt.NDArray[np.int32] = np.take_along_axis(ports, turn[:, np.newaxis], axis=1)[:, 0]
+        return lid
+
     @property
     def adapters(self) -> npt.NDArray[np.int64]:
         """Number of ports of each host on each rail: int64 [host, rail]."""

@@ -19,7 +19,15 @@ from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_no
 from ibprof_converter.traffic.patterns import PREFIX
 from ibprof_converter.traffic.rail_policies import SPLIT, RailShares, share_out
 from ibprof_converter.traffic.rank_placement import FORMS, RankPlacement, place_ranks_as_recorded, place_ranks_by_rule
-from ibprof_converter.traffic.traffic_data import NO_LID, RankTraffic, Rows, Traffic, choose_rows
+from ibprof_converter.traffic.traffic_data import (
+    NO_LID,
+    ONE_SUBNET,
+    SINGLE_RAIL,
+    RankTraffic,
+    Rows,
+    Traffic,
+    choose_rows,
+)
 
 NOT_RECORDED = "rank was not recorded, so its host is unknown"
 NOT_IN_FABRIC = "host is not in the fabric"
@@ -90,7 +98,7 @@ def map_to_lids(
         operations=demand.operations,
         on_host_bytes=sum_exactly(demand.bytes[on_host]),
         unmapped=reasons,
-        rail_source=describe_rails(policy, len(fabrics)),
+        rail_source=describe_rails(policy, len(fabrics), hosts),
         origin=demand.origin,
         rank_lid=taken.rank_lid,
         nic=taken.nic,
@@ -138,9 +146,11 @@ def _take_adapters(
     return _TakenPorts(rows[parts.flow], rail[parts.flow], *lids, parts.bytes, chosen.lid, chosen.nic)
 
 
-def describe_rails(policy: str, count: int) -> str:
-    """Return how the rail of bytes is known, given the number of rails."""
-    return f"modelled ({policy})" if count > 1 else "single rail"
+def describe_rails(policy: str, count: int, hosts: Hosts) -> str:
+    """Return how the rail of bytes is known, given the number of rails and their hosts."""
+    if count > 1:
+        return f"modelled ({policy})"
+    return ONE_SUBNET if hosts.has_several else SINGLE_RAIL
 
 
 def note_incomplete(flows: int) -> tuple[str, ...]:

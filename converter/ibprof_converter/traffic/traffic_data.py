@@ -26,6 +26,11 @@ RANK_LIMIT = 1 << 24
 It is beyond any machine, and keeps arrays by rank small, even for a damaged file.
 """
 
+SINGLE_RAIL = "single rail"
+
+ONE_SUBNET = "one subnet, several adapters a host"
+"""In place of `SINGLE_RAIL`, where each adapter of a host is a rail."""
+
 NO_LID = 0
 """LID 0 is reserved, so it stands for a missing port."""
 
@@ -100,7 +105,7 @@ class Traffic(LidFlows, NotebookView):
         regions, operations: names; traffic without them has the only name `ALL`.
         on_host_bytes: bytes between ranks of one host, which load no link.
         unmapped: reason -> bytes without a LID (unknown peer, host not in the fabric, ...).
-        rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)" or "single rail".
+        rail_source: "measured (...)", "modelled (POLICY)", "assumed (first fabric)", `SINGLE_RAIL` or `ONE_SUBNET`.
         origin: source of the numbers, in words, for every output.
         rank_lid: int32 [rank, rail], the port of each rank, `NO_LID` for none; no rows if there are no ranks. Of a rank
             that uses several ports of a rail it is the first.

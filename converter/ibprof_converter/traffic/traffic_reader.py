@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError
@@ -14,7 +15,7 @@ from ibprof_converter.traffic.csv_tables import read_traffic_table
 from ibprof_converter.traffic.hosts import Hosts
 from ibprof_converter.traffic.port_counters import looks_like_counters, read_counters
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
-from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
+from ibprof_converter.traffic.traffic_data import ONE_SUBNET, SINGLE_RAIL, PortCounters, RankTraffic, Traffic
 
 KINDS = """\
 TRAFFIC is one of
@@ -69,7 +70,10 @@ def read_traffic(
     if path.is_file() and looks_like_counters(path):
         return read_counters(path, fabrics)
     if _is_table(path):
-        return read_traffic_table(path, hosts.rails if hosts else 1)
+        table = read_traffic_table(path, hosts.rails if hosts else 1)
+        if isinstance(table, Traffic) and hosts and hosts.has_several and table.rail_source == SINGLE_RAIL:
+            return replace(table, rail_source=ONE_SUBNET)
+        return table
     from ibprof.load import load_profile  # noqa: PLC0415  (otf2 is slow to import, and tables need none of it)
 
     return profile_traffic(load_profile(path), text)

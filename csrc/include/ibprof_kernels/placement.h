@@ -3,7 +3,8 @@
  *
  * Rank placements: the loads that one causes, and the search for a better one.
  *
- * Ranks that send to each other are neighbours. A slot is a place for one rank on a host.
+ * Ranks that send to each other are neighbours. A slot is a place for one rank on a host. Its port is what the rank sends
+ * by: an adapter of the host, one on each rail.
  */
 #ifndef IBPROF_KERNELS_PLACEMENT_H
 #define IBPROF_KERNELS_PLACEMENT_H
@@ -14,13 +15,13 @@
 
 /* -- cffi begins -- */
 
-/* Ranks, the slots that hosts have for them, and their traffic. Bytes between two hosts depend on the set of rails that
+/* Ranks, the slots that hosts have for them, and their traffic. Bytes between two ports depend on the set of rails that
  * both are on; each such set that occurs has a row. */
 struct ibp_placement_problem {
     uint32_t ranks;
-    /* At least as many as ranks; those of a group of hosts have successive numbers. */
+    /* At least as many as ranks; those of a host have successive numbers, and those of a group of hosts. */
     uint32_t slots;
-    uint32_t hosts;
+    uint32_t ports;
     /* At most 8. */
     uint32_t rails;
     uint32_t rows;
@@ -38,17 +39,24 @@ struct ibp_placement_problem {
     const int64_t *received;
     /* [slots] */
     const uint32_t *host_of_slot;
-    /* [hosts], a bit for each rail */
-    const uint8_t *rails_of_host;
+    /* [slots] */
+    const uint32_t *port_of_slot;
+    /* [hosts + 1], the first slot of each host */
+    const uint32_t *host_first;
+    /* [hosts], 1 where the slots of a host have different ports. Its ranks are on its first slots, in their order, since
+     * the number of a rank among those of its host says which port it takes. */
+    const uint8_t *is_numbered;
+    /* [ports], a bit for each rail */
+    const uint8_t *rails_of_port;
     /* [256] */
     const int32_t *row_of_rails;
     /* [hosts]; hosts close to each other are a group */
     const uint32_t *group_of_host;
     /* [groups + 1], the first slot of each group */
     const uint32_t *group_first;
-    /* [rails][hosts] */
-    const uint32_t *leaf_of_host;
-    /* [rails][leaves][hosts] + 1, where the path from a leaf to a host begins */
+    /* [rails][ports] */
+    const uint32_t *leaf_of_port;
+    /* [rails][leaves][ports] + 1, where the path from a leaf to a port begins */
     const uint64_t *path_first;
     /* Link directions. */
     const uint32_t *path;
@@ -64,6 +72,13 @@ struct ibp_placement_search {
     uint32_t *slot_of_rank;
     /* [slots], -1 for a free one */
     int32_t *rank_of_slot;
+    /* [ranks], as `slot_of_rank` between calls; where a proposal puts them */
+    uint32_t *new_slot;
+    /* [ranks], those that a proposal moves, `moves` of them */
+    uint32_t *moved;
+    uint64_t moves;
+    /* [ranks]; all 0 between calls */
+    uint8_t *is_counted;
     /* [ends], bytes */
     int64_t *load;
     /* [ends]; all 0 between calls, as is `is_touched` */

@@ -36,17 +36,17 @@ static double sample_fraction(search_t *s)
 
 static const uint32_t *path_between(const problem_t *p, uint32_t rail, uint32_t from, uint32_t to, uint64_t *length)
 {
-    uint32_t leaf = p->leaf_of_host[(uint64_t)rail * p->hosts + from];
-    uint64_t index = ((uint64_t)rail * p->leaves + leaf) * p->hosts + to;
+    uint32_t leaf = p->leaf_of_port[(uint64_t)rail * p->ports + from];
+    uint64_t index = ((uint64_t)rail * p->leaves + leaf) * p->ports + to;
     *length = p->path_first[index + 1] - p->path_first[index];
     return p->path + p->path_first[index];
 }
 
-/* Return the bytes by rail between two hosts, from `sent` or `received`. */
+/* Return the bytes by rail between two ports, from `sent` or `received`. */
 static const int64_t *amounts(const problem_t *p, const int64_t *of_neighbours, uint64_t neighbour, uint32_t from,
                               uint32_t to)
 {
-    int32_t row = p->row_of_rails[p->rails_of_host[from] & p->rails_of_host[to]];
+    int32_t row = p->row_of_rails[p->rails_of_port[from] & p->rails_of_port[to]];
     return of_neighbours + (neighbour * p->rows + (uint32_t)row) * p->rails;
 }
 
@@ -54,10 +54,10 @@ void ibp_placement_load(const problem_t *p, const uint32_t *slot_of_rank, int64_
 {
     memset(load, 0, p->ends * sizeof *load);
     for (uint32_t rank = 0; rank < p->ranks; rank++) {
-        uint32_t from = p->host_of_slot[slot_of_rank[rank]];
+        uint32_t slot = slot_of_rank[rank], from = p->port_of_slot[slot];
         for (uint64_t n = p->first[rank]; n < p->first[rank + 1]; n++) {
-            uint32_t to = p->host_of_slot[slot_of_rank[p->neighbour[n]]];
-            if (to == from) continue;
+            uint32_t other = slot_of_rank[p->neighbour[n]], to = p->port_of_slot[other];
+            if (p->host_of_slot[other] == p->host_of_slot[slot]) continue;
             const int64_t *bytes = amounts(p, p->sent, n, from, to);
             for (uint32_t rail = 0; rail < p->rails; rail++) {
                 uint64_t length;
@@ -88,27 +88,29 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
     }
 }
 
-/* Add to `change` what moving a rank does. `partner` moves in the opposite direction; traffic with it is included if
- * `with_partner`. `touched` counts the link directions. */
-static void change_rank(const problem_t *p, search_t *s, uint32_t rank, uint32_t old_host, uint32_t new_host,
-                        int64_t partner, int with_partner, uint32_t *touched)
+/* Add to `change` what neighbour `n` exchanges with a rank, both on the given slots. */
+static void change_pair(const problem_t *p, search_t *s, uint64_t n, uint32_t slot, uint32_t other, int sign,
+                        uint32_t *touched)
 {
+    uint32_t here = p->port_of_slot[slot], there = p->port_of_slot[other];
+    if (p->host_of_slot[slot] == p->host_of_slot[other]) return;
+    change_path(p, s, here, there, amounts(p, p->sent, n, here, there), sign, touched);
+    change_path(p, s, there, here, amounts(p, p->received, n, here, there), sign, touched);
+}
+
+/* Add to `change` what moving a rank does; a pair of ranks that both move is counted with the first of them. `touched`
+ * counts the link directions. */
+static void change_rank(const problem_t *p, search_t *s, uint32_t rank, uint32_t *touched)
+{
+    uint32_t old_slot = s->slot_of_rank[rank], new_slot = s->new_slot[rank];
+    if (p->port_of_slot[old_slot] == p->port_of_slot[new_slot]) return;
     for (uint64_t n = p->first[rank]; n < p->first[rank + 1]; n++) {
         uint32_t other = p->neighbour[n];
-        uint32_t old_other = p->host_of_slot[s->slot_of_rank[other]], new_other = old_other;
-        if (other == partner) {
-            if (!with_partner) continue;
-            new_other = old_host;
-        }
-        if (old_host != old_other) {
-            change_path(p, s, old_host, old_other, amounts(p, p->sent, n, old_host, old_other), -1, touched);
-            change_path(p, s, old_other, old_host, amounts(p, p->received, n, old_host, old_other), -1, touched);
-        }
-        if (new_host != new_other) {
-            change_path(p, s, new_host, new_other, amounts(p, p->sent, n, new_host, new_other), 1, touched);
-            change_path(p, s, new_other, new_host, amounts(p, p->received, n, new_host, new_other), 1, touched);
-        }
+        if (s->is_counted[other]) continue;
+        change_pair(p, s, n, old_slot, s->slot_of_rank[other], -1, touched);
+        change_pair(p, s, n, new_slot, s->new_slot[other], 1, touched);
     }
+    s->is_counted[rank] = 1;
     s->work += p->first[rank + 1] - p->first[rank];
 }
 
@@ -155,15 +157,43 @@ static uint32_t sample_slot(const problem_t *p, search_t *s, uint32_t rank)
     return first + sample_below(s, p->group_first[group + 1] - first);
 }
 
-static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t slot, double energy, uint32_t touched)
+static void move(search_t *s, int64_t rank, uint32_t slot)
 {
-    int32_t other = s->rank_of_slot[slot];
-    uint32_t old_slot = s->slot_of_rank[rank];
+    s->new_slot[rank] = slot;
+    s->moved[s->moves++] = (uint32_t)rank;
+}
+
+/* Propose that the rank `in` takes the place of `out` on a host; either may be FREE. On a host whose slots have different
+ * ports, the ranks between the two move up or down. */
+static void exchange(const problem_t *p, search_t *s, uint32_t slot, int64_t out, int64_t in)
+{
+    uint32_t host = p->host_of_slot[slot], to = p->host_first[host];
+    if (!p->is_numbered[host]) {
+        if (in != FREE) move(s, in, slot);
+        return;
+    }
+    for (uint32_t from = to; from < p->host_first[host + 1] && s->rank_of_slot[from] != FREE; from++) {
+        int32_t rank = s->rank_of_slot[from];
+        if (rank == out) continue;
+        if (in != FREE && in < rank) {
+            move(s, in, to++);
+            in = FREE;
+        }
+        if (from != to) move(s, rank, to);
+        to++;
+    }
+    if (in != FREE) move(s, in, to);
+}
+
+static void accept(const problem_t *p, search_t *s, double energy, uint32_t touched)
+{
     for (uint32_t i = 0; i < touched; i++) s->load[s->touched[i]] += s->change[s->touched[i]];
-    s->rank_of_slot[old_slot] = other;
-    s->rank_of_slot[slot] = (int32_t)rank;
-    s->slot_of_rank[rank] = slot;
-    if (other != FREE) s->slot_of_rank[other] = old_slot;
+    for (uint64_t i = 0; i < s->moves; i++) s->rank_of_slot[s->slot_of_rank[s->moved[i]]] = FREE;
+    for (uint64_t i = 0; i < s->moves; i++) {
+        uint32_t rank = s->moved[i], slot = s->new_slot[rank];
+        s->rank_of_slot[slot] = (int32_t)rank;
+        s->slot_of_rank[rank] = slot;
+    }
     int has_fallen = energy < s->energy * FALLEN;
     s->energy = energy;
     if (++s->accepted % SUM_EVERY == 0 || has_fallen) sum_energy(p, s);
@@ -172,22 +202,27 @@ static void accept(const problem_t *p, search_t *s, uint32_t rank, uint32_t slot
 static void propose(const problem_t *p, search_t *s)
 {
     uint32_t rank = sample_below(s, p->ranks);
-    uint32_t slot = sample_slot(p, s, rank);
-    uint32_t old_host = p->host_of_slot[s->slot_of_rank[rank]], new_host = p->host_of_slot[slot];
+    uint32_t slot = sample_slot(p, s, rank), old_slot = s->slot_of_rank[rank];
     int32_t other = s->rank_of_slot[slot];
     double threshold = s->energy - s->energy * s->temperature * log(sample_fraction(s));
     uint32_t touched = 0;
     s->work++;
-    if (old_host == new_host) return;
-    change_rank(p, s, rank, old_host, new_host, other, 1, &touched);
-    if (other != FREE) change_rank(p, s, (uint32_t)other, new_host, old_host, rank, 0, &touched);
+    if (p->host_of_slot[old_slot] == p->host_of_slot[slot]) return;
+    s->moves = 0;
+    exchange(p, s, slot, other, rank);
+    exchange(p, s, old_slot, rank, other);
+    for (uint64_t i = 0; i < s->moves; i++) change_rank(p, s, s->moved[i], &touched);
     double energy = s->energy;
     for (uint32_t i = 0; i < touched; i++) {
         uint32_t end = s->touched[i];
         if (s->change[end]) energy += cost(p, s, end, s->load[end] + s->change[end]) - cost(p, s, end, s->load[end]);
     }
     int better = energy <= threshold;
-    if (better) accept(p, s, rank, slot, energy, touched);
+    if (better) accept(p, s, energy, touched);
+    for (uint64_t i = 0; i < s->moves; i++) {
+        s->new_slot[s->moved[i]] = s->slot_of_rank[s->moved[i]];
+        s->is_counted[s->moved[i]] = 0;
+    }
     for (uint32_t i = 0; i < touched; i++) {
         s->change[s->touched[i]] = 0;
         s->is_touched[s->touched[i]] = 0;

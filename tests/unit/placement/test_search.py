@@ -59,9 +59,10 @@ class PlainSearch:
         neighbours, slots, paths = problem.neighbours, problem.slots, problem.paths
         load = np.zeros(len(paths.rail), np.int64)
         for number, (owner, other) in enumerate(zip(neighbours.owner(), neighbours.rank, strict=True)):
-            a, b = slots.host_of_slot[slot_of_rank[owner]], slots.host_of_slot[slot_of_rank[other]]
-            if a == b:
+            here, there = slot_of_rank[owner], slot_of_rank[other]
+            if slots.host_of_slot[here] == slots.host_of_slot[there]:
                 continue
+            a, b = slots.port_of_slot[here], slots.port_of_slot[there]
             row = neighbours.row_of_rails[slots.rails[a] & slots.rails[b]]
             for rail, amount in enumerate(neighbours.sent[number, row]):
                 load[paths.between(rail, int(a), int(b))] += amount
@@ -102,6 +103,7 @@ class PlainSearch:
         changed[rank] = slot
         if slot in self.rank_at:
             changed[self.rank_at[slot]] = self.slot_of_rank[rank]
+        changed = self.problem.slots.number(np.array(changed, np.uint32)).tolist()
         load = self.loads(changed)
         energy = math.fsum(self.costs(load))
         if energy <= threshold:

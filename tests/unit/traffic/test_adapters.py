@@ -297,6 +297,19 @@ def test_lists_of_cores(text: str, found: set[int]) -> None:
     assert len(read_cores("0-999999")) <= 1 << 17
 
 
+def test_no_report_calls_several_adapters_a_single_rail(
+    links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(f"src_lid,dst_lid,bytes\n{FOUND.ports[0, 0, 2]},{FOUND.ports[1, 0, 2]},9\n")
+    placed = ["--placement", place(tmp_path, HOSTS_OF_RANKS)]
+    for traffic in ([matrix(tmp_path, PAIRS), *placed], [str(pairs)], ["pattern:shift:1"], ["pattern:all-to-all"]):
+        assert report.main([str(links), *traffic]) == 0
+        said = capsys.readouterr().out
+        assert "rails: one subnet, several adapters a host" in said
+        assert "single" not in said
+
+
 def test_the_label_is_in_every_output(links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [str(links), matrix(tmp_path, PAIRS), "--placement", place(tmp_path, HOSTS_OF_RANKS)]
     assert report.main([*asked, "--json"]) == 0

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.errors import UsageError
 from ibprof.profile.exact_sums import find_distinct
 from ibprof_converter.hotspots.causes.narrowest_cut import narrowest_cut
 from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
-from ibprof_converter.placement.placement_problem import PlacementProblem, SlotOfRank, find_neighbours
-from ibprof_converter.placement.slots import assign_slots, slots_on_hosts
+from ibprof_converter.placement.placement_problem import RAIL_LIMIT, PlacementProblem, SlotOfRank, find_neighbours
+from ibprof_converter.placement.slots import RankSlots, assign_slots, slots_on_hosts
 from ibprof_converter.placement.starting_placements import fabric_aware_slots, packed_slots, random_slots
 from ibprof_converter.placement.swap_search import search
 from ibprof_converter.placement.switch_paths import find_switch_paths
-from ibprof_converter.traffic.hosts import NO_HOST
+from ibprof_converter.traffic.adapter_policies import SPREAD
+from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.rail_policies import SPLIT
 from ibprof_converter.traffic.traffic_data import ALL, NO_LID, RankTraffic
 
@@ -67,12 +69,11 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | Non
     if not own_hosts_only:
         on_all = np.flatnonzero((situation.hosts.lid != NO_LID).all(axis=1))
         chosen = np.union1d(talking, on_all)
-    slots = assign_slots(situation.hosts, dict.fromkeys(chosen.tolist(), 1), len(talking))
+    slots = _one_slot_each(situation.hosts, chosen, len(talking))
+    rails = slots.rails_among(situation.subnets)
     demand = _as_demand(rank_of[source[known]], rank_of[destination[known]], situation.flows.bytes[known], len(talking))
     problem = PlacementProblem(
-        find_neighbours(demand, SPLIT, slots.rails, len(situation.subnets)),
-        slots,
-        find_switch_paths(situation.subnets, slots.lid),
+        find_neighbours(demand, SPLIT, slots.rails, len(rails)), slots, find_switch_paths(rails, slots.lid)
     )
     present = slots_on_hosts(slots, talking.astype(np.int32))
     if present is None:
@@ -98,6 +99,17 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | Non
     )
 
 
+def _one_slot_each(hosts: Hosts, chosen: npt.NDArray[np.integer], count: int) -> RankSlots:
+    """Return a slot for all that a host sends, which the search takes to be spread over its adapters, if it can."""
+    slots = dict.fromkeys(chosen.tolist(), 1)
+    if hosts.has_several and hosts.ports.shape[2] <= RAIL_LIMIT:
+        try:
+            return assign_slots(hosts, slots, count, SPREAD)
+        except UsageError:
+            pass
+    return assign_slots(hosts, slots, count)
+
+
 def _as_demand(
     source: npt.NDArray[np.int64], destination: npt.NDArray[np.int64], amount: npt.NDArray[np.uint64], ranks: int
 ) -> RankTraffic:
@@ -118,11 +130,15 @@ def _as_demand(
 
 
 def _move(situation: Situation, rank_of: npt.NDArray[np.int64], host: npt.NDArray[np.int32]) -> PairBytes:
-    """Send every flow from and to the hosts that its hosts' traffic has moved to, on the same rail where it can."""
-    flows, lid = situation.flows, situation.hosts.lid
-    source, destination = situation.flow_hosts
+    """Send every flow from and to the hosts that its hosts' traffic has moved to, on the same rail where it can.
+
+    What left by the n-th adapter of a host leaves by the n-th of the other, modulo its number of adapters.
+    """
+    flows, hosts = situation.flows, situation.hosts
     new = []
-    for old, rank in ((flows.source_lid, rank_of[source]), (flows.destination_lid, rank_of[destination])):
-        there = lid[host[rank], flows.rail]
-        new.append(np.where((rank >= 0) & (there != NO_LID), there, old))
+    lids = (flows.source_lid, flows.destination_lid)
+    for old, at, number in zip(lids, situation.flow_hosts, situation.flow_adapters, strict=True):
+        target = np.where((at == NO_HOST) | (rank_of[at] < 0), at, host[rank_of[at]])
+        there = hosts.port(target, flows.rail, number)
+        new.append(np.where((target != at) & (there != NO_LID), there, old))
     return PairBytes.add_up(flows.rail, new[0], new[1], flows.bytes)

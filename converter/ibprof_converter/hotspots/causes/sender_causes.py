@@ -61,9 +61,10 @@ def find_unused_rails(situation: Situation) -> Iterator[LoadCause]:
 
 
 def _share_out(situation: Situation) -> PairBytes:
-    """Share each pair of hosts out evenly over the rails that both are on."""
+    """Share each pair of hosts out evenly over the rails that both are on, by adapters of the same number."""
     flows, hosts = situation.flows, situation.hosts
     source, destination = situation.flow_hosts
+    of_source, of_destination = situation.flow_adapters
     known = (source != NO_HOST) & (destination != NO_HOST)
     usable = (hosts.lid[source] != NO_LID) & (hosts.lid[destination] != NO_LID) & known[:, np.newaxis]
     count = usable.sum(axis=1)
@@ -76,8 +77,8 @@ def _share_out(situation: Situation) -> PairBytes:
         turn = (np.cumsum(usable[here], axis=1)[:, number] - 1).astype(np.uint64)
         shares = count[here].astype(np.uint64)
         rail.append(np.full(len(here), number, np.int32))
-        first.append(hosts.lid[source[here], number])
-        last.append(hosts.lid[destination[here], number])
+        first.append(hosts.port(source[here], number, of_source[here]))
+        last.append(hosts.port(destination[here], number, of_destination[here]))
         amount.append(flows.bytes[here] // shares + (turn < flows.bytes[here] % shares))
     return PairBytes.add_up(np.concatenate(rail), np.concatenate(first), np.concatenate(last), np.concatenate(amount))
 

@@ -159,6 +159,18 @@ class Situation:
             ends.append(host)
         return ends[0], ends[1]
 
+    @cached_property
+    def flow_adapters(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Number of the adapter of each end of each flow among those of its host on its rail: [flow] each."""
+        numbers = []
+        for lid, host in zip((self.flows.source_lid, self.flows.destination_lid), self.flow_hosts, strict=True):
+            base = lid.copy()
+            for rail, subnet in enumerate(self.subnets):
+                here = self.flows.rail == rail
+                base[here] = subnet.fabric.port_lid[subnet.fabric.lid_port[lid[here]]]
+            numbers.append((self.hosts.ports[host, self.flows.rail] == base[:, np.newaxis]).argmax(axis=1))
+        return numbers[0], numbers[1]
+
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
         """Return the situation with other rails or other flows; hosts stay the same ones."""
         return Situation(subnets or self.subnets, self.hosts, flows or self.flows)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ibprof_converter.simulation.engine.packet_engine import Simulation
 from ibprof_converter.simulation.measure.run_observer import Queues, Watch, list_bins
 from ibprof_converter.traffic.loaded_links import Loads
-from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, Traffic
+from ibprof_converter.traffic.traffic_data import ALL, NO_LID, NO_RANK, SINGLE_RAIL, Traffic
 
 Row = dict[str, Any]
 
@@ -72,7 +72,7 @@ def list_flows(watch: Watch) -> Traffic:
         operations=(ALL,),
         on_host_bytes=0,
         unmapped={"of messages that had not arrived yet": state.bytes_sent - between},
-        rail_source="single rail",
+        rail_source=SINGLE_RAIL,
         origin="packet simulation",
         rank_lid=np.full((0, 1), NO_LID, np.int32),
         job=np.concatenate([job, job[asks]]).astype(np.int32),
