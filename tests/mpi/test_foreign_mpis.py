@@ -14,11 +14,13 @@ from ibprof_testing import processes
 from ibprof_testing.mpi import mpis
 from ibprof_testing.mpi.matrices import load_complete, recorded
 from ibprof_testing.mpi.mpis import (
+    MPICH_SYSTEM,
     PROGRAMS,
     STANDARD_ABI,
     SYSTEM,
     THROUGH_NETWORK,
     Build,
+    Mpi,
     find_mpi,
     find_mpich_like,
     library,
@@ -36,6 +38,7 @@ LAYERS = {
     "takes its name": ("libmpi.so.40", REPLACES),
     "takes its name, without PMPI names": ("libmpi.so.40", f"{REPLACES} -DWITHOUT_PMPI"),
     "is linked with it": ("libtranslates.so", IS_LINKED),
+    "has the name of the standard ABI": ("libmpi_abi.so.1", IS_LINKED),
     "is linked with it, without PMPI names": ("libtranslates.so", f"{IS_LINKED} -DWITHOUT_PMPI"),
 }
 """Name and options of the layers; a program is linked with one, or finds it first."""
@@ -68,10 +71,10 @@ def test_an_unknown_mpi_is_left_alone(name: str, options: list[str], tmp_path: P
     assert not (tmp_path / "recording").exists()
 
 
-def inner_library(build: Build) -> str:
-    program = build(find_mpi(SYSTEM), "threads.c", "-pthread")
+def inner_library(build: Build, mpi: Mpi | None = None) -> str:
+    program = build(mpi or find_mpi(SYSTEM), "threads.c", "-pthread")
     loads = processes.run(["ldd", program], check=True).stdout
-    found = re.search(r"=> (\S*/libmpi\.so\S*)", loads)
+    found = re.search(r"=> (\S*/libmpi(?:ch)?\.so\S*)", loads)
     assert found
     return found[1]
 
@@ -91,6 +94,31 @@ def test_a_layer_over_open_mpi(kind: str, build: Build, tmp_path: Path) -> None:
     assert recorded(profile, operation="SEND_INIT") == {(0, 1): (900, 3)}
     notes = {note for rank in profile.ranks for note in rank.notes}
     assert any("one-sided" in note for note in notes), notes
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (MPICH_SYSTEM, "opens it"),
+        (MPICH_SYSTEM, "is linked with it"),
+        (MPICH_SYSTEM, "is linked with it, without PMPI names"),
+        (mpis.MPICH_FROM_PYPI[0], "opens it, without PMPI names"),
+        (mpis.MPICH_FROM_PYPI[1], "opens it"),
+    ],
+)
+def test_a_layer_over_mpich(name: str, kind: str, build: Build, tmp_path: Path) -> None:
+    """Its sources need MPICH's handles, which the program does not pass: such a program is left alone."""
+    mpi = find_mpich_like(name)
+    path = inner_library(build, mpi)
+    soname, options = LAYERS[kind]
+    program = make_mock(tmp_path, soname, "-DOF_MPICH", *options.format(inner=f'"{path}"', path=path).split())
+    done = check_no_harm(mpi, 2, [program], tmp_path / "recording", variables=THROUGH_NETWORK)
+    assert (done.returncode, done.stdout) == (0, "done by 2\n")
+    assert ibprof_lines(done.stderr) == [
+        "ibprof: nothing is recorded: the program calls its MPI (Mock MPI 1.0) through a library that translates "
+        f"handles ({soname})"
+    ]
+    assert not (tmp_path / "recording").exists()
 
 
 def test_what_is_linked_with_an_unknown_mpi_keeps_its_status(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ enum { MOCK_WORLD = 1, MOCK_SELF, MOCK_BYTE, MOCK_NO_INFO, MOCK_FIRST_FREE };
     CALL(Bcast, (void *a, int b, MPI_Datatype c, int d, MPI_Comm e), (a, b, COMM(c), d, COMM(e)))                      \
     CALL(Send, (const void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f), (a, b, COMM(c), d, e, COMM(f)))       \
     CALL(Recv, (void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f, MPI_Status *g),                              \
-         (a, b, COMM(c), d, e, COMM(f), g))                                                                            \
+         (a, b, COMM(c), d, e, COMM(f), STATUS(g)))                                                                    \
     CALL(Irecv, (void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f, MPI_Request *g),                            \
          (a, b, COMM(c), d, e, COMM(f), MADE(g)))                                                                      \
     CALL(Send_init, (const void *a, int b, MPI_Datatype c, int d, int e, MPI_Comm f, MPI_Request *g),                  \
@@ -49,7 +49,7 @@ enum { MOCK_WORLD = 1, MOCK_SELF, MOCK_BYTE, MOCK_NO_INFO, MOCK_FIRST_FREE };
     CALL(Ibarrier, (MPI_Comm a, MPI_Request * b), (COMM(a), MADE(b)))                                                  \
     CALL(Ibcast, (void *a, int b, MPI_Datatype c, int d, MPI_Comm e, MPI_Request *f),                                  \
          (a, b, COMM(c), d, COMM(e), MADE(f)))                                                                         \
-    CALL(Wait, (MPI_Request * a, MPI_Status * b), (KEPT(a), b))                                                        \
+    CALL(Wait, (MPI_Request * a, MPI_Status * b), (KEPT(a), STATUS(b)))                                                \
     CALL(Win_create, (void *a, long b, int c, MPI_Info d, MPI_Comm e, MPI_Win *f),                                     \
          (a, b, c, COMM(d), COMM(e), MADE(f)))                                                                         \
     CALL(Win_get_group, (MPI_Win a, MPI_Group * b), (COMM(a), MADE(b)))                                                \
