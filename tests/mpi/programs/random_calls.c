@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Random calls on random communicators: of splits, groups, duplicates, grids and merged intercommunicators, which are
- * freed so that their handles are used again; with datatypes that have gaps, in place, of no items, any root, each style.
+ * Random calls on random communicators. These come from splits, groups, duplicates, grids and merged intercommunicators,
+ * and are freed so that their handles are used again. Datatypes have gaps; calls are in place, of no items, of each style.
  * All ranks draw the same numbers. The first one prints what each rank sent to each by point-to-point calls:
  * `sender receiver bytes messages`.
  *
