@@ -160,10 +160,10 @@ static void partitioned_sends_count_when_they_start(void)
     int requests[1] = {(int)0x98000001};
 
     request = ibp_mpi_request((void **)requests, 0);
-    ibp_request_keep_operation(request, IBP_OPERATION_Psend_init, (struct ibp_demanded){0}, false);
-    CHECK(ibp_request_operation(request) == IBP_OPERATION_Psend_init);
+    ibp_request_keep_call(request, &ibp_calls[IBP_OPERATION_Psend_init], (struct ibp_demanded){0}, false);
+    CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_Psend_init]);
     ibp_request_freed(request);
-    CHECK(ibp_request_operation(request) == IBP_OPERATION_NONE);
+    CHECK(ibp_request_call(request) == &ibp_calls[IBP_OPERATION_NONE]);
 }
 
 /* Send `items` in a call, of which a given message is seen. */

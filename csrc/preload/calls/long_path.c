@@ -205,8 +205,8 @@ static void keep_request(long request, const struct ibp_demanding *call)
 {
     const bool is_demand = call->shape != IBP_DEMAND_NONE && !ibp_mpi.is_behind_layer;
 
-    ibp_request_keep_operation(ibp_mpi_request((void **)request, 0), call->operation,
-                               is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
+    ibp_request_keep_call(ibp_mpi_request((void **)request, 0), call->call,
+                          is_demand ? ibp_ledger_describe(call) : (struct ibp_demanded){0}, is_demand);
 }
 
 /* Return whether a nonblocking call asks to move no items. MPI_Gather and MPI_Scatter have two counts, of which a root

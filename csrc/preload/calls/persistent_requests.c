@@ -17,12 +17,12 @@
 
 #include <stdbool.h>
 
-static void enter_start(unsigned operation)
+static void enter_start(struct ibp_call *call)
 {
-    ibp_enter(&ibp_calls[operation], (struct ibp_current_call){
-                                         .kind = IBP_CALL_PERSISTENT,
-                                         .starts_request = true,
-                                     });
+    ibp_enter(call, (struct ibp_current_call){
+                        .kind = IBP_CALL_PERSISTENT,
+                        .starts_request = true,
+                    });
 }
 
 /* Start requests of which nothing is known, where wrappers label the calls that send. Return how many there were. */
@@ -33,7 +33,7 @@ static size_t start_unknown(ibp_start_function *start_all, size_t count, void **
 
     while (unknown < count && !ibp_request_copy(ibp_mpi_request(requests, unknown), &known)) unknown++;
     if (!unknown) return 0;
-    enter_start(IBP_OPERATION_NONE);
+    enter_start(&ibp_calls[IBP_OPERATION_NONE]);
     *result = start_all((int)unknown, requests);
     ibp_leave();
     return unknown;
@@ -46,7 +46,7 @@ static int start_alone(ibp_start_function *start_all, void **request)
     void *before = ibp_mpi_request(request, 0);
     int result;
 
-    enter_start(ibp_request_operation(before));
+    enter_start(ibp_request_call(before));
     ibp_request_count_parts(before);
     result = start_all(1, request);
     ibp_leave();
@@ -159,17 +159,19 @@ REQUEST_FREE(PMPI_Request_free)
                ibp_handle communicator, ibp_handle info, void **request)                                               \
     {                                                                                                                  \
         static int (*next)(buffer_type, int, int64_t, ibp_handle, int, int, ibp_handle, ibp_handle, void **);          \
+        struct ibp_call *call;                                                                                         \
         int result;                                                                                                    \
                                                                                                                        \
         IBP_FIND_NEXT(next, #exported);                                                                                \
         if (!is_to_be_seen())                                                                                          \
             return next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                  \
-        ibp_enter(IBP_CALL_HERE(of_operation), (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});                  \
+        call = IBP_CALL_HERE(of_operation);                                                                            \
+        ibp_enter(call, (struct ibp_current_call){.kind = IBP_CALL_BLOCKING});                                         \
         result = next(buffer, partitions, count, datatype, peer, tag, communicator, info, request);                    \
         ibp_leave();                                                                                                   \
         if (is_send && !result && peer >= 0)                                                                           \
             ibp_request_keep_send(ibp_mpi_request(request, 0), IBP_HANDLE(communicator), peer,                         \
-                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), of_operation);      \
+                                  ibp_mpi_bytes((uint64_t)partitions * (uint64_t)count, datatype), call);              \
         return result;                                                                                                 \
     }
 

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "counting/requests.h"
+#include "counting/calls.h"
 #include "counting/count.h"
 #include "counting/current_call.h"
 #include "libmpi/communicators.h"
@@ -102,7 +103,8 @@ void ibp_request_freed(void *address)
     ibp_unlock();
 }
 
-void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation)
+void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
+                           const struct ibp_call *call)
 {
     ibp_communicator_learn(communicator);
     ibp_lock();
@@ -110,7 +112,8 @@ void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uin
     ibp_request_remember(&(struct ibp_request){
         .address = address,
         .role = IBP_REQUEST_PARTS,
-        .operation = (uint16_t)operation,
+        .operation = call->operation,
+        .call = call->number,
         .kind = IBP_KIND_USER,
         .peer = ibp_communicator_peer(ibp_communicator_find(communicator), peer),
         .bytes = bytes,
@@ -124,17 +127,19 @@ void ibp_request_count_parts(void *address)
 
     if (!ibp_request_copy(address, &known) || known.role != IBP_REQUEST_PARTS) return;
     if (ibp_counting && ibp_operation_wanted[known.operation])
-        ibp_count(known.operation, (enum ibp_kind)known.kind, IBP_DIRECTION_SENT, known.peer, known.bytes);
+        ibp_count_of(ibp_call_by_number(known.call), (enum ibp_kind)known.kind, IBP_DIRECTION_SENT, known.peer,
+                     known.bytes);
 }
 
-void ibp_request_keep_operation(void *address, unsigned operation, struct ibp_demanded demanded, bool is_demand)
+void ibp_request_keep_call(void *address, const struct ibp_call *call, struct ibp_demanded demanded, bool is_demand)
 {
     ibp_lock();
     ibp_requests_show_starts = false;
     ibp_request_remember(&(struct ibp_request){
         .address = address,
         .role = IBP_REQUEST_COLLECTIVE,
-        .operation = (uint16_t)operation,
+        .operation = call->operation,
+        .call = call->number,
         .peer = demanded.partner,
         .bytes = demanded.bytes,
         .is_demand = is_demand,
@@ -147,14 +152,15 @@ void ibp_request_demand(void *address)
     struct ibp_request known;
 
     if (ibp_request_copy(address, &known) && known.is_demand)
-        ibp_ledger_enter(&ibp_calls[known.operation],
+        ibp_ledger_enter(ibp_call_by_number(known.call),
                          (struct ibp_demanded){.partner = known.peer, .bytes = known.bytes});
 }
 
-unsigned ibp_request_operation(void *address)
+struct ibp_call *ibp_request_call(void *address)
 {
     struct ibp_request known;
 
-    if (!ibp_request_copy(address, &known)) return IBP_OPERATION_NONE;
-    return known.role == IBP_REQUEST_COLLECTIVE || ibp_labels_sends ? known.operation : IBP_OPERATION_NONE;
+    if (!ibp_request_copy(address, &known)) return &ibp_calls[IBP_OPERATION_NONE];
+    if (known.role == IBP_REQUEST_COLLECTIVE) return ibp_call_by_number(known.call);
+    return &ibp_calls[ibp_labels_sends ? known.operation : IBP_OPERATION_NONE];
 }

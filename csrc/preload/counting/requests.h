@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct ibp_call; /* counting/calls.h */
 struct ibp_context; /* counting/context.h */
 
 #define IBP_NO_ORIGIN UINT32_MAX
@@ -46,6 +47,8 @@ struct ibp_request {
     bool has_hook;
     /* Each start asks for `bytes` of a partner, `peer` (counting/ledger.h). */
     bool is_demand;
+    /* Of a collective or a partitioned send: the number of the call that made it (counting/calls.h). */
+    uint16_t call;
 } __attribute__((aligned(64)));
 
 /* By hash of the address: a power of two places. */
@@ -92,19 +95,20 @@ bool ibp_request_copy(void *address, struct ibp_request *known);
 void ibp_request_freed(void *address);
 
 /* Remember a partitioned send. It is started like a persistent one, and no hook sees its parts. */
-void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes, unsigned operation);
+void ibp_request_keep_send(void *address, ibp_handle communicator, int peer, uint64_t bytes,
+                           const struct ibp_call *call);
 
 /* Count such a send, which is about to be started. */
 void ibp_request_count_parts(void *address);
 
 /* Remember a request whose messages show their operation only through MPI_Start: of a persistent collective, and of
  * any send where calls are labelled. */
-void ibp_request_keep_operation(void *address, unsigned operation, struct ibp_demanded demanded, bool is_demand);
+void ibp_request_keep_call(void *address, const struct ibp_call *call, struct ibp_demanded demanded, bool is_demand);
 
 /* Enter the start of a request in the ledger. */
 void ibp_request_demand(void *address);
 
-/* Return the operation of such a request; IBP_OPERATION_NONE for any other one. */
-unsigned ibp_request_operation(void *address);
+/* Return the call that made such a request; that of IBP_OPERATION_NONE for any other one. */
+struct ibp_call *ibp_request_call(void *address);
 
 #endif

@@ -56,8 +56,7 @@ void ibp_openmpi_after_tag(bool succeeded)
 
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 {
-    const unsigned call = ibp_tag_call(communicator, tag);
-    unsigned operation;
+    unsigned call = ibp_tag_call(communicator, tag), operation;
 
     if (call != IBP_OPERATION_NONE) return call;
     /* No call of the application took the tag. Either a persistent collective that was made long ago is started
@@ -74,9 +73,10 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
         operation = ibp_current_call.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
-    operation = ibp_openmpi_starting_operation(operation);
-    ibp_tag_remember(communicator, tag, operation);
-    return operation;
+    call = operation == ibp_current_call.operation ? ibp_current_call_number()
+                                                   : ibp_openmpi_starting_operation(operation);
+    ibp_tag_remember(communicator, tag, call);
+    return call;
 }
 
 /* Find where a communicator keeps its next tag: the only number in MPI_COMM_SELF that each of two nonblocking
