@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ibprof.native.kernel_library import sum_exactly
 from ibprof.profile.host_sums import describe_hosts
 from ibprof.profile.port_sums import describe_ports
-from ibprof.profile.profile_data import UNKNOWN_PEER, Direction, Kind, Profile
+from ibprof.profile.profile_data import OTHER_SITES, UNKNOWN_PEER, Direction, Kind, Profile
 from ibprof.profile.transfer_ports import describe_unmeasured
 from ibprof.profile.unaccounted_text import describe_no_comparison, describe_unaccounted
 from ibprof.text.host_lists import same_host
@@ -43,6 +43,15 @@ def describe_gaps(run: Profile, *, with_operations: bool = True) -> Iterator[str
     if with_operations:
         yield from describe_unaccounted(run)
     yield from run.sites_without_lines
+    if OTHER_SITES in run.sites:
+        number = run.sites.index(OTHER_SITES) + 1
+        other = run.counters.site == number
+        sent = other & (run.counters.kind == Kind.USER) & (run.counters.direction == Direction.SENT)
+        ranks = sorted(set(run.counters.rank[other].tolist()) | set(run.times.rank[run.times.site == number].tolist()))
+        yield (
+            f"rank {format_ranks(ranks)} called MPI from more places than a recording distinguishes: "
+            f"{format_bytes(sum_exactly(run.counters.bytes[sent]))} are of {OTHER_SITES.name}"
+        )
     yield from _describe_elsewhere(run)
     yield from _describe_ports(run)
     said: dict[str, list[int]] = {}

@@ -17,7 +17,7 @@ from ibprof.archive.otf2_archive import read_archive
 from ibprof.cli.main import main
 from ibprof.profile.profile_data import Direction, Kind, Profile, Site
 from ibprof.recording.recording_reader import read_recording
-from ibprof_testing.mpi.lines import stated_lines
+from ibprof_testing.mpi.lines import sent_by_lines, stated_lines
 from ibprof_testing.mpi.mpis import (
     INTEL,
     MPICH_LIKE,
@@ -148,6 +148,45 @@ def test_sites_of_a_program_without_debug_information(
     assert main(["info", str(tmp_path / "recording")]) == 0
     reason = "it has no debug information: compile it with -g, or install its debug file"
     assert f"  call sites without lines in {program}: {reason}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
+@pytest.mark.parametrize("options", [("-O0",), ("-O2",)], ids=" ".join)
+def test_lines_of_cpp(name: str, options: tuple[str, ...], build: Build, tmp_path: Path) -> None:
+    """Templates, a lambda, a destructor that an exception runs, a library opened late; the program execs itself."""
+    mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
+    late = build(mpi, "call_sites_late.c", "-g", "-shared", "-fPIC")
+    program = build(mpi, "call_sites.cpp", "-g", "-std=gnu++17", *options)
+    run_mpi(mpi, 2, [program, late], recording=tmp_path, env=ON | THROUGH_NETWORK)
+    run = read_recording(tmp_path)
+    stated = {source: stated_lines(PROGRAMS / source) for source in ("call_sites.cpp", "call_sites_late.c")}
+    expected = {(source, *key): count for source, lines in stated.items() for key, count in lines.items()}
+    assert len(expected) == 5
+    assert {key: count for key, count in sent_by_lines(run).items() if key[0]} == expected
+    assert not run.sites_without_lines
+    functions = {site.function for site in run.sites} | {
+        frame.function for site in run.sites for frame in site.inlined_in
+    }
+    assert "Guard::~Guard()" in functions
+    # Debug information of inlined functions leaves parameters out.
+    assert {"everywhere<char>", "everywhere<double>"} <= set(re.findall(r"everywhere<\w+>", " ".join(functions)))
+
+
+def test_lines_of_a_stripped_program(build: Build, tmp_path: Path) -> None:
+    """A stripped program has functions, or addresses where symbols are gone; its lines are in the file next to it."""
+    mpi, program, lines = find_mpi(SYSTEM), tmp_path / "program", tmp_path / "program.debug"
+    shutil.copy(build(mpi, "call_sites.c", "-g", "-O2"), program)
+    subprocess.run(["objcopy", "--only-keep-debug", program, lines], check=True)
+    subprocess.run(["strip", "--strip-all", program], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={lines}", program], check=True)
+    run_mpi(mpi, 2, [program], recording=tmp_path / "recording", env=ON | THROUGH_NETWORK)
+    expected = expected_lines("call_sites.c")
+    found = named_lines(read_recording(tmp_path / "recording"), "call_sites.c")
+    assert {key: found.get(key) for key in expected} == expected
+    lines.unlink()
+    run = read_recording(tmp_path / "recording")
+    assert {site.name for site in run.sites} == {f"program+{site.address:#x}" for site in run.sites}
+    assert run.sites_without_lines
 
 
 def test_without_sites(build: Build, tmp_path: Path) -> None:

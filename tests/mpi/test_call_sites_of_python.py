@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ibprof.cli.main import main
 from ibprof.profile.profile_data import Direction, Kind, Profile, Site
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.lines import sent_by_lines, stated_lines
@@ -89,3 +90,26 @@ def test_text_that_is_compiled_without_end(tmp_path: Path) -> None:
     lines = sent_by_lines(read_recording(tmp_path))
     assert lines["<string>", "SEND", 1] == 18000
     assert lines["<string>", "SEND", 2] == 9000
+
+
+def test_more_lines_than_sites(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Bytes of sites beyond the limit are counted together, and reported."""
+    mpi, limit, lines = find_mpi(FROM_PYPI[0]), 4096, 4200
+    text = (
+        "from mpi4py.MPI import COMM_WORLD as w, BYTE as b\n"
+        "r = w.rank\n"
+        "def here(): (w.Send if r == 0 else w.Recv)([bytearray(2), b], 1 - r)\n"
+        "here()\n"
+        f"for i in range({lines}): exec('\\n' * i + '(w.Send if r == 0 else w.Recv)([bytearray(1), b], 1 - r)')\n"
+        "here()\n"
+    )
+    run_mpi(mpi, 2, [mpi.python, "-c", text], recording=tmp_path, env=ON)
+    run = read_recording(tmp_path)
+    sent = sent_by_lines(run)
+    assert sent.pop(("<string>", "SEND", 3)) == 2 * 2 + 1
+    other = sent.pop(("(other sites)", "SEND", 0))
+    assert (other, len(sent)) == (lines - limit + 1, limit - 2)
+    assert set(sent.values()) == {1}
+    assert main(["info", str(tmp_path)]) == 0
+    said = f"rank 0 called MPI from more places than a recording distinguishes: {other} B are of (other sites)"
+    assert said in capsys.readouterr().out

@@ -73,8 +73,8 @@ unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
         operation = ibp_current_call.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;
-    call = operation == ibp_current_call.operation ? ibp_current_call_number()
-                                                   : ibp_openmpi_starting_operation(operation);
+    call =
+        operation == ibp_current_call.operation ? ibp_current_call_number() : ibp_openmpi_starting_operation(operation);
     ibp_tag_remember(communicator, tag, call);
     return call;
 }

@@ -28,5 +28,7 @@ def sent_by_lines(run: Profile) -> dict[tuple[str, str, int], int]:
     for row in np.flatnonzero(sent):
         operation, number = run.operations[run.counters.operation[row]], int(run.counters.site[row])
         site = run.sites[number - 1] if number else None
-        lines[Path(site.file).name if site else "", operation, site.line if site else 0] += int(run.counters.bytes[row])
+        lines[(Path(site.file).name or site.name) if site else "", operation, site.line if site else 0] += int(
+            run.counters.bytes[row]
+        )
     return dict(lines)

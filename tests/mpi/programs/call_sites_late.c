@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * A library that is opened late; each call names the bytes that its line sends, all ranks together.
+ */
+#include <mpi.h>
+
+void called_late(void);
+void called_late(void)
+{
+    char bytes[17] = {0};
+
+    MPI_Bcast(bytes, 17, MPI_CHAR, 0, MPI_COMM_WORLD); /* BCAST 17 */
+}
