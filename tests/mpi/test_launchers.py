@@ -111,6 +111,18 @@ def test_prterun(build: Build, tmp_path: Path) -> None:
     check_one_job(tmp_path / "profile.ibprof", files=2)
 
 
+def test_processes_that_open_mpi_5_spawns(build: Build, tmp_path: Path) -> None:
+    """They have the launcher's environment, without its options: recorded if the library is in the former."""
+    mpi = mpis.find_mpi(mpis.FROM_PYPI[-1])
+    line: list[str | Path] = [mpi.program("mpirun"), "-n", "2", build(mpi, "children.c"), "spawn"]
+    variables = {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(tmp_path / "rec")}
+    processes.run(line, check=True, env=environment(variables))
+    assert [run.ranks for run in list_runs(tmp_path / "rec")] == [2, 1]
+    done = processes.run([sys.executable, "-m", "ibprof", "run", "--", *line], cwd=tmp_path, env=environment())
+    assert done.returncode == 0
+    assert "processes outside MPI_COMM_WORLD (another job's, spawned or connected, or not recorded)" in done.stderr
+
+
 @pytest.mark.parametrize("daemon", SIMULATED)
 def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, tmp_path: Path) -> None:
     start(
