@@ -71,7 +71,10 @@ def make_setting(options: MachineOptions) -> Setting:
         return setting
     if options.server_placement:
         raise UsageError("--server-placement applies to servers that --servers does not name")
-    return replace(setting, server_hosts=NamedHosts(setting).number(named, refuse_option("--servers")))
+    server_hosts = NamedHosts(setting).number(named, refuse_option("--servers"))
+    if len(server_hosts) >= hosts:
+        raise UsageError(f"--servers: expected fewer than the fabric's {hosts} adapters, found {len(server_hosts)}")
+    return replace(setting, servers=len(server_hosts), server_hosts=server_hosts)
 
 
 def refuse_option(name: str) -> Refuse:

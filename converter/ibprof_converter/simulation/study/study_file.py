@@ -245,7 +245,9 @@ def _place_named(
     named, taken, placed = NamedHosts(setting), {}, []
     if _are_named(study.get("servers", 0)):
         hosts = named.number(reader.hosts("servers", study["servers"]), reader.refusal("servers"))
-        setting, taken = replace(setting, server_hosts=hosts), dict.fromkeys(hosts, "a server")
+        setting = replace(setting, servers=len(hosts), server_hosts=hosts)
+        taken = dict.fromkeys(hosts, "a server")
+        _check_machine(reader, setting, workloads)
     for number, (job, each) in enumerate(zip(jobs, workloads, strict=True), start=1):
         where, given = f"job {number}'s hosts", job.get("hosts", DRAWN)
         placed.append(

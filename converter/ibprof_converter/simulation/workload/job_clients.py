@@ -117,13 +117,16 @@ def _round_of(workload: Workload, network: SimulatedNetwork) -> int:
 
 def _replay(network: SimulatedNetwork, workload: Workload, job: int, hosts: Ints, starts: Ints) -> list[Client]:
     recorded = load_recorded(workload)
-    host = hosts[recorded.host]
+    index = np.array(workload.adapters, np.int64) if workload.adapters else recorded.host
+    host = hosts[index]
     clients = []
     for rank in range(len(host)):
         steps = steps_of(recorded, rank, network.ticks(workload.interval_ns), network.tick_ns)
         if not len(steps):
             continue
-        steps["host"] = host[steps["host"]]
-        start = int(steps["window"][0]) if workload.follows_time_line else int(starts[recorded.host[rank]])
+        # What stays on a host of the run crosses no link, whichever adapters the two ranks have.
+        is_near = recorded.host[steps["host"]] == recorded.host[rank]
+        steps["host"] = np.where(is_near, host[rank], host[steps["host"]])
+        start = int(steps["window"][0]) if workload.follows_time_line else int(starts[index[rank]])
         clients.append(Client(int(host[rank]), job, steps, start=start))
     return clients

@@ -68,6 +68,8 @@ class Workload:
         reads: bytes of a request that is answered with `bytes`; 0 for writes.
         profile: a profile or recording, for the role of that name.
         hosts: numbers of those that it is on, of a profile one for each host of the run; none: they are sampled.
+        adapters: for each rank of a profile the index in `hosts` of its adapter, where hosts of the run have several in
+            the fabric. Empty: the host of the run.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Workload:
     reads: int = 0
     profile: str = ""
     hosts: tuple[int, ...] = ()
+    adapters: tuple[int, ...] = ()
 
     @property
     def follows_time_line(self) -> bool:
