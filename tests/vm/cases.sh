@@ -49,5 +49,30 @@ if [ -n "$kind" ]; then
     case_of ud_two_rails ranks ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 5 500000
     case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000
 fi
+# Two adapters of a and two of b in one subnet: four ports of one bridge.
+# Packets cross its queue twice, and none may be dropped: ports count what is sent again.
+echo 30000 >/proc/sys/net/core/netdev_max_backlog
+ip link add one type bridge
+ip link set one up
+number=1
+for port in 0a 1a 0b 1b; do
+    ip link add net$port address 02:00:00:00:09:0$number mtu 4500 type veth peer name br$port mtu 4500
+    ip link set br$port master one up
+    ip link set net$port up
+    ip addr add 10.0.9.$number/24 dev net$port noprefixroute
+    number=$((number + 1))
+done
+for port in 0a 1a 0b 1b; do
+    for number in 1 2 3 4; do
+        ip neigh replace 10.0.9.$number lladdr 02:00:00:00:09:0$number dev net$port nud permanent
+    done
+    rdma link add one$port type rxe netdev net$port
+done
+for port in 0a 1a 0b 1b; do
+    until grep -q ffff:0a00 /sys/class/infiniband/one$port/ports/1/gids/1 2>/dev/null; do sleep 0.1; done
+done
+wires() { for port in 0a 1a 0b 1b; do printf '%s %s\n' $port "$(cat /sys/class/net/net$port/statistics/tx_bytes)"; done; }
+case_of across ranks rc_verbs,ud_verbs one1a:1 one0b:1 "$stripe" 5 1000000
+case_of both_in_one ranks rc_verbs,ud_verbs one0a:1,one1a:1 one0b:1,one1b:1 "$stripe" 10 400000
 bash "$rails_script" "$library" "$bcast" 1000000
 cp -r . "$here/recorded"

@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +26,14 @@ import pytest
 from ibprof.archive.otf2_archive import read_archive, write_archive
 from ibprof.load import load_profile
 from ibprof.profile.profile_data import Opcode, Profile
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.synthetic.spec import generate
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_converter.traffic.lid_traffic import map_to_lids
+from ibprof_converter.traffic.loaded_links import load_links
+from ibprof_converter.traffic.recorded_traffic import profile_traffic
+from ibprof_converter.traffic.traffic_data import Traffic
 from ibprof_testing.guest import run_in_guest
 
 Found = TypeVar("Found")
@@ -38,6 +46,9 @@ HEADERS = 1.07
 """A packet of 1,024 bytes has 58 of headers (Ethernet, IP, UDP, BTH, ICRC), and a READ answers with 4 more."""
 
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
+
+ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("0a", "1a", "0b", "1b"), start=1)}
+"""Devices of which all four are in one subnet, a's and b's two adapters each."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,7 @@ def recorded(run: Profile) -> dict[tuple[str, str, str], tuple[int, int]]:
     ):
         pair = run.pairs[pair_number]
         assert pair.port == 1
-        assert pair.gid.endswith(GID_OF[pair.device]), pair
+        assert pair.gid.endswith((GID_OF | ONE_SUBNET)[pair.device]), pair
         assert pair.remote_lid is None, "RoCE has no LIDs, whatever an address handle says"
         key = pair.device, pair.remote_gid[-9:], Opcode(opcode).name
         before = sums.get(key, (0, 0))
@@ -105,7 +116,8 @@ def run_cases(folder: Path, kind: str = "") -> Path:
     bcast, include = folder / "bcast", files("ibprof") / "include"
     subprocess.run([mpicc, "-O1", f"-I{include}", "-o", bcast, RAILS / "bcast.c"], check=True)
     programs = [str(each) for each in (traffic, stripe, RAILS / "measured.sh", bcast)]
-    done = run_in_guest(["bash", str(CASES), library, *programs, *([kind] if kind else [])], folder)
+    command = ["bash", str(CASES), library, *programs, *([kind] if kind else [])]
+    done = run_in_guest(command, folder, modules=["bridge"])
     assert done.status == 0, done.stderr
     return folder / "recorded"
 
@@ -190,6 +202,57 @@ def test_which_rails_a_library_uses_is_seen_in_two_commands(
         assert sent[rail] / 20_000_000 == pytest.approx(shares[rail], abs=0.02)
 
 
+def sent_in_one_subnet(run: Profile) -> dict[str, int]:
+    """Bytes that left each of the four ports of one subnet for another, whoever asked for them."""
+    sent = dict.fromkeys(ONE_SUBNET, 0)
+    device_of = {gid: device for device, gid in ONE_SUBNET.items()}
+    for (device, remote, opcode), (amount, _) in recorded(run).items():
+        if remote != ONE_SUBNET[device]:
+            sent[device if opcode in ("SEND", "WRITE") else device_of[remote]] += amount
+    return sent
+
+
+def put_on_one_switch(run: Profile) -> tuple[dict[str, int], Traffic]:
+    """Return what each port's link carries in a fabric of one subnet, in which a and b have two adapters each."""
+    made = generate("xgft:1:4:1")
+    guid = {port.device: int(port.port_guid, 16) for port in run.hosts[0].ports}
+    is_adapter = made.fabric.node_kind[made.fabric.port_node] == NodeKind.CA
+    guids, names = made.fabric.port_guid.copy(), list(made.fabric.node_name)
+    guids[is_adapter] = [guid[device] for device in ONE_SUBNET]
+    for node, device in zip(made.fabric.port_node[is_adapter].tolist(), ONE_SUBNET, strict=True):
+        names[node] = f"node-{device[-1]} {device}"
+    fabric = replace(made.fabric, port_guid=guids, node_name=tuple(names))
+    hosts = find_hosts([fabric])
+    assert hosts.adapters.tolist() == [[2], [2]]
+    traffic = map_to_lids(profile_traffic(run), hosts, [fabric], None, None)
+    (loads,) = load_links(traffic, [Subnet(fabric, made.tables, ())]).by_rail
+    carried = {}
+    for link, ends in enumerate(fabric.link_node.tolist()):
+        for end, node in enumerate(ends):
+            if fabric.node_kind[node] == NodeKind.CA:
+                carried[names[node].split()[1]] = int(loads[link, end].sum())
+    return carried, traffic
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [("across", {"one1a": 5_000_000}), ("both_in_one", {"one0a": 2_000_000, "one1a": 2_000_000})],
+)
+def test_adapters_of_a_host_in_one_subnet_are_measured(guest: Path, name: str, payload: dict[str, int]) -> None:
+    """The recording, the loads of a fabric's links, and what the ports' own counters say."""
+    case = Case(guest, name)
+    run = case.profile()
+    sent = sent_in_one_subnet(run)
+    for device, amount in sent.items():
+        carried = case.carried(device.removeprefix("one"))
+        assert amount <= carried <= amount * HEADERS + 5_000
+        # A READ of half a message is not exactly half.
+        assert amount == pytest.approx(payload.get(device, 0), rel=0.02, abs=5_000)
+    loads, traffic = put_on_one_switch(run)
+    assert loads == sent
+    assert traffic.nic == "measured"
+
+
 TURNS = [(1, 0) if call % 2 == 0 else (0, 1) for call in range(6)]
 
 
@@ -211,7 +274,7 @@ def test_the_ports_of_the_host_are_in_the_profile(guest: Path, tmp_path: Path) -
     run = Case(guest, "two_rails").profile()
     (host,) = run.hosts
     ports = {port.device: port for port in host.ports}
-    assert set(ports) == set(GID_OF)
+    assert set(ports) == set(GID_OF)  # those of one subnet are made after this case
     for name, port in ports.items():
         assert (port.link_layer, port.lid, port.state, port.lmc) == ("Ethernet", None, 4, 0)
         assert port.gids[1].endswith(GID_OF[name])
