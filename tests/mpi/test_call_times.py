@@ -18,6 +18,7 @@ from ibprof.profile.profile_data import Profile
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import (
     MPICH_LIKE,
+    MPICH_SYSTEM,
     NAMES,
     SYSTEM,
     THROUGH_NETWORK,
@@ -73,6 +74,34 @@ def test_ranks_come_late(name: str, build: Build, tmp_path: Path) -> None:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
     assert waited >= {"BARRIER", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
+
+
+@pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])
+def test_a_rare_wait_and_files(name: str, build: Build, tmp_path: Path) -> None:
+    """One long wait among 200,000 quick calls is not left to chance; messages within MPI-IO have no time."""
+    late_s, mpi = 0.5, find_any(name)
+    program = build(mpi, "waits_and_files.c", "-O2")
+    command = [str(program), str(late_s), str(tmp_path / "file")]
+    ran = run_mpi(mpi, 2, command, recording=tmp_path / "recording", env=ON | THROUGH_NETWORK)
+    run = read_recording(tmp_path / "recording")
+    recorded: defaultdict[tuple[int, str], float] = defaultdict(float)
+    calls: defaultdict[str, int] = defaultdict(int)
+    for row in range(len(run.times.calls)):
+        operation = run.operations[run.times.operation[row]]
+        recorded[int(run.times.rank[row]), operation] += int(run.times.time_ns[row]) * 1e-9
+        calls[operation] += int(run.times.calls[row])
+    own = [line.split() for line in ran.stdout.splitlines()]
+    assert len(own) == 4
+    for rank, operation, least, most in own:
+        time_s = recorded[int(rank), operation]
+        assert time_s <= 1.03 * float(most) + SLICE_S, (rank, operation)
+        # Another process may run between the program's clock and a quick call.
+        if (rank, operation) != ("0", "WAITALL"):
+            assert time_s >= 0.97 * float(least) - SLICE_S, (rank, operation)
+    assert recorded[1, "WAITALL"] >= 0.8 * late_s
+    assert calls == {"IRECV": 400000, "ISEND": 400000, "WAITALL": 400000} | {
+        f"FILE_{each}": count for each, count in (("OPEN", 2), ("SET_VIEW", 2), ("WRITE_AT_ALL", 16), ("CLOSE", 2))
+    }
 
 
 def test_the_archive_keeps_times(build: Build, tmp_path: Path) -> None:
