@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
+import re
+import struct
+import zlib
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Profile, Site
-from ibprof_converter.cli import diff, layout, report
+from ibprof_converter.cli import diff, layout, report, view
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -146,3 +152,36 @@ def test_a_comparison_by_line(profile: str, tmp_path: Path, capsys: pytest.Captu
     assert part["changes"][0]["name"] == "solver.c:212"
     assert diff.main([*runs, "--fail-on", "bytes[site:solver.c:212]>+50%"]) == 1
     assert diff.main([*runs, "--fail-on", "bytes[solver.c:212]>+150%"]) == 0
+
+
+def read_page(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """The header and the arrays of a page, read as docs/formats/view.md describes."""
+    found = re.search(r'<script[^>]* id="data"[^>]*>([^<]*)</script>', path.read_text())
+    assert found
+    data = zlib.decompress(base64.b64decode(found[1]))
+    (length,) = struct.unpack_from("<I", data)
+    header = json.loads(data[4 : 4 + length])
+    start = -(-(4 + length) // 8) * 8
+    arrays = {
+        each["name"]: np.frombuffer(data, "<" + each["type"], each["length"], start + each["offset"])
+        for each in header["arrays"]
+    }
+    return header, arrays
+
+
+def test_the_view_has_the_lines(profile: str, tmp_path: Path) -> None:
+    plain = replace(make_run(), sites=(), counters=replace(make_run().counters, site=np.zeros(10, np.int32)))
+    write_archive(plain, tmp_path / "plain.otf2")
+    page = tmp_path / "view.html"
+    command = [LST, str(tmp_path / "plain.otf2"), "-o", str(page)]
+    assert view.main([*command, "--compare", profile]) == 0
+    header, arrays = read_page(page)
+    names = header["sites"]
+    assert names == ["*", "(unknown)", "ocean/util.c:7", "ice/util.c:7", "solver.c:212"]
+    sums: defaultdict[str, int] = defaultdict(int)
+    for site, low in zip(arrays["1.flow_site"].tolist(), arrays["1.flow_bytes_low"].tolist(), strict=True):
+        sums[names[site]] += low
+    assert sums == {"(unknown)": 2, "ocean/util.c:7": 40, "ice/util.c:7": 600, "solver.c:212": 108_000}
+    assert not arrays["0.flow_site"].any()
+    assert view.main(command) == 0
+    assert "sites" not in read_page(page)[0]

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
+from ibprof.profile.profile_data import Site
 from ibprof_converter.cli import layout, report, view
 from ibprof_testing.samples.demands import with_demands
 from ibprof_testing.samples.fabrics import FABRICS, IBDIAGNET, find_sample, read_sample_bytes
@@ -117,6 +120,27 @@ def test_a_region_and_an_operation_are_chosen_by_a_click(open_view: Open, profil
     opened.page.locator("#regions button", has_text="halo").click()
     opened.page.locator("#operations button", has_text="SEND").click()
     assert shown() == expected("<b>halo</b>", "SEND")
+    opened.page.keyboard.press("Escape")
+    assert opened.loads() == opened.expected()
+
+
+def test_a_call_site_is_chosen_by_a_click(open_view: Open, tmp_path: Path) -> None:
+    counts = [Count(0, 1, 900), Count(2, 1, 70), Count(0, 2, 5)]
+    hosts = [make_host(name) for name in ("host01", "host21", "host41")]
+    run = make_profile(counts, [make_rank(rank, rank) for rank in range(3)], hosts)
+    sites = tuple(Site("/src/a.c", line, "f", "app", name=f"a.c:{line}") for line in (7, 212))
+    run = replace(run, sites=sites, counters=replace(run.counters, site=np.array([1, 2, 2], np.int32)))
+    write_archive(run, tmp_path / "profile.otf2")
+    command, by = [TESTBED, str(tmp_path / "profile.otf2")], tmp_path / "by.csv"
+    opened = open_view(command)
+    assert layout.main([*command, "--by", "site", "-o", str(by)]) == 0
+    with by.open(newline="") as file:
+        of_line = {(row["a_guid"], row["a_port"]): row for row in csv.DictReader(file) if row["site"] == "a.c:212"}
+    nothing = {"a_bytes": "0", "b_bytes": "0"}
+    of_link = [of_line.get((row["a_guid"], row["a_port"]), nothing) for row in opened.rows]
+    opened.page.locator("#sites button", has_text="a.c:212").click()
+    assert opened.loads() == [[row["a_bytes"], row["b_bytes"]] for row in of_link]
+    assert len(of_line) > 2
     opened.page.keyboard.press("Escape")
     assert opened.loads() == opened.expected()
 

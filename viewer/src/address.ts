@@ -52,6 +52,7 @@ function parameterReaders(model: Model, runs: number): Record<keyof State, Parse
     region: below(header.regions.length),
     operation: below(header.operations.length),
     job: below(header.jobs.length),
+    site: below(header.sites.length),
     end: below(2 * model.links),
     node: below(model.nodes),
     time: numbers(2),

@@ -15,6 +15,7 @@ export interface Selection {
   region?: number | undefined;
   operation?: number | undefined;
   job?: number | undefined;
+  site?: number | undefined;
   /** A link direction or a node that the traffic passes. */
   end?: number | undefined;
   node?: number | undefined;
@@ -63,7 +64,21 @@ export type Compare = "beside" | "difference" | "none";
 export interface State extends Selection, Filter, Display {}
 
 export const SELECTION = [
-  ...["ranks", "hosts", "source", "destination", "from", "to", "region", "operation", "job", "end", "node", "time"],
+  ...[
+    "ranks",
+    "hosts",
+    "source",
+    "destination",
+    "from",
+    "to",
+    "region",
+    "operation",
+    "job",
+    "site",
+    "end",
+    "node",
+    "time",
+  ],
 ] as (keyof Selection)[];
 export const FILTER = ["rail", "level", "load", "change"] as (keyof Filter)[];
 

@@ -18,6 +18,7 @@ const FULL: State = {
   region: 1,
   operation: 0,
   job: 0,
+  site: 0,
   end: 11,
   node: 6,
   time: [0.25, 0.75],
@@ -53,7 +54,7 @@ test("a state is written as documented", () => {
 
 test("indices out of range and malformed values are ignored", () => {
   const fragments = [
-    "#region=2&operation=2&job=1&end=12&node=7&rail=1&run=3&source=4&from=4&value=1",
+    "#region=2&operation=2&job=1&site=1&end=12&node=7&rail=1&run=3&source=4&from=4&value=1",
     "#region=-1&end=1e1&ranks=0,4&hosts=,&time=1&load=a,b&change=1,2,3&at=1,2&turn=1,2,3",
     "#time=,1&load=1,&at=,,&turn=1,2,,3",
     "#theme=blue&compare=all&by=weight&log=true&picture=<b>&panel=A&used=0&colour=0",

@@ -89,6 +89,7 @@ test("each array of a run goes to its place", () => {
     ["flow_region", "region"],
     ["flow_operation", "operation"],
     ["flow_job", "job"],
+    ["flow_site", "site"],
     ["flow_bytes_low", "bytesLow"],
     ["flow_bytes_high", "bytesHigh"],
   ];

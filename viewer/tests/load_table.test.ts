@@ -45,6 +45,13 @@ test("selections by region, operation, job, link direction and node combine", ()
   expectLoads({ end: 0, region: 0 }, SHORT);
 });
 
+test("a selection by call site leaves out the others", () => {
+  const flows = { ...makeFlows(), site: Int32Array.of(0, 1, 0) };
+  const table = new LoadTable(makeModel({ flows }, { sites: ["a.c:1", "a.c:2"] }));
+  assert.deepEqual(loadsOf(table, { site: 1 })[0], 1000);
+  assert.deepEqual(loadsOf(table, { site: 0 })[0], 100);
+});
+
 test("a selection by job leaves out the others", () => {
   const flows = { ...makeFlows(), job: Int32Array.of(0, 1, 0) };
   const table = new LoadTable(makeModel({ flows }, { jobs: ["a", "b"] }));

@@ -42,6 +42,7 @@ const HEADER: Header = {
   regions: ["main", "halo"],
   operations: ["SEND", "BCAST"],
   jobs: ["*"],
+  sites: ["*"],
   rank_names: ["0", "1", "2", "3"],
   attributes: [],
   grid: null,
@@ -73,6 +74,7 @@ export function makeFlows(flows: SmallFlow[] = FLOWS): Flows {
     region: column(({ region }) => region ?? 0),
     operation: column(({ operation }) => operation ?? 0),
     job: column(() => 0),
+    site: column(() => 0),
     bytesLow: Float64Array.from(flows, ({ bytes }) => bytes % 2 ** 32),
     bytesHigh: Float64Array.from(flows, ({ bytes }) => Math.floor(bytes / 2 ** 32)),
   };

@@ -78,6 +78,7 @@ def describe_flows(
         "flow_region": traffic.region.astype(np.uint16),
         "flow_operation": traffic.operation.astype(np.uint16),
         "flow_job": (traffic.job if len(traffic.jobs) > 1 else np.zeros(len(rail))).astype(np.uint16),
+        **({"flow_site": traffic.site.astype(np.uint16)} if len(traffic.sites) > 1 else {}),
         # Halves, so that the page sums them without big integers.
         "flow_bytes_low": (traffic.bytes & np.uint64(0xFFFFFFFF)).astype(np.uint32),
         "flow_bytes_high": (traffic.bytes >> np.uint64(32)).astype(np.uint32),

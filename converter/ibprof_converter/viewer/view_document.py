@@ -14,7 +14,7 @@ from ibprof_converter.layout.lower_end import lower_ends, order_of_links
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import Hosts
-from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
+from ibprof_converter.traffic.traffic_data import ALL, PortCounters, Traffic
 from ibprof_converter.viewer.link_values import LinkValue, describe_link_values
 from ibprof_converter.viewer.node_positions import split_positions
 from ibprof_converter.viewer.packing import NONE, VERSION, Arrays, pack_document
@@ -71,6 +71,7 @@ def encode_document(
         "regions": names.regions,
         "operations": names.operations,
         "jobs": names.jobs,
+        **({"sites": names.sites} if names.sites != (ALL,) else {}),
         "rank_names": names.ranks,
         "attributes": [
             {"name": each.name, "of": "rank" if each.of_ranks else "node", "classes": each.classes}

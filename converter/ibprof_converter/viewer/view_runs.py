@@ -51,6 +51,7 @@ class SharedNames:
     regions: tuple[str, ...]
     operations: tuple[str, ...]
     jobs: tuple[str, ...]
+    sites: tuple[str, ...]
     ranks: tuple[str, ...]
 
 
@@ -65,6 +66,7 @@ def share_names(runs: Sequence[ViewRun]) -> SharedNames:
         regions=join([each.regions for each in traffics]) or (ALL,),
         operations=join([each.operations for each in traffics]) or (ALL,),
         jobs=join([each.jobs for each in traffics]) or (ALL,),
+        sites=join([each.sites for each in traffics]) or (ALL,),
         # Ranks of a job stay consecutive, so that groups of peers are ranges in each run.
         ranks=tuple(sorted(join([each.rank_names for each in traffics]), key=_rank_order)),
     )
@@ -158,7 +160,7 @@ def _describe_ranks(
 
 
 def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
-    """Return the columns of flows and intervals with the shared numbers of ranks, regions, operations and jobs."""
+    """Return the columns of flows and intervals with the shared numbers of ranks and names."""
     rank = np.append(_number(placed.rank_names, names.ranks), np.int32(NO_RANK))  # `NO_RANK` indexes the last
     addresses = own["rank_address"].reshape(placed.rank_lid.shape)
     region, operation, job = (
@@ -170,12 +172,20 @@ def _renumber(own: Arrays, placed: Traffic, names: SharedNames) -> Arrays:
         )
     )
     of_ranks = ("flow_source_rank", "flow_destination_rank", "time_rank", "time_first_peer", "time_last_peer")
-    return {name: rank[own[name]] for name in of_ranks if name in own} | {
-        "flow_region": region[own["flow_region"]],
-        "flow_operation": operation[own["flow_operation"]],
-        "flow_job": job[own["flow_job"]],
-        "rank_address": spread_ranks(addresses, placed, names, NONE).ravel(),
-    }
+    sites = {}
+    if names.sites != (ALL,):
+        own_site = own["flow_site"] if "flow_site" in own else np.zeros(len(own["flow_job"]), np.uint16)
+        sites = {"flow_site": _number(placed.sites, names.sites).astype(np.uint16)[own_site]}
+    return (
+        {name: rank[own[name]] for name in of_ranks if name in own}
+        | sites
+        | {
+            "flow_region": region[own["flow_region"]],
+            "flow_operation": operation[own["flow_operation"]],
+            "flow_job": job[own["flow_job"]],
+            "rank_address": spread_ranks(addresses, placed, names, NONE).ravel(),
+        }
+    )
 
 
 def spread_ranks(values: npt.NDArray[Any], placed: Traffic, names: SharedNames, nothing: float) -> npt.NDArray[Any]:

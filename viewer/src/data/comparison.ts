@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes between two runs on one fabric: by link direction, pair, operation, region and job.
+// Changes between two runs on one fabric: by link direction, pair, operation, region, site and job.
 
 import type { Selection } from "../state";
 import { Amounts } from "./amounts";
@@ -9,7 +9,7 @@ import type { Measure } from "./measure";
 import { numberPairs, type Pairs } from "./pairs";
 import { rankLargest } from "./ranking";
 
-export type ChangeKind = "region" | "operation" | "job" | "rankPair" | "hostPair";
+export type ChangeKind = "region" | "operation" | "site" | "job" | "rankPair" | "hostPair";
 
 /** One key in both runs, in bytes and in the comparison's measure. */
 export interface Change {

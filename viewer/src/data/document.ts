@@ -38,6 +38,8 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 export function decode(buffer: ArrayBuffer): Model[] {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as FileHeader;
+  // Files without call sites lack their names and their arrays.
+  header.sites ??= ["*"];
   if (header.version !== VERSION) throw new Error(`expected a document of version ${VERSION}, found ${header.version}`);
   const start = Math.ceil((4 + length) / 8) * 8;
   const arrays = new Map<string, NumberArray | BigUint64Array>();
@@ -85,7 +87,7 @@ export function decode(buffer: ArrayBuffer): Model[] {
       header: { ...header, ...run },
       rankNode: has("rank_node") ? own("rank_node") : new Int32Array(0),
       rankJob: has("rank_job") ? own("rank_job") : new Int32Array(0),
-      flows: has("flow_source") ? readFlows(own) : null,
+      flows: has("flow_source") ? readFlows(own, has("flow_site")) : null,
       load: has("load") ? big(`${number}.load`) : null,
       known: has("known") ? own("known") : null,
       intervals: has("time_rank") ? readIntervals(own) : null,
@@ -93,7 +95,7 @@ export function decode(buffer: ArrayBuffer): Model[] {
   });
 }
 
-function readFlows(small: (name: string) => NumberArray): Flows {
+function readFlows(small: (name: string) => NumberArray, hasSites: boolean): Flows {
   return {
     count: small("flow_source").length,
     addressNode: small("address_node"),
@@ -109,6 +111,7 @@ function readFlows(small: (name: string) => NumberArray): Flows {
     region: small("flow_region"),
     operation: small("flow_operation"),
     job: small("flow_job"),
+    site: hasSites ? small("flow_site") : new Uint16Array(small("flow_job").length),
     bytesLow: small("flow_bytes_low"),
     bytesHigh: small("flow_bytes_high"),
   };

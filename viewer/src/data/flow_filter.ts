@@ -27,6 +27,7 @@ export function compileSelection(
   equals(flows.region, selection.region);
   equals(flows.operation, selection.operation);
   equals(flows.job, selection.job);
+  equals(flows.site, selection.site);
   equals(flows.sourceRank, selection.source);
   equals(flows.destinationRank, selection.destination);
   eitherIn(flows.sourceRank, flows.destinationRank, selection.ranks);

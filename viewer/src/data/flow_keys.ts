@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that flows are summed by: region, operation, job, rank, host, and pairs of them.
+// Keys that flows are summed by: region, operation, site, job, rank, host, and pairs of them.
 
 import { lazy } from "./cache";
 import type { Flows, Model } from "./model";
@@ -31,6 +31,10 @@ export class FlowKeys {
 
   operation(): FlowKey {
     return this.column((flows) => flows.operation, this.model.header.operations);
+  }
+
+  site(): FlowKey {
+    return this.column((flows) => flows.site, this.model.header.sites);
   }
 
   job(): FlowKey {

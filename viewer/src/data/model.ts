@@ -30,6 +30,8 @@ export interface FileHeader {
   regions: string[];
   operations: string[];
   jobs: string[];
+  /** Call sites; `*` alone where they are not known. */
+  sites: string[];
   rank_names: string[];
   attributes: { name: string; of: "rank" | "node"; classes: string[] }[];
   grid: string | null;
@@ -59,6 +61,7 @@ export interface Flows {
   region: NumberArray;
   operation: NumberArray;
   job: NumberArray;
+  site: NumberArray;
   bytesLow: NumberArray;
   bytesHigh: NumberArray;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest changes between the runs: by link direction, pair, operation, region. The table of the difference picture.
+// The largest changes between the runs: by link direction, pair, operation, region, site. The table of the difference picture.
 
 import type { ChangeKind, Changes } from "../data/comparison";
 import type { Page } from "../page";
@@ -30,6 +30,7 @@ export class ChangesPanel extends ListPanel {
       ...this.showEnds(compared, encoding),
       ...(hasSeveral(header.operations) ? this.showKind(compared, encoding.state, "operation", "Operations") : []),
       ...(hasSeveral(header.regions) ? this.showKind(compared, encoding.state, "region", "Regions") : []),
+      ...(hasSeveral(header.sites) ? this.showKind(compared, encoding.state, "site", "Call sites") : []),
       ...(hasSeveral(header.jobs) ? this.showKind(compared, encoding.state, "job", "Jobs") : []),
       ...(compared.comparison.hasRankedFlows
         ? this.showKind(compared, encoding.state, "rankPair", "Pairs of ranks")
@@ -89,10 +90,11 @@ export class ChangesPanel extends ListPanel {
 /** The parts of the state that select one key of a kind. */
 const PARTS: Record<
   ChangeKind,
-  (keyof State & ("region" | "operation" | "job" | "source" | "destination" | "from" | "to"))[]
+  (keyof State & ("region" | "operation" | "site" | "job" | "source" | "destination" | "from" | "to"))[]
 > = {
   region: ["region"],
   operation: ["operation"],
+  site: ["site"],
   job: ["job"],
   rankPair: ["source", "destination"],
   hostPair: ["from", "to"],

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions, operations and jobs, with the bytes that each puts on links.
+// Regions, operations, call sites and jobs, with the bytes that each puts on links.
 
 import type { FlowKey } from "../data/flow_keys";
 import type { Page, Panel } from "../page";
 import type { Encoding } from "../pictures/encoding";
+import { hasSeveral } from "../text/names";
 import { button, element, replaceChildren, shareRow, tableOf } from "../widgets/dom";
 
 const MOST = 500;
 
-type Category = "region" | "operation" | "job";
+type Category = "region" | "operation" | "site" | "job";
 
 export class TotalsPanel implements Panel {
   readonly name = "what";
@@ -27,6 +28,7 @@ export class TotalsPanel implements Panel {
     this.places = {
       region: place("regions", "Regions"),
       operation: place("operations", "Operations"),
+      site: hasSeveral(page.model.header.sites) ? place("sites", "Call sites") : element("div"),
       job: several ? place("jobs", "Jobs") : element("div"),
     };
   }
@@ -35,6 +37,7 @@ export class TotalsPanel implements Panel {
     const { table, names } = this.page;
     this.showPart("region", state, table.by.region(), (key) => names.region(key));
     this.showPart("operation", state, table.by.operation(), (key) => names.operation(key));
+    this.showPart("site", state, table.by.site(), (key) => names.site(key));
     this.showPart("job", state, table.by.job(), (key) => names.job(key));
   }
 

@@ -44,7 +44,7 @@ export function describeChange({ before, after }: Change, measure: Measure): str
   return `${measure.formatChange(Number(after - before))} (${formatRelative(before, after)})`;
 }
 
-/** Describe what changed most on a link direction: a pair, a region and an operation, each with its change. */
+/** Describe what changed most on a link direction: a pair, a region, an operation and a site, each with its change. */
 export function describeLargestChanges(
   own: Run,
   { comparison }: ComparedRun,
@@ -55,6 +55,7 @@ export function describeLargestChanges(
   const kinds: ChangeKind[] = [comparison.hasRankedFlows ? "rankPair" : "hostPair"];
   if (hasSeveral(header.regions)) kinds.push("region");
   if (hasSeveral(header.operations)) kinds.push("operation");
+  if (hasSeveral(header.sites)) kinds.push("site");
   const describe = (kind: ChangeKind): string[] =>
     comparison
       .find({ ...selection, end }, kind, 1)
@@ -68,6 +69,7 @@ export function describeLargestChanges(
 export function nameChangeKey({ model, names }: Run, comparison: Comparison, kind: ChangeKind, key: number): string {
   if (kind === "region") return hasSeveral(model.header.regions) ? `region ${names.region(key)}` : names.region(key);
   if (kind === "operation") return names.operation(key);
+  if (kind === "site") return names.site(key);
   if (kind === "job") return `job ${names.job(key)}`;
   const { source, destination } = comparison.pairs(kind);
   return kind === "rankPair"

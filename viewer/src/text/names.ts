@@ -57,6 +57,10 @@ export class Names {
     return nameOrAll(this.model.header.operations[operation], "operations");
   }
 
+  site(site: number): string {
+    return nameOrAll(this.model.header.sites[site], "sites");
+  }
+
   job(job: number): string {
     return nameOrAll(this.model.header.jobs[job], "jobs");
   }
@@ -91,7 +95,7 @@ export class Names {
     return Number.isNaN(gbps) ? "speed unknown" : `${formatSeconds((amount * 8) / (gbps * 1e9))} at line rate`;
   }
 
-  /** Describe the largest senders on a link direction: a pair, region, operation and job, each with its share. */
+  /** Describe the largest senders on a link direction: a pair, region, operation, site and job, each with its share. */
   describeSenders(selection: Selection, end: number): string {
     const { table } = this;
     if (!table.hasFlows) return "senders not recorded in this file";
@@ -103,6 +107,8 @@ export class Names {
       parts.push(...describe(table.shares(on, table.by.region(), 1), ({ key }) => `region ${this.region(key)}`));
     if (hasSeveral(this.model.header.operations))
       parts.push(...describe(table.shares(on, table.by.operation(), 1), ({ key }) => this.operation(key)));
+    if (hasSeveral(this.model.header.sites))
+      parts.push(...describe(table.shares(on, table.by.site(), 1), ({ key }) => this.site(key)));
     if (hasSeveral(this.model.header.jobs))
       parts.push(...describe(table.shares(on, table.by.job(), 1), ({ key }) => `job ${this.job(key)}`));
     return parts.join("; ");

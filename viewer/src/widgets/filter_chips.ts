@@ -59,10 +59,11 @@ function listNames(noun: string, names: string[]): string {
   return `${noun}${names.length > 1 ? "s" : ""} ${names.slice(0, NAMED).join(", ")}${more}`;
 }
 
-function describeCategories({ region, operation, job }: State, names: Names): FilterChip[] {
+function describeCategories({ region, operation, job, site }: State, names: Names): FilterChip[] {
   const chips: FilterChip[] = [];
   if (region !== undefined) chips.push([`region ${names.region(region)}`, { region: undefined }]);
   if (operation !== undefined) chips.push([names.operation(operation), { operation: undefined }]);
+  if (site !== undefined) chips.push([names.site(site), { site: undefined }]);
   if (job !== undefined) chips.push([`job ${names.job(job)}`, { job: undefined }]);
   return chips;
 }

@@ -57,6 +57,8 @@ export class SelectionDetails {
       add("region", table.shares(state, table.by.region(), LISTED), (key) => names.region(key));
     if (hasSeveral(model.header.operations))
       add("operation", table.shares(state, table.by.operation(), LISTED), (key) => names.operation(key));
+    if (hasSeveral(model.header.sites))
+      add("site", table.shares(state, table.by.site(), LISTED), (key) => names.site(key));
     if (hasSeveral(model.header.jobs)) add("job", table.shares(state, table.by.job(), LISTED), (key) => names.job(key));
     return tables;
   }
@@ -75,6 +77,7 @@ export class SelectionDetails {
       ...add(comparison.hasRankedFlows ? "rankPair" : "hostPair", "pair"),
       ...(hasSeveral(header.regions) ? add("region", "region") : []),
       ...(hasSeveral(header.operations) ? add("operation", "operation") : []),
+      ...(hasSeveral(header.sites) ? add("site", "site") : []),
     ];
     const sum = element("p", describeOtherLoad(page, compared, end));
     return [sum, ...(tables.length ? tables : [element("p", "no change on this link direction")])];
