@@ -43,11 +43,27 @@ static void test_whole_dump(void)
     struct ibp_other_line other[8];
     struct ibp_entries entries = {.lid = lid, .port = port, .other = other};
     ibp_read_entries((const uint8_t *)dump, sizeof dump - 1, IBP_ENTRY_FDBS, &entries);
-    CHECK(entries.count == 4 && entries.others == 1 && entries.bad == -1);
+    CHECK(entries.count == 4 && entries.others == 1);
     CHECK(lid[0] == 1 && port[0] == 1);
     CHECK(lid[1] == 2 && port[1] == 255);
     CHECK(lid[2] == 3 && port[2] == 254);
     CHECK(lid[3] == 0xbfff && port[3] == 0);
+}
+
+/* A LID that a table sends to two ports has none, in whichever order they are listed; another row is not concerned. */
+static void test_contradicting_entries(void)
+{
+    uint16_t lid[] = {1, 2, 2, 1, 1, 2};
+    uint8_t port[] = {7, 8, 9, 7, 3, 8};
+    const uint64_t begin[] = {0, 4, 6};
+    const int32_t row[] = {0, 1};
+    const struct ibp_entries entries = {.lid = lid, .port = port, .count = 6};
+    uint8_t table[2][3];
+
+    memset(table, IBP_NO_PORT, sizeof table);
+    CHECK(ibp_fill_tables(&entries, begin, row, 2, &table[0][0], 3) == 1);
+    CHECK(table[0][1] == 7 && table[0][2] == IBP_NO_PORT);
+    CHECK(table[1][1] == 3 && table[1][2] == 8);
 }
 
 /* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). LIDs 1 to 4 are the hosts', 5 and 6 the
@@ -156,6 +172,7 @@ int main(void)
     test_trees();
     test_cut_dumps();
     test_whole_dump();
+    test_contradicting_entries();
     test_all_to_all();
     return 0;
 }

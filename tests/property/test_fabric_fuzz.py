@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.node_name_map import read_name_map
 from ibprof_converter.routing.adaptive_groups import read_adaptive
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
@@ -46,11 +47,13 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("perfquery.out", read_any_counters),
     ("ibqueryerrors-data.out", read_any_counters),
     ("fabric.pm_info", read_any_counters),
+    ("ib-node-name-map", read_name_map),
     ("hostfile", read_hosts),
     ("rankfile", read_hosts),
 ]
 
 LISTS = {
+    "ib-node-name-map": b'# ours\n0x0002c90200f00010 "leaf 1"\nS-0002c90200f00028 spine1\n',
     "hostfile": b"# mine\nnode01 slots=2\nnode02:3\nnode[03-05,9],x\n",
     "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import UsageError, quote_found
-from ibprof_converter.routing.rail_files import find_rails, has_links
+from ibprof_converter.routing.rail_files import RailFiles, find_rails, has_links
 from ibprof_converter.traffic.traffic_reader import is_traffic
 
 REGION = "region"
@@ -34,6 +34,7 @@ class FabricOptions:
         host_names: where the description of an adapter has the host's name; None: its first word.
         level_hosts: names of the CAs that levels are counted from; None: by the cabling.
         strict: whether forwarding tables that lead to what the dumps lack are an error.
+        name_map: file with names for nodes; None: the one next to the dumps, if any.
     """
 
     names: tuple[str, ...]
@@ -41,10 +42,15 @@ class FabricOptions:
     host_names: re.Pattern[str] | None = None
     level_hosts: re.Pattern[str] | None = None
     strict: bool = False
+    name_map: str | None = None
+
+    def find_rails(self) -> list[RailFiles]:
+        """Return the files of each rail."""
+        return find_rails(self.names, self.tables, self.name_map)
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read, those found next to the dumps included."""
-        for rail in find_rails(self.names, self.tables):
+        for rail in self.find_rails():
             yield from rail.all()
 
 

@@ -16,7 +16,6 @@ from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_p
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.positions import FabricLayout, lay_out
 from ibprof_converter.outputs.rows import Row, node_rows
-from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, check_rails, read_rail
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 
@@ -83,7 +82,7 @@ def read_subnets(options: FabricOptions, progress: Progress = no_progress) -> tu
         InconsistentError: two rails are one; with `strict`, forwarding tables lead to what the dumps lack.
     """
     progress("reading the fabric")
-    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(find_rails(options.names, options.tables)))
+    subnets = tuple(read_rail(files, rail) for rail, files in enumerate(options.find_rails()))
     check_rails(subnets)
     if options.strict and (gaps := [gap for subnet in subnets for gap in subnet.gaps]):
         raise InconsistentError(f"--strict: {'; '.join(gaps)}")

@@ -26,6 +26,9 @@ def check_cabling(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         yield FabricFinding(
             FindingKind.INACTIVE, rail, f"{count(len(fabric.inactive), 'link')} not active", fabric.inactive
         )
+    if fabric.unequal:
+        what = f"{count(len(fabric.unequal), 'link')} with different widths or speeds at the two ends"
+        yield FabricFinding(FindingKind.ENDS_DIFFER, rail, what, fabric.unequal)
     yield from _check_rates(rail, fabric)
     yield from _check_uplinks(rail, fabric)
 
@@ -37,11 +40,13 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     was bought so: none of its links is called slow, unless it has but one.
     """
     level = np.sort(find_levels(fabric)[fabric.link_node], axis=1)
+    # Those with two rates are reported as that.
+    has_rate = np.isfinite(fabric.link_gbps) & ~fabric.link_unequal
     lanes, gbps = fabric.link_lanes.astype(np.float64), fabric.link_gbps
     slow = np.zeros(fabric.links, np.bool_)
     narrow = np.zeros(fabric.links, np.bool_)
     for pair in np.unique(level, axis=0):
-        kin = np.flatnonzero((level == pair).all(axis=1) & np.isfinite(gbps))
+        kin = np.flatnonzero((level == pair).all(axis=1) & has_rate)
         if not len(kin):
             continue
         usual_lanes, usual_gbps = _most_common(list(zip(lanes[kin].tolist(), gbps[kin].tolist(), strict=True)))
@@ -98,6 +103,9 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
         kin = np.flatnonzero(is_switch & ~is_leaf & (level == above))
+        # Core switches that are linked among themselves: those without links up are the top, no worse than others.
+        if 4 * (up[kin] == 0).sum() >= len(kin):
+            kin = kin[up[kin] > 0]
         yield from _find_few(rail, fabric, kin, up, down, f"switches of level {above}")
 
 
@@ -115,12 +123,19 @@ def _find_few(
     load = down / np.maximum(up, 1)
     usual_load = float(np.median(load[kin][up[kin] == usual]))
     few = kin[(up[kin] < usual) & (load[kin] > usual_load)]
-    if len(few):
+    if not len(few):
+        return
+    named = zip(name_nodes(fabric, few), few.tolist(), strict=True)
+    places = tuple(f"{name} has {up[node]}" for name, node in named)
+    if 2 * len(few) < len(kin):
         what = f"{len(few)} of {len(kin)} {words} with fewer uplinks than the usual {usual}"
-        places = zip(name_nodes(fabric, few), few.tolist(), strict=True)
-        yield FabricFinding(
-            FindingKind.FEW_UPLINKS, rail, what, tuple(f"{name} has {up[node]}" for name, node in places)
-        )
+        yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
+    else:
+        # What most of them have is no exception.
+        numbers = zip(*np.unique(up[kin], return_counts=True), strict=True)
+        counts = ", ".join(f"{having} with {number}" for number, having in numbers)
+        what = f"{len(kin)} {words} have different numbers of uplinks: {counts}"
+        yield FabricFinding(FindingKind.UNEVEN_UPLINKS, rail, what, places)
 
 
 def _find_usual(counts: npt.NDArray[np.int64]) -> int:

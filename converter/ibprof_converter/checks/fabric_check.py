@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from ibprof.errors import InconsistentError
 from ibprof.text.notebook_html import NotebookView
 from ibprof_converter.checks.cabling_check import check_cabling
+from ibprof_converter.checks.directors import describe_directors
+from ibprof_converter.checks.dump_check import check_dumps
 from ibprof_converter.checks.fabric_findings import FabricFinding, FindingKind
 from ibprof_converter.checks.rail_check import check_rails_alike
 from ibprof_converter.checks.route_check import check_routes, check_tables
@@ -29,6 +31,7 @@ class RailSummary:
         adaptive: whether switches are known to route adaptively.
         hosts_by_adapters: ports of a host in this subnet -> number of such hosts.
         remarks: what else the files leave open, a sentence each.
+        directors: chassis with several switch chips, each in words.
     """
 
     links_from: str
@@ -41,6 +44,7 @@ class RailSummary:
     adaptive: bool = False
     hosts_by_adapters: dict[int, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    directors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -95,6 +99,7 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
         subnets.append(subnet)
         summaries.append(_summarise(subnet))
         progress(f"following the routes of rail {number}")
+        findings += check_dumps(number, subnet)
         findings += check_tables(number, subnet)
         findings += check_routes(number, subnet)
         findings += check_cabling(number, subnet.fabric)
@@ -129,4 +134,5 @@ def _summarise(subnet: Subnet) -> RailSummary:
         adaptive=subnet.adaptive is not None,
         hosts_by_adapters=find_hosts([fabric]).count_by_adapters(0),
         remarks=subnet.warnings,
+        directors=describe_directors(fabric),
     )

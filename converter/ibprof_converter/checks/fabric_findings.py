@@ -38,6 +38,18 @@ class FindingKind(Enum):
         "nobody can tell where packets to this LID go: take the dump again; if it stays, tell whoever runs the subnet "
         "manager",
     )
+    NO_TABLES = _Meaning(
+        "no-tables",
+        True,
+        "only links were given, so no route can be followed: take the tables with `dump_fts > FILE`, with "
+        "`ibroute LID > FILE` for each switch, with `ibdiagnet -r`, or let OpenSM write them "
+        "(`opensm -D 0x43 --dump_files_dir DIR`), and name that file or its folder too",
+    )
+    DAMAGED = _Meaning(
+        "damaged-dump",
+        True,
+        "these lines are damaged or missing, and what they listed is not used; all others are: take the dump again",
+    )
     NO_TABLE = _Meaning(
         "switch-without-table",
         True,
@@ -82,6 +94,23 @@ class FindingKind(Enum):
         True,
         "routes to these LIDs end at another port: tables and links are of different days",
     )
+    NO_ANSWER = _Meaning(
+        "no-answer",
+        False,
+        "the tool waited for an answer in vain: a node, or the end of a table, may be missing from the dump. Take it "
+        "again with a longer timeout (-t) if so",
+    )
+    STRAY_LINES = _Meaning(
+        "stray-lines",
+        False,
+        "text of a terminal or of another program, passed over: nothing of the dump is lost",
+    )
+    ENDS_DIFFER = _Meaning(
+        "ends-differ",
+        False,
+        "the two ends of a link have different widths or speeds, so it trained badly or the dump is of two moments; "
+        "the lower rate is used",
+    )
     INACTIVE = _Meaning(
         "inactive-link",
         False,
@@ -101,6 +130,11 @@ class FindingKind(Enum):
         "few-uplinks",
         False,
         "fewer cables lead up than from others of its level: hosts below get less of the fabric",
+    )
+    UNEVEN_UPLINKS = _Meaning(
+        "uneven-uplinks",
+        False,
+        "it was built so, or cables are missing in many places: hosts below those with few get less of the fabric",
     )
     MISSING_HOST = _Meaning(
         "host-missing-on-rail",

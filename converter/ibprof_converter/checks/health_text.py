@@ -17,6 +17,8 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
         yield _describe_rail(number, rail)
         if max(rail.hosts_by_adapters, default=1) > 1:
             yield f"rail {number}: {_describe_hosts(rail.hosts_by_adapters)}"
+        for director in rail.directors:
+            yield f"rail {number}: director {director}"
     if not health.findings:
         yield "nothing is wrong"
     for finding in health.findings:

@@ -59,7 +59,9 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     lids = np.flatnonzero(is_end[fabric.lid_node])
     lost = _count_lost(subnet.routes, lids)
     without = network.switch_node[network.row == NONE]
-    if len(without):
+    if not len(subnet.tables.switch_guid) and len(without):
+        yield FabricFinding(FindingKind.NO_TABLES, rail, f"no forwarding tables of {len(without)} switches", ())
+    elif len(without):
         what = f"{len(without)} of {len(network.row)} switches have no forwarding table"
         what += f"; {lost[Reason.MISSING_TABLE].sum()} of {lost.sum()} routes need one"
         yield FabricFinding(FindingKind.NO_TABLE, rail, what, name_nodes(fabric, without))
@@ -69,7 +71,7 @@ def check_routes(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
         (Reason.WRONG_END, FindingKind.WRONG_END, "end at another port"),
     ):
         bad = np.flatnonzero(lost[reason])
-        if len(bad):
+        if len(bad) and len(subnet.tables.switch_guid):
             what = f"{count(int(lost[reason].sum()), 'route')} to {len(bad)} of {len(lids)} LIDs {words}"
             yield FabricFinding(kind, rail, what, tuple(_name_lid(fabric, int(lids[index])) for index in bad))
 

@@ -39,6 +39,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
         "In front of LST..., end it with --",
     )
     parser.add_argument(
+        "--node-name-map",
+        metavar="FILE",
+        help="names for nodes by GUID, as OFED's tools take them (a FILE that is not there is looked for in their "
+        "usual folders; without this option: the map next to LST, if any)",
+    )
+    parser.add_argument(
         "--placement",
         metavar="HOW",
         action="append",
@@ -136,7 +142,12 @@ def fabric_options(arguments: argparse.Namespace, fabric_needed: bool = True) ->
 def reading_options(arguments: argparse.Namespace, names: tuple[str, ...]) -> FabricOptions:
     """Return how to read fabrics of given names."""
     return FabricOptions(
-        names, tuple(arguments.fdbs), arguments.host_names, arguments.level_hosts, strict=arguments.strict
+        names,
+        tuple(arguments.fdbs),
+        arguments.host_names,
+        arguments.level_hosts,
+        strict=arguments.strict,
+        name_map=arguments.node_name_map,
     )
 
 

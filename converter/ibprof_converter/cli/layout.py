@@ -37,7 +37,6 @@ from ibprof_converter.cli.input_arguments import (
 from ibprof_converter.cli.printing import print_result, print_warnings, show_stages
 from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.hotspots.pattern_text import describe_patterns
-from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.synthetic.spec import FORMS
 from ibprof_converter.traffic.traffic_reader import KINDS
 
@@ -99,7 +98,7 @@ def _lay_out(options: LayoutOptions) -> int:
 
 def _check(fabric: FabricOptions, as_json: bool) -> int:
     with show_stages() as progress:
-        health = check_fabric_files(find_rails(fabric.names, fabric.tables), progress)
+        health = check_fabric_files(fabric.find_rails(), progress)
     print_result(health.as_json(), describe_health(health), as_json)
     if health.trusted:
         return 0

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.fabric.listing import NOT_GIVEN, PORTS, Listing, check_ranges, take_equal
+from ibprof_converter.fabric.listing import NOT_CONFIGURED_LID, NOT_GIVEN, PORTS, Listing, drop_invalid_rows, take_equal
 from ibprof_converter.fabric.node_names import show_some
 
 _OLD_TOP_SPEED = "10"
@@ -27,10 +27,10 @@ def assemble(listing: Listing) -> Fabric:
     Links that are not active carry no traffic. They are left out with a warning, and so are nodes without active links.
 
     Raises:
-        InputError: a number is out of range, or no link is active.
+        InputError: no link is valid, or none is active.
         InconsistentError: two lines contradict each other.
     """
-    check_ranges(listing)
+    listing = _drop_unconfigured_lids(drop_invalid_rows(listing))
     links = _match_rows(listing)
     if not links.active.any():
         raise InputError(listing.path, None, "at least one active link", "none")
@@ -57,11 +57,23 @@ def assemble(listing: Listing) -> Fabric:
         port_lid=port_lid[has_lid].astype(np.int32),
         port_lmc=lmc[has_lid].astype(np.int32) if lmc_known else np.zeros(int(has_lid.sum()), np.int32),
         warnings=tuple(_warn(listing, links, node_guid)),
-        link_lanes=listing.lanes[links.row[links.active]],
+        link_lanes=links.lanes[links.active],
         link_half=links.half[links.active],
         inactive=tuple(listing.describe_link(row) for row in sorted(links.row[~links.active])),
         lmc_known=lmc_known,
+        damage=listing.damage,
+        link_unequal=links.rates_differ[links.active],
+        unequal=tuple(_describe_unequal(listing, links, link) for link in np.flatnonzero(links.rates_differ).tolist()),
     )
+
+
+def _drop_unconfigured_lids(listing: Listing) -> Listing:
+    """Return a listing in which ports that are not configured yet have no LID, and their links are not active."""
+    unconfigured = listing.lid == NOT_CONFIGURED_LID
+    if not unconfigured.any():
+        return listing
+    active = listing.active & ~unconfigured.any(axis=1)
+    return replace(listing, lid=np.where(unconfigured, 0, listing.lid), active=active)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,8 @@ class _Links:
         listed: int64 [link], number of rows that list it.
         active: bool [link], true if all its rows say so.
         gbps: float64 [link], the slowest of its rows.
-        rates_differ: bool [link].
+        lanes: uint8 [link], the width of its slowest row.
+        rates_differ: bool [link], true where its rows have different widths or speeds.
     """
 
     ends: npt.NDArray[np.int64]
@@ -84,6 +97,7 @@ class _Links:
     listed: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     gbps: npt.NDArray[np.float64]
+    lanes: npt.NDArray[np.uint8]
     rates_differ: npt.NDArray[np.bool_]
 
     @property
@@ -109,7 +123,19 @@ def _match_rows(listing: Listing) -> _Links:
     with np.errstate(invalid="ignore"):  # nan, an unknown rate, stays nan
         np.minimum.at(slowest, of_row, listing.gbps)
         np.maximum.at(fastest, of_row, listing.gbps)
-    return _Links(ends[row], row, of_row, listed, active, slowest, slowest < fastest)
+    widest, narrowest = np.zeros(len(row), np.uint8), np.full(len(row), 255, np.uint8)
+    np.maximum.at(widest, of_row, listing.lanes)
+    np.minimum.at(narrowest, of_row, listing.lanes)
+    differ = (slowest < fastest) | (narrowest < widest)
+    return _Links(ends[row], row, of_row, listed, active, slowest, narrowest, differ)
+
+
+def _describe_unequal(listing: Listing, links: _Links, link: int) -> str:
+    """Return a link of whose ends each has a width or speed of its own, in words."""
+    rows = np.flatnonzero(links.of_row == link)[:2].tolist()
+    rates = [f"{listing.lanes[row]}x {listing.gbps[row]:.4g} Gb/s" for row in rows]
+    (a, b), (a_port, b_port) = listing.name[rows[0]], listing.port[rows[0]]
+    return f"{a!r} port {a_port} has {rates[0]}, {b!r} port {b_port} has {rates[-1]}"
 
 
 def _split(ends: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -157,7 +183,8 @@ def _warn(listing: Listing, links: _Links, kept_guid: npt.NDArray[np.uint64]) ->
     if links.half.any():
         yield f"{_links(listing, links.row[links.half])}: listed from one end only; the file may be truncated"
     if links.rates_differ.any():
-        yield f"{_links(listing, links.row[links.rates_differ])}: rates of the two ends differ, the lower one is used"
+        differing = _links(listing, links.row[links.rates_differ])
+        yield f"{differing}: width or speed of the two ends differ, the lower rate is used"
     if np.isnan(links.gbps).any():
         yield f"{_links(listing, links.row[np.isnan(links.gbps)])}: unknown speed"
     if (links.listed == 1).all() and listing.top_speed == _OLD_TOP_SPEED:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
 from ibprof.profile.profile_data import PORT_ACTIVE
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
@@ -69,17 +71,25 @@ class Record:
         return _parse_number(self.fields.get(column.lower(), "")) is not None
 
 
-def read_section(path: str | PathLike[str], data: bytes, name: str) -> Iterator[Record]:
+def read_section(path: str | PathLike[str], data: bytes, name: str, log: DamageLog | None = None) -> Iterator[Record]:
     """Yield the rows of a section; none where there is no such section.
 
+    Args:
+        path: for messages.
+        data: contents of the file.
+        name: of the section.
+        log: for rows that cannot be used. None: the first of them is an error.
+
     Raises:
-        InputError: a row and the header differ in length, or the section does not end.
+        InputError: there is no log, and a row and the header differ in length, or the section does not end.
     """
     for start in re.finditer(rb"^START_" + name.encode() + rb"\s*$", data, re.MULTILINE):
         first = data.count(b"\n", 0, start.start()) + 1
         end = data.find(b"\nEND_" + name.encode(), start.start())
         if end < 0:
-            raise InputError(path, first, f"END_{name} after it", "none")
+            _lose(log, first, InputError(path, first, f"END_{name} after it", "none"))
+            next_start = _SIGN.search(data, start.end())
+            end = next_start.start() - 1 if next_start else len(data)
         header: list[str] | None = None
         for line, text in enumerate(data[start.start() : end].split(b"\n"), first):
             if text.startswith(b"START_") or not text.strip():
@@ -89,44 +99,78 @@ def read_section(path: str | PathLike[str], data: bytes, name: str) -> Iterator[
                 continue
             fields = _split_fields(text.strip(), header)
             if fields is None:
-                raise InputError(path, line, f"{len(header)} fields, as in the header of {name}", quote_found(text))
+                expected = f"{len(header)} fields, as in the header of {name}"
+                _lose(log, line, InputError(path, line, expected, quote_found(text)))
+                continue
             yield Record(path, line, dict(zip(header, fields, strict=True)))
 
 
+def _lose(log: DamageLog | None, line: int, error: InputError) -> None:
+    if log is None:
+        raise error
+    log.lose(line, error)
+
+
 def parse_db_csv(path: str | PathLike[str], data: bytes) -> Listing:
-    """Return the links of a `.db_csv`.
+    """Return the links of a `.db_csv`, each from both ends.
 
     Args:
         path: for messages.
         data: contents of the file.
 
     Raises:
-        InputError: a section is missing, or a row is invalid.
+        InputError: no link can be used.
     """
-    nodes = {record.number("NodeGUID", 1 << 64): record for record in read_section(path, data, "NODES")}
-    ports = {
-        (record.number("NodeGuid", 1 << 64), record.number("PortNum", 256)): record
-        for record in read_section(path, data, "PORTS")
-    }
+    log = DamageLog(path)
+    nodes: dict[int, Record] = {}
+    ports: dict[tuple[int, int], Record] = {}
+    for record in read_section(path, data, "NODES", log):
+        with _losing(log, record):
+            nodes[record.number("NodeGUID", 1 << 64)] = record
+    for record in read_section(path, data, "PORTS", log):
+        with _losing(log, record):
+            ports[record.number("NodeGuid", 1 << 64), record.number("PortNum", 256)] = record
     for section, found in (("NODES", nodes), ("PORTS", ports)):
         if not found:
-            raise InputError(path, None, f"a section {section} with rows", "none")
-    rows = []
-    for record in read_section(path, data, "LINKS"):
-        ends = []
-        for number in "12":
-            key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
-            if key[0] not in nodes or key not in ports:
-                table = "NODES" if key[0] not in nodes else "PORTS"
-                raise InputError(path, record.line, f"a port that is in {table}", f"{key[0]:#018x} port {key[1]}")
-            ends.append((_describe(nodes[key[0]], ports, key), ports[key]))
-        (a, a_port), (b, b_port) = ends
-        known = [port.number("PortState", 8) for port in (a_port, b_port) if port.has("PortState")]
-        active = all(state == PORT_ACTIVE for state in known)
-        lanes = lanes_of_code(a_port.number("LinkWidthActv", 256))
-        gbps = data_rate_gbps(lanes, speed_of_code(a_port.number("LinkSpeedActv", 1 << 32)))
-        rows.append(LinkRow(record.line, a, b, active, lanes, gbps))
-    return list_rows(path, rows)
+            raise log.first_error or InputError(path, None, f"a section {section} with rows", "none")
+    rows: list[LinkRow] = []
+    for record in read_section(path, data, "LINKS", log):
+        with _losing(log, record):
+            rows += _read_link(record, nodes, ports)
+    return list_rows(rows, log)
+
+
+@contextmanager
+def _losing(log: DamageLog, record: Record) -> Iterator[None]:
+    """Note a row that cannot be used, and go on."""
+    try:
+        yield
+    except InputError as error:
+        log.lose(record.line, error)
+
+
+def _read_link(
+    record: Record, nodes: Mapping[int, Record], ports: Mapping[tuple[int, int], Record]
+) -> tuple[LinkRow, LinkRow]:
+    """Return a link as each of its ends has it: width and speed can differ."""
+    ends = []
+    for number in "12":
+        key = record.number(f"NodeGuid{number}", 1 << 64), record.number(f"PortNum{number}", 256)
+        if key[0] not in nodes or key not in ports:
+            table = "NODES" if key[0] not in nodes else "PORTS"
+            raise InputError(record.path, record.line, f"a port that is in {table}", f"{key[0]:#018x} port {key[1]}")
+        ends.append((_describe(nodes[key[0]], ports, key), ports[key]))
+    (a, a_port), (b, b_port) = ends
+    known = [port.number("PortState", 8) for port in (a_port, b_port) if port.has("PortState")]
+    active = all(state == PORT_ACTIVE for state in known)
+    a_rate, b_rate = _read_rate(a_port), _read_rate(b_port)
+    return LinkRow(record.line, a, b, active, *a_rate), LinkRow(record.line, b, a, active, *b_rate)
+
+
+def _read_rate(port: Record) -> tuple[int, float]:
+    """Return width and data rate in Gb/s of a port."""
+    lanes = lanes_of_code(port.number("LinkWidthActv", 256))
+    return lanes, data_rate_gbps(lanes, speed_of_code(port.number("LinkSpeedActv", 1 << 32)))
 
 
 def _describe(node: Record, ports: Mapping[tuple[int, int], Record], key: tuple[int, int]) -> End:

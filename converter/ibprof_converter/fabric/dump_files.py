@@ -21,8 +21,12 @@ LIMIT = 1 << 31
 """Bytes of an uncompressed dump: four times the tables of 11,664 hosts. A small file can expand to any size."""
 
 _CHUNK = 1 << 20
-_HEAD = 1 << 16
-"""Bytes of the beginning of a file, by which its format is recognised."""
+_HEAD = 1 << 20
+"""Bytes of the beginning of a file, by which its format is recognised.
+
+What `ibnetdiscover -s` prints before its list can be hundreds of kilobytes.
+"""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _XZ_MAGIC = b"\xfd7zXZ\0"
 
@@ -42,8 +46,7 @@ def read_dump(path: str | PathLike[str]) -> bytes:
         raise InputError(path, None, "a readable file", _describe(error)) from error
     if not data or data.isspace():
         raise InputError(path, None, "text", "an empty file")
-    # In hundreds of megabytes a search for one byte is ten times as fast as one for two.
-    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+    return _plain_lines(data)
 
 
 def peek_dump(path: str | PathLike[str]) -> bytes:
@@ -52,9 +55,21 @@ def peek_dump(path: str | PathLike[str]) -> bytes:
         if not Path(path).is_file():  # a pipe can be read only once
             return b""
         with Path(path).open("rb") as raw, _unpack(raw) as text:
-            return text.read(_HEAD).replace(b"\r\n", b"\n")
+            return _plain_lines(text.read(_HEAD))
     except (OSError, EOFError, zlib.error, lzma.LZMAError):
         return b""
+
+
+def _plain_lines(data: bytes) -> bytes:
+    """Return a text without byte order mark, with lines that end with one line break.
+
+    Terminal programs log a `CR CR LF` here and there.
+    """
+    data = data.removeprefix(_BYTE_ORDER_MARK)
+    # In hundreds of megabytes a search for one byte is ten times as fast as one for two.
+    while b"\r" in data and b"\r\n" in data:
+        data = data.replace(b"\r\n", b"\n")
+    return data
 
 
 def head_of(data: bytes) -> bytes:

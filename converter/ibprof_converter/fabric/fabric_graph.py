@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.native.headers import kernels_headers
+from ibprof_converter.fabric.damage import Damage
 
 LIDS = kernels_headers().constants["IBP_LIDS"]
 """LIDs are 16 bits wide; unicast LIDs end at 0xBFFF."""
@@ -47,6 +48,9 @@ class Fabric:
         link_lanes: uint8 [link], width, 0 where unknown.
         link_half: bool [link], true if a format that lists links from both ends lists it from one only.
         inactive: links left out because they are not active, in words.
+        link_unequal: bool [link], true where the two ends have different widths or speeds; the lower rate counts.
+        unequal: those links in words, with both rates.
+        damage: lines of the file that are not used, and what is lost with them.
         lmc_known: whether the LMCs are known; otherwise they are 0 until `infer_lmc` has read the tables.
         lid_node: int32 [LIDS], the node that a LID belongs to, `NO_NODE` for none. Made from the ports.
         lid_port: int32 [LIDS], index into the ports, -1 for none.
@@ -70,11 +74,14 @@ class Fabric:
     link_half: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     inactive: tuple[str, ...] = ()
     lmc_known: bool = False
+    damage: tuple[Damage, ...] = ()
+    link_unequal: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    unequal: tuple[str, ...] = ()
     lid_node: npt.NDArray[np.int32] = field(init=False, repr=False)
     lid_port: npt.NDArray[np.int32] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for name, dtype in (("link_lanes", np.uint8), ("link_half", np.bool_)):
+        for name, dtype in (("link_lanes", np.uint8), ("link_half", np.bool_), ("link_unequal", np.bool_)):
             if len(getattr(self, name)) != len(self.link_node):
                 object.__setattr__(self, name, np.zeros(len(self.link_node), dtype))
         lid_port = np.full(LIDS, -1, np.int32)

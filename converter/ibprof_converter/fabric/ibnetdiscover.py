@@ -17,11 +17,13 @@ not given. A link with an end that has no LID yet carries nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
@@ -30,25 +32,36 @@ from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 
 _KINDS = {b"S": NodeKind.SWITCH, b"H": NodeKind.CA, b"R": NodeKind.ROUTER}
 _TEXT = rb'"(.{0,256})"'
-_RATE = rb"([0-9]{1,2})x([A-Z]{3}[0-9]{0,2})"
+_RATE = rb"([0-9]{1,2})x([A-Z?]{3}[0-9]{0,2})(?![A-Za-z0-9])"
+# Terminals lose tabs, and editors replace them by any number of blanks.
+_GAP = rb"[ \t]{0,99}"
+# A port that is not configured yet may have no LID.
+_LID = rb"lid(?: {1,9}([0-9]{1,5}))? {1,9}"
 
 _HEAD = re.compile(
-    rb'(?:Switch|Ca|Rt)\s+([0-9]{1,3}) "([SHR])-([0-9a-f]{1,16})"\s+# ' + _TEXT
+    _GAP + rb"(?:Switch|Ca|Rt)" + _GAP + rb'([0-9]{1,3})' + _GAP + rb'"([SHR])-([0-9a-f]{1,16})"' + _GAP + rb"#" + _GAP
+    + _TEXT
     # Only a switch has this part, for its port 0.
-    + rb"(?: (?:base|enhanced) port 0 lid ([0-9]{1,5}) lmc ([0-7]))?\s*"
+    + rb"(?: (?:base|enhanced) port 0 " + _LID + rb"lmc ([0-7]))?\s*"
 )  # fmt: skip
 _PORT = re.compile(
-    # Own port; that of a CA with its GUID. `[ext 3]` is the number on the outside of a chassis.
-    rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?\s+"
+    # Own port; that of a CA with its GUID. `[ext 3]` and, in ibdiagnet's form, `(3)` is the number on the outside.
+    _GAP + rb"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?" + _GAP
     # The port at the other end.
-    rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?\s+# '
+    + rb'"([SHR])-([0-9a-f]{1,16})"\[([0-9]{1,3})\](?:\[ext [0-9]+\])?(?:\(([0-9a-f]{1,16})\))?' + _GAP + rb"#" + _GAP
     # LID and LMC of a CA's own port; name and LID of the other end.
-    rb"(?:lid ([0-9]{1,5}) lmc ([0-7]) )?" + _TEXT + rb" lid ([0-9]{1,5}) " + _RATE + rb"\b.*"
+    + rb"(?:" + _LID + rb"lmc ([0-7])" + _GAP + rb")?" + _TEXT + rb" {1,9}" + _LID + _RATE + rb".*"
+)  # fmt: skip
+_SYSTEM = re.compile(_GAP + rb"sysimgguid=0x([0-9a-f]{1,16})\s*")
+# `ibnetdiscover -g` adds the chassis and the slot of a switch.
+_GUIDS = re.compile(
+    _GAP + rb"(?:switchguid|caguid|rtguid)=0x([0-9a-f]{1,16})(?:\(([0-9a-f]{1,16})\))?\s*(?:#\s*(.{0,200}?))?\s*"
 )
-_SYSTEM = re.compile(rb"sysimgguid=0x([0-9a-f]{1,16})\s*")
-_GUIDS = re.compile(rb"(?:switchguid|caguid|rtguid)=0x([0-9a-f]{1,16})(?:\(([0-9a-f]{1,16})\))?\s*")
-_OTHER = re.compile(rb"(?:vendid|devid)=.*|#.*|(?:Non-)?Chassis\b.*|(?:Spine|Line|Blade)\b.*|\s*")
-_SIGNS = re.compile(rb"^(?:switchguid|caguid|rtguid)=0x", re.MULTILINE)
+_OTHER = re.compile(_GAP + rb"(?:(?:vendid|devid)=.*|#.*|(?:Non-)?Chassis.*|(?:Spine|Line|Blade)\b.*|\s*)")
+_CHASSIS = re.compile(_GAP + rb"Chassis ([0-9]{1,5})\b.*")
+_IS_PORT = re.compile(_GAP + rb"\[[0-9]{1,3}\]")
+_IS_HEAD = re.compile(_GAP + rb'(?:Switch|Ca|Rt)[^"\n]{0,200}"[SHR]-')
+_SIGNS = re.compile(rb"^[ \t]{0,99}(?:switchguid|caguid|rtguid)=0x", re.MULTILINE)
 
 _STANZA = 'Switch, Ca or Rt, number of ports, "S-GUID", # "description"'
 _PORT_FORM = '[port] "S-GUID"[port] # "description" lid N WIDTHxSPEED'
@@ -67,10 +80,11 @@ def parse_ibnetdiscover(path: str | PathLike[str], data: bytes) -> Listing:
         data: contents of the file.
 
     Raises:
-        InputError: a line is invalid.
+        InputError: no line lists a link. The error names the first line that is not used, if any.
     """
-    nodes = _read_nodes(path, data)
-    return list_rows(path, list(_find_rows(nodes)))
+    log = DamageLog(path)
+    nodes = _Reader(log).read(data)
+    return list_rows(list(_find_rows(nodes)), log)
 
 
 @dataclass(slots=True)
@@ -104,50 +118,108 @@ class _Node:
     name: str
     lid: int
     lmc: int
+    slot: str
     links: dict[int, _Port] = field(default_factory=dict)
+    text: dict[int, list[tuple[int, bytes]]] = field(default_factory=dict)
 
 
-def _read_nodes(path: str | PathLike[str], data: bytes) -> dict[int, _Node]:
-    nodes: dict[int, _Node] = {}
+@dataclass(slots=True)
+class _Reader:
+    """Read stanzas line by line.
+
+    Attributes:
+        log: lines that are not used.
+        nodes: NODE GUID -> its stanza.
+        node: of the current stanza; None before its first line.
+        system_guid, guid, port_guid, slot: of the lines before that one.
+        chassis: number of the chassis whose nodes follow; empty for none.
+    """
+
+    log: DamageLog
+    nodes: dict[int, _Node] = field(default_factory=dict)
     node: _Node | None = None
-    system_guid = port_guid = 0
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.startswith(b"["):
-            port = _read_port(path, number, line, node)
-            if node is None or port.number in node.links:
-                what = "the first line of a stanza" if node is None else "each port once"
-                raise InputError(path, number, what, quote_found(line))
-            node.links[port.number] = port
-        elif match := _SYSTEM.fullmatch(line):
-            system_guid, node = int(match[1], 16), None
-        elif match := _GUIDS.fullmatch(line):
-            port_guid, node = int(match[2] or b"0", 16), None
-        elif match := _HEAD.fullmatch(line):
-            ports, kind, guid, name, lid, lmc = match.groups()
-            node = _Node(
-                kind=_KINDS[kind],
-                ports=min(int(ports), PORTS_NOT_GIVEN),
-                system_guid=system_guid,
-                node_guid=int(guid, 16),
-                port_guid=port_guid,
-                name=decode_name(name),
-                lid=int(lid or 0),
-                lmc=int(lmc) if lmc else NOT_GIVEN,
-            )
-            if node.node_guid in nodes:
-                raise InputError(path, number, "one stanza a node", f"a second one of {node.node_guid:#018x}")
-            nodes[node.node_guid] = node
-            system_guid = port_guid = 0
-        elif not _OTHER.fullmatch(line):
-            expected = _STANZA if line[:1] in b"SCR" else "a line of ibnetdiscover"
-            raise InputError(path, number, expected, quote_found(line))
-    return nodes
+    system_guid: int = 0
+    guid: int | None = None
+    port_guid: int = 0
+    slot: str = ""
+    chassis: str = ""
+
+    def read(self, data: bytes) -> dict[int, _Node]:
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if _IS_PORT.match(line):
+                self._read_port(number, line)
+            elif match := _SYSTEM.fullmatch(line):
+                self.system_guid, self.guid, self.node = int(match[1], 16), None, None
+            elif match := _GUIDS.fullmatch(line):
+                self.guid, self.port_guid, self.node = int(match[1], 16), int(match[2] or b"0", 16), None
+                place = decode_name(match[3] or b"")
+                self.slot = f"chassis {self.chassis}, {place}" if self.chassis and place else place
+            elif _IS_HEAD.match(line):
+                self._read_head(number, line)
+            elif match := _CHASSIS.fullmatch(line):
+                self.chassis = decode_name(match[1])
+            elif line.startswith(b"Non-Chassis"):
+                self.chassis = ""
+            elif not _OTHER.fullmatch(line):
+                self.log.skip(number, line, "a line of ibnetdiscover")
+        for node in self.nodes.values():
+            _drop_contradictions(node, self.log)
+        _add_slots(self.nodes.values())
+        return self.nodes
+
+    def _read_head(self, number: int, line: bytes) -> None:
+        match = _HEAD.fullmatch(line)
+        if match is None:
+            self.log.lose(number, InputError(self.log.path, number, _STANZA, quote_found(line)), self.guid)
+            self.node = None
+            return
+        ports, kind, guid, name, lid, lmc = match.groups()
+        node = _Node(
+            kind=_KINDS[kind],
+            ports=min(int(ports), PORTS_NOT_GIVEN),
+            system_guid=self.system_guid,
+            node_guid=int(guid, 16),
+            port_guid=self.port_guid,
+            name=decode_name(name),
+            lid=int(lid or 0),
+            lmc=int(lmc) if lmc else NOT_GIVEN,
+            slot=self.slot,
+        )
+        # A second stanza of a node, as in two dumps in one file, adds to the first.
+        self.node = self.nodes.setdefault(node.node_guid, node)
+        self.system_guid, self.guid, self.port_guid, self.slot = 0, node.node_guid, 0, ""
+
+    def _read_port(self, number: int, line: bytes) -> None:
+        port = _parse_port(number, line, self.node)
+        if port is None or self.node is None:
+            expected = _PORT_FORM if port is None else "the first line of a stanza"
+            self.log.lose(number, InputError(self.log.path, number, expected, quote_found(line)), self.guid)
+            return
+        self.node.text.setdefault(port.number, []).append((number, line.strip()))
+        self.node.links.setdefault(port.number, port)
 
 
-def _read_port(path: str | PathLike[str], number: int, line: bytes, node: _Node | None) -> _Port:
+def _add_slots(nodes: Collection[_Node]) -> None:
+    """Add the chassis and slot of `ibnetdiscover -g` to the names that several switches share."""
+    count = Counter(node.name for node in nodes if node.kind == NodeKind.SWITCH)
+    for node in nodes:
+        if node.slot and node.kind == NodeKind.SWITCH and count[node.name] > 1:
+            node.name = f"{node.name} ({node.slot})"
+
+
+def _drop_contradictions(node: _Node, log: DamageLog) -> None:
+    """Drop the ports that a node's lines contradict each other about: nothing tells which one is right."""
+    for number, lines in node.text.items():
+        if len({text for _, text in lines}) > 1:
+            del node.links[number]
+            what = f"port {number} has {len(lines)} different links, none of them is used"
+            log.miss(what, node.node_guid, [line for line, _ in lines])
+
+
+def _parse_port(number: int, line: bytes, node: _Node | None) -> _Port | None:
     match = _PORT.fullmatch(line)
     if match is None:
-        raise InputError(path, number, _PORT_FORM, quote_found(line))
+        return None
     own, guid, kind, peer, peer_port, peer_guid, lid, lmc, name, peer_lid, width, speed = match.groups()
     is_switch = node is not None and node.kind == NodeKind.SWITCH
     return _Port(
@@ -161,7 +233,7 @@ def _read_port(path: str | PathLike[str], number: int, line: bytes, node: _Node 
         peer_port=int(peer_port),
         peer_guid=int(peer_guid or b"0", 16),
         peer_name=decode_name(name),
-        peer_lid=int(peer_lid),
+        peer_lid=int(peer_lid or 0),
         lanes=int(width),
         speed=speed.decode(),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 
 from ibprof_converter.fabric.assemble import assemble
@@ -14,6 +15,7 @@ from ibprof_converter.fabric.guid2lid import GUID2LID, apply_lid_ranges, read_li
 from ibprof_converter.fabric.ibnetdiscover import looks_like_ibnetdiscover, parse_ibnetdiscover
 from ibprof_converter.fabric.listing import Listing
 from ibprof_converter.fabric.lst import looks_like_lst, looks_like_opensm_lst, parse_lst
+from ibprof_converter.fabric.node_name_map import distinguish_switches, read_name_map, rename_nodes
 from ibprof_converter.fabric.port_list import looks_like_port_list, parse_port_list
 
 LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
@@ -26,28 +28,42 @@ LINK_FORMATS: tuple[DumpFormat[Listing], ...] = (
 """The most complete formats come first: state, LMC, true speeds, GUIDs."""
 
 
-def read_fabric(path: str | PathLike[str], ranges_path: str | PathLike[str] | None = None) -> Fabric:
+def read_fabric(
+    path: str | PathLike[str],
+    ranges_path: str | PathLike[str] | None = None,
+    names_path: str | PathLike[str] | None = None,
+) -> Fabric:
     """Read a fabric in the format that the content of the file shows.
 
-    OpenSM's `guid2lid` gives the LMC of the ports, where the file lacks it and agrees with the LIDs.
+    Switches that share a description get the ends of their GUIDs. OpenSM's `guid2lid` gives the LMC of the ports, where
+    the file lacks it and agrees with the LIDs.
 
     Args:
         path: the file.
         ranges_path: the `guid2lid`; None: the one next to the file, if any.
+        names_path: names for nodes, as OFED's tools take them; None for none.
 
     Raises:
-        InputError: the format is unknown, or the file does not follow it.
+        InputError: the format is unknown, or nothing of the file can be used.
         InconsistentError: the file contradicts itself.
     """
     data = read_dump(path)
-    link_format = find_link_format(data)
+    # Of a file that the user names, the whole decides: messages before the list may be longer than a beginning.
+    link_format = find_link_format(data) or next((each for each in LINK_FORMATS if each.recognise(data)), None)
     if link_format is None:
         raise unknown_format(path, data, "links", LINK_FORMATS)
-    fabric = assemble(link_format.parse(path, data))
+    fabric = assemble(distinguish_switches(_name_nodes(link_format.parse(path, data), names_path)))
     ranges_path = ranges_path or find_sibling(path, GUID2LID)
     if fabric.lmc_known or ranges_path is None:
         return fabric
     return apply_lid_ranges(fabric, read_lid_ranges(ranges_path))
+
+
+def _name_nodes(listing: Listing, names_path: str | PathLike[str] | None) -> Listing:
+    if names_path is None:
+        return listing
+    names, remarks = read_name_map(names_path)
+    return replace(rename_nodes(listing, names), remarks=(*listing.remarks, *remarks))
 
 
 def find_link_format(data: bytes) -> DumpFormat[Listing] | None:

@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InconsistentError, InputError
+from ibprof_converter.fabric.damage import Damage, DamageLog
+from ibprof_converter.fabric.fabric_graph import NodeKind
 
 PORTS = 256
 """Port numbers are 8 bits wide."""
 
 LAST_UNICAST_LID = 0xBFFF
+
+NOT_CONFIGURED_LID = 0xFFFF
+"""LID of a port that the subnet manager has not configured yet, the permissive LID."""
 
 NOT_GIVEN = -1
 
@@ -40,6 +45,7 @@ class Listing:
         lmc: int [row, 2], LMC of the port, `NOT_GIVEN` where the format lacks it.
         top_speed: the fastest lane speed as a `.lst` prints it; empty for formats that show every speed.
         remarks: limitations of the format, a sentence each.
+        damage: lines of the file that are not used.
     """
 
     path: str
@@ -58,6 +64,7 @@ class Listing:
     lmc: npt.NDArray[np.integer]
     top_speed: str = ""
     remarks: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
 
     def select(self, rows: npt.NDArray[np.integer]) -> Listing:
         """Return a listing of some rows."""
@@ -84,22 +91,40 @@ class Listing:
         return f"{a!r} port {a_port} to {b!r} port {b_port} (line {self.line[row]})"
 
 
-def check_ranges(listing: Listing) -> None:
-    """Check each row on its own.
+def drop_invalid_rows(listing: Listing) -> Listing:
+    """Return a listing without the rows that no fabric can have; they become damage.
 
     Raises:
-        InputError: a LID is no unicast LID, a port number is beyond the node's ports, or both ends are one port.
+        InputError: nothing is left. The error names the first row.
     """
     same = (listing.node_guid[:, 0] == listing.node_guid[:, 1]) & (listing.port[:, 0] == listing.port[:, 1])
+    invalid = np.zeros(len(listing.line), np.bool_)
+    log = DamageLog(listing.path)
     for wrong, expected, found in (
-        (listing.lid > LAST_UNICAST_LID, f"LIDs up to {LAST_UNICAST_LID:#06x}", "a multicast LID"),
+        (
+            (listing.lid > LAST_UNICAST_LID) & (listing.lid != NOT_CONFIGURED_LID),
+            f"LIDs up to {LAST_UNICAST_LID:#06x}",
+            "a multicast LID",
+        ),
         (listing.port == 0, "a port number from 1", "port 0"),
         (listing.port > listing.ports, "port numbers up to the node's number of ports", "a larger one"),
         (same[:, np.newaxis], "a link between two ports", "one port at both ends"),
     ):
-        bad = np.flatnonzero(wrong.any(axis=1))
-        if len(bad):
-            raise InputError(listing.path, int(listing.line[bad[0]]), expected, found)
+        for row in np.flatnonzero(wrong.any(axis=1) & ~invalid).tolist():
+            line = int(listing.line[row])
+            log.lose(line, InputError(listing.path, line, expected, found), _switch_of(listing, row))
+            invalid[row] = True
+    if not invalid.any():
+        return listing
+    if invalid.all() and log.first_error:
+        raise log.first_error
+    return replace(listing.select(np.flatnonzero(~invalid)), damage=(*listing.damage, *log.report()))
+
+
+def _switch_of(listing: Listing, row: int) -> int:
+    """Return the NODE GUID of a row's switch, or of its first end."""
+    end = 1 if listing.kind[row, 1] == NodeKind.SWITCH != listing.kind[row, 0] else 0
+    return int(listing.node_guid[row, end])
 
 
 def take_equal(

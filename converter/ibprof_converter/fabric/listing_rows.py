@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike, fspath
+from os import fspath
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
 
@@ -42,21 +43,21 @@ class LinkRow(NamedTuple):
     gbps: float
 
 
-def list_rows(path: str | PathLike[str], rows: Sequence[LinkRow]) -> Listing:
-    """Return a listing of rows.
+def list_rows(rows: Sequence[LinkRow], log: DamageLog) -> Listing:
+    """Return a listing of the rows of a file, with its damage.
 
     Raises:
-        InputError: there are no rows.
+        InputError: there are no rows. The error names the first line that is not used, if any.
     """
     if not rows:
-        raise InputError(path, None, "at least one link", "none")
+        raise log.first_error or InputError(log.path, None, "at least one link", "none")
     ends = [(row.a, row.b) for row in rows]
 
     def column(name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         return np.array([(getattr(a, name), getattr(b, name)) for a, b in ends], dtype)
 
     return Listing(
-        path=fspath(path),
+        path=fspath(log.path),
         line=np.array([row.line for row in rows]),
         kind=column("kind", np.uint8),
         ports=column("ports", np.uint8),
@@ -70,4 +71,5 @@ def list_rows(path: str | PathLike[str], rows: Sequence[LinkRow]) -> Listing:
         lanes=np.array([row.lanes for row in rows], np.uint8),
         gbps=np.array([row.gbps for row in rows]),
         lmc=column("lmc", np.int32),
+        damage=log.report(),
     )

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import NOT_GIVEN, Listing
@@ -40,7 +41,7 @@ _END = (
     ("DevID:, 4 to 8 hex digits", rb"DevID:[0-9A-Fa-f]{4,8} "),
     ("Rev:, 8 hex digits", rb"Rev:[0-9A-Fa-f]{8} "),
     ("{description} LID:", rb"\{(.{0,256}?)\} LID:"),
-    ("a LID, 4 hex digits", rb"([0-9A-Fa-f]{4}) "),
+    ("a LID, 4 hex digits or none", rb"([0-9A-Fa-f]{4}|) "),
     ("PN:, 2 hex digits", rb"PN:([0-9A-Fa-f]{2}) \}"),
 )
 _FIELDS = (
@@ -54,22 +55,25 @@ _FIELDS = (
 )
 _LINE = re.compile(b"".join(pattern for _, pattern in _FIELDS) + rb"\s*")
 _KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH} | dict.fromkeys((b"Rt", b"RT", b"RTR"), NodeKind.ROUTER)
-_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
+# A link in any line, or the brace of one in the first that is no comment.
+_SIGN = re.compile(rb"^\{ (?:CA|SW|RT|Rt)[^\n]*|\A(?:\s*#[^\n]*\n)*\s*\{ [^\n]*", re.MULTILINE)
+_SWITCH = re.compile(rb"\{ SW(?:-SM)? [^{}]*?NodeGUID:([0-9A-Fa-f]{16}) ")
 _END_FIELDS = 8
 _ACTIVE = b"ACT"
+_NO_LID = b"0000"
 _UNPRINTED_WIDTH = 2
 _OLD_TOP_SPEED = b"10"
 
 
 def looks_like_lst(head: bytes) -> bool:
-    """Return whether a file's beginning is like a `.lst`."""
-    return _skip_comments(head)[:2] == b"{ "
+    """Return whether a file's beginning has the lines of a `.lst`."""
+    return _SIGN.search(head) is not None
 
 
 def looks_like_opensm_lst(head: bytes) -> bool:
     """Return whether a file's beginning is like OpenSM's `.lst`, which prints fewer digits of the first end's VenID."""
-    first_end = _skip_comments(head).split(b"}", 1)[0]
-    return looks_like_lst(head) and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first_end) is not None
+    first = _SIGN.search(head)
+    return first is not None and re.search(rb" VenID:[0-9A-Fa-f]{6} ", first[0].split(b"}", 1)[0]) is not None
 
 
 def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
@@ -80,18 +84,22 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         data: contents of the file.
 
     Raises:
-        InputError: a line is invalid.
+        InputError: no line is valid. The error names the first one.
     """
     rows = []
     lines = []
+    log = DamageLog(path)
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line or line.isspace() or line.startswith(b"#"):
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise _explain(path, number, line)
+            _leave_out(log, number, line)
+            continue
         rows.append(match.groups())
         lines.append(number)
+    if not rows:
+        raise log.first_error or InputError(path, None, "at least one link", "none")
     columns = list(zip(*rows, strict=True))
     ends = zip(columns[:_END_FIELDS], columns[_END_FIELDS : 2 * _END_FIELDS], strict=True)
     kind, ports, system_guid, node_guid, port_guid, name, lid, port = (list(zip(*pair, strict=True)) for pair in ends)
@@ -109,19 +117,25 @@ def parse_lst(path: str | PathLike[str], data: bytes) -> Listing:
         node_guid=_from_hex(node_guid, np.uint64),
         port_guid=_from_hex(port_guid, np.uint64),
         name=[(decode_name(a), decode_name(b)) for a, b in name],
-        lid=_from_hex(lid, np.uint16),
+        lid=_from_hex([(a or _NO_LID, b or _NO_LID) for a, b in lid], np.uint16),
         port=_from_hex(port, np.uint8),
         active=np.array([word == _ACTIVE for word in state]),
         lanes=np.array([int(lanes or _UNPRINTED_WIDTH) for lanes in width], np.uint8),
         gbps=np.array([rates[kind] for kind in zip(width, speed, measured, strict=True)]),
         lmc=np.full((len(rows), 2), NOT_GIVEN),
         top_speed=max(set(speed), key=lambda each: np.nan_to_num(data_rate_gbps(1, each.decode()))).decode(),
+        damage=log.report(),
     )
 
 
-def _skip_comments(head: bytes) -> bytes:
-    """Return the beginning of a file without leading blank lines and `#` lines; this identifies its format."""
-    return _COMMENTS.sub(b"", head)
+def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
+    """Note a line that cannot be used: a link, if it begins like one."""
+    error = _explain(log.path, number, line)
+    if b"{" in line:
+        switch = _SWITCH.search(line)
+        log.lose(number, error, int(switch[1], 16) if switch else None)
+    else:
+        log.skip(number, line, _FIELDS[0][0])
 
 
 def _from_hex(pairs: Iterable[tuple[bytes, bytes]], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

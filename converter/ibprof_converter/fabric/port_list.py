@@ -16,6 +16,7 @@ from dataclasses import replace
 from os import PathLike
 
 from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.fabric.dump_files import decode_name
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.listing import Listing
@@ -24,10 +25,17 @@ from ibprof_converter.fabric.rates import data_rate_gbps, speed_of_name
 
 _KINDS = {b"CA": NodeKind.CA, b"SW": NodeKind.SWITCH, b"RT": NodeKind.ROUTER}
 
-_END = rb"(CA|SW|RT)\s+([0-9]{1,5})\s+([0-9]{1,3}) 0x([0-9a-f]{16})"
+# A port that is not configured yet may have no LID.
+_END = rb"(CA|SW|RT)(?:[ \t]{0,9}([0-9]{1,5}))?[ \t]{1,9}([0-9]{1,3}) 0x([0-9a-f]{16})"
 _LINE = re.compile(
-    _END + rb" ([0-9?]{1,2})x ([A-Z0-9?]{3,5})(?: - " + _END + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
+    rb"[ \t]{0,9}"
+    + _END
+    + rb" ([0-9?]{1,2})x ([A-Z0-9?]{3,5})(?: - "
+    + _END
+    + rb" \( '(.{0,600})' \)|\s+'(.{0,300})')\s*"
 )
+_SIGN = re.compile(rb"^[ \t]{0,9}" + _END + rb" [0-9?]{1,2}x ", re.MULTILINE)
+_BEGIN = re.compile(rb"[ \t]{0,9}(?:CA|SW|RT)\b.*\b0x([0-9a-f]{16}) [0-9?]{1,2}x ")
 _FORM = "TYPE LID PORT 0xGUID 4x SPEED - TYPE LID PORT 0xGUID ( 'description' - 'description' )"
 _GUESSED = "NODE GUIDs of adapters are not in this format; PORT GUID minus port number is used instead"
 _BETWEEN_NAMES = b"' - '"
@@ -35,7 +43,7 @@ _BETWEEN_NAMES = b"' - '"
 
 def looks_like_port_list(head: bytes) -> bool:
     """Return whether a file's beginning is like the output of `ibnetdiscover -p`."""
-    return re.match(_END + rb" [0-9?]{1,2}x ", head.lstrip()) is not None
+    return _SIGN.search(head) is not None
 
 
 def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
@@ -46,8 +54,9 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
         data: contents of the file.
 
     Raises:
-        InputError: a line is invalid.
+        InputError: no line lists a link. The error names the first that is no line of a port.
     """
+    log = DamageLog(path)
     matches = []
     names: set[bytes] = set()
     for number, line in enumerate(data.split(b"\n"), 1):
@@ -55,7 +64,8 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise InputError(path, number, _FORM, quote_found(line))
+            _leave_out(log, number, line)
+            continue
         matches.append((number, match))
         if match[12] is not None:
             names.add(match[12])
@@ -69,7 +79,17 @@ def parse_port_list(path: str | PathLike[str], data: bytes) -> Listing:
         lanes = int(width) if width.isdigit() else 0
         gbps = data_rate_gbps(lanes, speed_of_name(match[6].decode()))
         rows.append(LinkRow(number, a, b, a.lid > 0 and b.lid > 0, lanes, gbps))
-    return replace(list_rows(path, rows), remarks=(_GUESSED,))
+    return replace(list_rows(rows, log), remarks=(_GUESSED,))
+
+
+def _leave_out(log: DamageLog, number: int, line: bytes) -> None:
+    """Note a line that cannot be used: a port's, if it begins like one."""
+    if begin := _BEGIN.match(line):
+        is_switch = line.lstrip().startswith(b"SW")
+        error = InputError(log.path, number, _FORM, quote_found(line))
+        log.lose(number, error, int(begin[1], 16) if is_switch else None)
+    else:
+        log.skip(number, line, _FORM)
 
 
 def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
@@ -81,7 +101,7 @@ def _split_names(text: bytes, names: set[bytes]) -> tuple[str, str]:
 
 
 def _describe(fields: tuple[bytes, ...], name: str) -> End:
-    kind, lid, port = _KINDS[fields[0]], int(fields[1]), int(fields[2])
+    kind, lid, port = _KINDS[fields[0]], int(fields[1] or 0), int(fields[2])
     guid = int(fields[3], 16)
     node_guid = guid if kind == NodeKind.SWITCH else max(guid - port, 0)
     return End(kind, PORTS_NOT_GIVEN, 0, node_guid, guid, name, lid, port)

@@ -14,6 +14,7 @@ _LANE_GBPS = {
     "5": 5.0 * _8B10B,  # DDR
     "10": 10.0 * _8B10B,  # QDR; FDR10 (10.3125 x 64/66 = 10) has the same text in OpenSM and ibdiagnet 1
     "FDR10": 10.3125 * _64B66B,
+    "EDR20": 20.625 * _64B66B,  # Mellanox's own, as FDR10
     "14": 14.0625 * _64B66B,  # FDR
     "25": 25.78125 * _64B66B,  # EDR
     "50": 53.125 * _RS_FEC,  # HDR
@@ -39,18 +40,17 @@ _BY_NAME = {
     "XDR": "200",
 }
 
-_BY_CODE = {
-    1: "2.5",
-    2: "5",
-    4: "10",
-    1 << 8: "14",
-    1 << 9: "25",
-    1 << 10: "50",
-    1 << 11: "100",
-    1 << 12: "200",
-    1 << 16: "10",
-}
-"""Codes of ibdiagnet 2: LinkSpeedActive in bits 0 to 7, LinkSpeedExtActive above them, FDR10 at bit 16."""
+_BY_CODE = (
+    (24, {1: "200"}),
+    (8, {1: "14", 2: "25", 4: "50", 8: "100", 16: "200"}),
+    (16, {1: "FDR10", 2: "EDR20"}),
+    (0, {1: "2.5", 2: "5", 4: "10"}),
+)
+"""Bytes of ibdiagnet 2's LinkSpeedActv, the fastest first: the lowest bit of each, and the speeds of its codes.
+
+The lowest byte is LinkSpeedActive, the second LinkSpeedExtActive (FDR to XDR), the third Mellanox's own speeds, the
+fourth the second extension (XDR). Several can be set: 2052 is NDR with QDR in the lowest byte.
+"""
 
 _LANES_BY_CODE = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
 """Codes of LinkWidthActive.
@@ -66,7 +66,10 @@ def speed_of_name(name: str) -> str:
 
 def speed_of_code(code: int) -> str:
     """Return the lane speed of ibdiagnet 2's LinkSpeedActv, as `data_rate_gbps` takes it; empty where unknown."""
-    return _BY_CODE.get(code, "")
+    for shift, speeds in _BY_CODE:
+        if one_byte := code >> shift & 0xFF:
+            return speeds.get(1 << one_byte.bit_length() - 1, "")
+    return ""
 
 
 def lanes_of_code(code: int) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.node_names import is_aggregation_node
+from ibprof_converter.layout.hostless_switches import lower_hostless
 from ibprof_converter.layout.neighbours import find_chassis, find_neighbours, find_parts
 
 _UNSET = -1
@@ -19,7 +20,8 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     """Return each node's level, by a breadth-first search from all hosts.
 
     CAs and routers are at level 0. Switches with hosts, the leaves, are at level 1. Every other switch is one above its
-    lowest neighbour. Switches that no host reaches are at level 1.
+    lowest neighbour. Switches without hosts that are cabled like others are at the level of these. Switches that no
+    host reaches are at level 1.
 
     Args:
         fabric: the nodes and links.
@@ -28,7 +30,9 @@ def find_levels(fabric: Fabric, hosts: re.Pattern[str] | None = None) -> npt.NDA
     Returns:
         int32 [node].
     """
-    return _climb(fabric, find_leaves(fabric) if hosts is None else _find_switches_of(fabric, hosts))
+    if hosts is not None:
+        return _climb(fabric, _find_switches_of(fabric, hosts))
+    return lower_hostless(fabric, _climb(fabric, find_leaves(fabric)))
 
 
 def find_leaves(fabric: Fabric) -> npt.NDArray[np.intp]:

@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InputError, quote_found
 from ibprof.native.headers import kernels_headers
 from ibprof.native.kernel_library import load_kernels
 from ibprof_converter.routing.tables import UNREACHABLE
@@ -36,11 +34,16 @@ class EntryForm(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class OtherLine:
-    """A line that is no entry: its number in the file, from 1, the number of entries before it, and its text."""
+    """A line that is no valid entry: its number in the file, from 1, the number of entries before it, and its text."""
 
     number: int
     entries: int
     text: bytes
+
+    @property
+    def is_entry(self) -> bool:
+        """True where the line is meant to be an entry."""
+        return self.text.startswith(b"0x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,10 @@ class Entries:
     Attributes:
         lid: uint16 [entry].
         port: uint8 [entry], `UNREACHABLE` for none.
-        others: structured [line], begin and end of lines that are no entries, and the number of entries before them.
+        others: structured [line], begin and end of all other lines, invalid entries among them, and the number of
+            entries before them.
         data: the dump.
         form: form of its entries.
-        bad: index and bytes of the first invalid entry; None if all are valid.
     """
 
     lid: npt.NDArray[np.uint16]
@@ -61,7 +64,6 @@ class Entries:
     others: npt.NDArray[np.void]
     data: bytes
     form: EntryForm
-    bad: tuple[int, bytes] | None
 
     @classmethod
     def read(cls, data: bytes, form: EntryForm) -> Entries:
@@ -75,27 +77,16 @@ class Entries:
         read.lid, read.port = kernels.pointer(lid), kernels.pointer(port)
         read.other = kernels.ffi.cast("struct ibp_other_line *", others.ctypes.data)
         kernels.lib.ibp_read_entries(kernels.pointer(text), len(text), int(form), read)
-        bad = None if read.bad < 0 else (int(read.bad), data[read.bad_begin : read.bad_end])
-        return cls(lid[: read.count], port[: read.count], others[: read.others].copy(), data, form, bad)
+        return cls(lid[: read.count], port[: read.count], others[: read.others].copy(), data, form)
 
     def other_lines(self) -> Iterator[OtherLine]:
-        """Yield the lines that are no entries."""
+        """Yield the lines that are no valid entries."""
         for before, (begin, end, entries) in enumerate(self.others.tolist()):
             yield OtherLine(entries + before + 1, entries, self.data[begin:end])
 
     def line_of(self, entry: int) -> int:
         """Return the line number of an entry, from 1."""
         return entry + int(np.searchsorted(self.others["entries"], entry, side="right")) + 1
-
-    def check(self, path: str | PathLike[str]) -> None:
-        """Refuse invalid entries.
-
-        Raises:
-            InputError: an entry is invalid; the error names the first.
-        """
-        if self.bad is not None:
-            entry, text = self.bad
-            raise InputError(path, self.line_of(entry), self.form.shown, quote_found(text))
 
     def fill(
         self, stanza_begin: npt.NDArray[np.uint64], row: npt.NDArray[np.int32], shape: tuple[int, int]
@@ -108,7 +99,8 @@ class Entries:
             shape: of the table, beyond the highest row and LID.
 
         Returns:
-            uint8 [row, LID], `UNREACHABLE` without an entry; and the first entry that a later one contradicts.
+            uint8 [row, LID], `UNREACHABLE` without an entry and where entries contradict each other; and the first
+            entry that another one contradicts.
         """
         kernels = load_kernels()
         table = np.full(shape, UNREACHABLE, np.uint8)

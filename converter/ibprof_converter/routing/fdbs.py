@@ -19,12 +19,12 @@ from __future__ import annotations
 import re
 from os import PathLike
 
-from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.routing.entries import Entries, EntryForm
-from ibprof_converter.routing.stanzas import Stanzas, fill_tables
+from ibprof_converter.routing.stanzas import Stanzas, fill_tables, note_cut_end
 from ibprof_converter.routing.tables import ForwardingTables
 
-_HEAD = re.compile(rb"(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
+_HEAD = re.compile(rb"[ \t]{0,9}(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
 _SIGN = re.compile(rb"^\w+: Switch 0x[0-9A-Fa-f]{1,16}\s*$", re.MULTILINE)
 _PLFT = re.compile(rb"PLFT_NUM:\s*(\d{1,3})\s*")
 _OTHER = re.compile(rb"LID\s*:\s*Port\b.*|#.*|File version:.*|\s*")
@@ -43,24 +43,28 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
         data: contents of the file.
 
     Raises:
-        InputError: the file has no tables, or a line is invalid.
+        InputError: the file has no tables.
     """
     entries = Entries.read(data, EntryForm.FDBS)
-    return fill_tables(path, _read_stanzas(path, entries), entries)
+    stanzas = _read_stanzas(path, entries)
+    note_cut_end(stanzas, entries)
+    return fill_tables(stanzas, entries)
 
 
 def _read_stanzas(path: str | PathLike[str], entries: Entries) -> Stanzas:
     """Return the stanzas that the lines other than entries begin."""
-    stanzas = Stanzas()
+    stanzas = Stanzas(DamageLog(path))
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):
             stanzas.begin(line.entries, int(head[1], 16))
         elif (plft := _PLFT.fullmatch(line.text)) and stanzas.guid:
-            stanzas.begin(line.entries, stanzas.guid[-1], private=int(plft[1]) > 0)
+            stanzas.begin_private(line.entries, int(plft[1]))
         elif not _OTHER.fullmatch(line.text):
-            expected = f"a header `...: Switch 0x<NODE GUID>` or {EntryForm.FDBS.shown}"
-            raise InputError(path, line.number, expected, quote_found(line.text))
-    if any(stanzas.private):
-        count = len({guid for guid, private in zip(stanzas.guid, stanzas.private, strict=True) if private})
+            stanzas.leave_out(line, "a header `...: Switch 0x<NODE GUID>`", EntryForm.FDBS)
+    private = {
+        guid for number, guid in enumerate(stanzas.guid) if stanzas.private[number] and number not in stanzas.lost
+    }
+    if private:
+        count = len(private)
         stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")
     return stanzas

@@ -18,20 +18,23 @@ not show its route, so a warning reports this.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from os import PathLike
 
-from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
 from ibprof_converter.routing.entries import Entries, EntryForm
-from ibprof_converter.routing.stanzas import Stanzas, fill_tables
+from ibprof_converter.routing.stanzas import Stanzas, fill_tables, note_cut_end
 from ibprof_converter.routing.tables import ForwardingTables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # The description is in brackets after the GUID; the text before it contains none.
-_HEAD = re.compile(_RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
-_SIGN = re.compile(rb"^" + _RANGE, re.MULTILINE)
-_OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
+_HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
+_SIGN = re.compile(rb"^[ \t]{0,9}" + _RANGE, re.MULTILINE)
+# Of valid LIDs the tools print all; OpenSM counts others too.
+_COUNT = re.compile(rb"\s*(\d{1,6}) (valid )?lids dumped\s*")
+_OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|#.*|\s*")
 
-_FORM = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
+_HEADER = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)`"
 _BLOCK = 64
 
 
@@ -48,28 +51,54 @@ def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
         data: contents of the file.
 
     Raises:
-        InputError: the file has no tables, or a line is invalid.
+        InputError: the file has no tables.
     """
     entries = Entries.read(data, EntryForm.LFT)
-    stanzas = Stanzas()
-    top = 0
+    stanzas = Stanzas(DamageLog(path))
+    tops: dict[int, int] = {}
+    written: dict[int, int | None] = {}
     for line in entries.other_lines():
         if head := _HEAD.fullmatch(line.text):
             stanzas.begin(line.entries, int(head[2], 16))
-            top = max(top, _read_top(path, line.number, head[1]))
+            tops[len(stanzas.entry) - 1] = _read_top(head[1])
+        elif count := _COUNT.fullmatch(line.text):
+            written[len(stanzas.entry) - 1] = int(count[1]) if count[2] else None
         elif not _OTHER.fullmatch(line.text):
-            raise InputError(path, line.number, _FORM, quote_found(line.text))
+            stanzas.leave_out(line, _HEADER, EntryForm.LFT)
+    top = max(tops.values(), default=0)
     if top and top % _BLOCK == 0 and not (entries.lid == top).any():
         stanzas.warnings.append(
             f"LID {top:#06x} is missing: dump_fts leaves out a table's last LID when it is a multiple of {_BLOCK}; "
             "OpenSM's dump and ibdiagnet's .fdbs have it"
         )
-    return fill_tables(path, stanzas, entries)
+    _note_short_tables(stanzas, entries, tops, written)
+    note_cut_end(stanzas, entries)
+    return fill_tables(stanzas, entries)
 
 
-def _read_top(path: str | PathLike[str], line: int, digits: bytes) -> int:
-    """Return the last LID of a table's header, decimal or hexadecimal after `0x`."""
+def _note_short_tables(
+    stanzas: Stanzas, entries: Entries, tops: dict[int, int], written: dict[int, int | None]
+) -> None:
+    """Note tables with fewer entries than the tool says it wrote, and those that end before their last LID.
+
+    The tools write the number of entries after each table, so a table without it was not finished. Where it has the
+    last LID all the same, nothing is lost.
+    """
+    bounds = [*stanzas.entry, len(entries.lid)]
+    for table, (begin, end) in enumerate(pairwise(bounds)):
+        found = end - begin
+        if table in stanzas.lost:
+            continue
+        if written.get(table) not in (None, found):
+            stanzas.log.miss(f"{found} entries where the tool wrote {written[table]}", stanzas.guid[table])
+        elif table not in written and found and (last := int(entries.lid[end - 1])) < tops[table] - 1:
+            what = f"the table ends at LID {last:#06x}, before its last one, {tops[table]:#06x}"
+            stanzas.log.miss(what, stanzas.guid[table], [entries.line_of(end - 1)])
+
+
+def _read_top(digits: bytes) -> int:
+    """Return the last LID of a table's header, decimal or hexadecimal after `0x`; 0 for no number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
-        raise InputError(path, line, _FORM, quote_found(digits)) from None
+        return 0

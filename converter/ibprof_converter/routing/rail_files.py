@@ -4,31 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
 from ibprof.errors import InputError, UsageError
-from ibprof_converter.fabric.dump_files import peek_dump
-from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
-from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format
+from ibprof_converter.fabric.folder_files import list_folders
+from ibprof_converter.fabric.node_name_map import find_name_map
 from ibprof_converter.fabric.node_names import natural_key
-from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
+from ibprof_converter.routing.folder_dumps import Content, FolderDumps, identify_content, sort_below, sort_folder
+from ibprof_converter.routing.several_fabrics import choose_lists
 from ibprof_converter.routing.synthetic.spec import is_synthetic
-from ibprof_converter.routing.table_reader import find_fdbs, find_table_format
-
-_LOOKED_AT = 1000
-"""Files of a folder that are inspected; a folder of dumps holds a few dozen."""
-
-
-class Content(Enum):
-    """The kinds of contents of a file."""
-
-    LINKS = "links"
-    TABLES = "forwarding tables"
-    LID_RANGES = "LIDs of ports"
-    ADAPTIVE = "adaptive routing"
+from ibprof_converter.routing.table_reader import find_fdbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +25,12 @@ class RailFiles:
     Attributes:
         links: the list of links.
         tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
-        candidates: files next to it that have tables, of any fabric.
+        candidates: files with tables, of any fabric, in one file or one a switch.
         lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
         adaptive: ibdiagnet 2's `.ar` or `.far`, if any.
+        names: names for nodes, as OFED's tools take them, if any.
         synthetic: the name of a synthetic fabric; it has no files.
+        notes: files that are not used, a sentence each.
     """
 
     links: Path
@@ -49,139 +38,126 @@ class RailFiles:
     candidates: tuple[Path, ...] = ()
     lid_ranges: Path | None = None
     adaptive: Path | None = None
+    names: Path | None = None
     synthetic: str | None = None
+    notes: tuple[str, ...] = ()
 
     def all(self) -> Iterator[Path]:
         """Yield every file that may be read."""
         if self.synthetic:
             return
-        for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive):
+        for path in (self.links, self.tables, *self.candidates, self.lid_ranges, self.adaptive, self.names):
             if path is not None:
                 yield path
 
 
-def find_rails(names: Sequence[str | PathLike[str]], tables: Sequence[str | PathLike[str]] = ()) -> list[RailFiles]:
+def find_rails(
+    names: Sequence[str | PathLike[str]],
+    tables: Sequence[str | PathLike[str]] = (),
+    name_map: str | PathLike[str] | None = None,
+) -> list[RailFiles]:
     """Assign files and folders to rails by their contents, one rail per list of links.
 
-    A folder is one rail: its best list of links, with its tables and other files. A folder that holds only folders of
-    dumps is one rail per folder. Of single files the first with tables belongs to the first with links, and so on.
-    Without any, tables are looked for next to the links. A name such as `xgft:..` is a synthetic fabric.
+    A folder is one rail: its best list of links, with its tables and other files, in the folder or below it. Lists of
+    other subnets of the same hosts are more rails; one of other hosts is passed over with a note. A folder that holds
+    only folders of dumps is one rail per folder. Of single files the first with tables belongs to the first with links,
+    and so on. More files with tables than lists belong to whichever list has their switches. Without any, tables are
+    looked for next to the links and below. A name such as `xgft:..` is a synthetic fabric.
 
     Args:
         names: as the user gave them.
         tables: those named separately, one per rail; none: as described.
+        name_map: names for nodes, for all rails; None: those next to the links, if any.
 
     Raises:
-        UsageError: the number of table files differs from the number of rails.
+        UsageError: there are fewer table files than rails, or files named separately are not one per rail.
         InputError: a folder has no list of links.
     """
     rails: list[RailFiles] = []
-    named = _Named(tables=[Path(name) for name in tables])
+    named = FolderDumps(tables=[Path(name) for name in tables])
     for name in names:
         path = Path(name)
         if is_synthetic(name):
             rails.append(RailFiles(path, synthetic=fspath(name)))
             continue
         if path.is_dir():
-            rails.extend(_read_folder(path))
+            found = sort_folder(path)
+            # A folder of tables alone belongs to a list that is named too.
+            if not found.links and found.tables and len(names) > 1:
+                named.tables += found.tables
+            else:
+                rails.extend(_read_folder(path, found))
             continue
         content = identify_content(path)
         if content in (None, Content.LINKS):
             rails.append(RailFiles(path))
         else:
             named.of(content).append(path)
-    for what, files in (("tables", named.tables), ("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
+    for what, files in (("guid2lid", named.lid_ranges), ("adaptive routing", named.adaptive)):
         if files and len(files) != len(rails):
             raise UsageError(f"expected one file for each of {len(rails)} LST ({what}), found {len(files)}")
-    return [_complete(rail, named, number) for number, rail in enumerate(rails)]
-
-
-def identify_content(path: Path) -> Content | None:
-    """Return the kind of a file, from its beginning; None for any other and for an unreadable file."""
-    head = peek_dump(path)
-    if find_link_format(head):
-        return Content.LINKS
-    if looks_like_adaptive(head):
-        return Content.ADAPTIVE
-    if find_table_format(head):
-        return Content.TABLES
-    return Content.LID_RANGES if looks_like_lid_ranges(head) else None
+    if named.tables and (len(named.tables) < len(rails) or (tables and len(named.tables) != len(rails))):
+        raise UsageError(f"expected one file for each of {len(rails)} LST (tables), found {len(named.tables)}")
+    completed = [_complete(rail, named, number, len(rails)) for number, rail in enumerate(rails)]
+    chosen = find_name_map(name_map) if name_map is not None else next(iter(named.names), None)
+    return [replace(rail, names=chosen or rail.names) for rail in completed]
 
 
 def has_links(path: Path) -> bool:
     """Return whether a file is a list of links, or a folder holds one."""
-    return bool(_sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
+    return bool(sort_folder(path).links) if path.is_dir() else identify_content(path) is Content.LINKS
 
 
-@dataclass(slots=True)
-class _Named:
-    """Files that the user named, in order."""
-
-    tables: list[Path] = field(default_factory=list)
-    lid_ranges: list[Path] = field(default_factory=list)
-    adaptive: list[Path] = field(default_factory=list)
-
-    def of(self, content: Content | None) -> list[Path]:
-        if content is Content.TABLES:
-            return self.tables
-        return self.lid_ranges if content is Content.LID_RANGES else self.adaptive
-
-
-def _complete(rail: RailFiles, named: _Named, number: int) -> RailFiles:
-    """Return a rail with the files named for it; without named tables, with those next to its links."""
+def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> RailFiles:
+    """Return a rail with the files named for it; without named tables, with those next to its links or below."""
     if rail.synthetic:
         return rail
-    tables = named.tables[number] if named.tables else rail.tables or find_fdbs(rail.links)
-    candidates = () if tables or rail.candidates else tuple(_sort_folder(rail.links.parent).tables)
-    return RailFiles(
-        links=rail.links,
+    tables, candidates = rail.tables, rail.candidates
+    if named.tables:
+        is_one_each = len(named.tables) == rails
+        tables = named.tables[number] if is_one_each else None
+        candidates = () if is_one_each else tuple(named.tables)
+    elif tables is None:
+        tables = find_fdbs(rail.links)
+        candidates = candidates or (() if tables else tuple(_find_candidates(rail.links.parent)))
+    return replace(
+        rail,
         tables=tables,
-        candidates=rail.candidates or candidates,
+        candidates=candidates,
         lid_ranges=named.lid_ranges[number] if named.lid_ranges else rail.lid_ranges,
         adaptive=named.adaptive[number] if named.adaptive else rail.adaptive,
     )
 
 
-def _read_folder(folder: Path) -> list[RailFiles]:
-    rail = _rail_of(folder)
-    if rail is not None:
-        return [rail]
-    below = sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: natural_key(path.name))
-    rails = [rail for path in below if (rail := _rail_of(path))]
+def _find_candidates(folder: Path, found: FolderDumps | None = None) -> list[Path]:
+    """Return the files with tables of a folder, or else of the folders below it."""
+    found = sort_folder(folder) if found is None else found
+    return found.tables or sort_below(folder).tables
+
+
+def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
+    rails = _rails_of(folder, found)
+    if not rails:
+        for path in sorted(list_folders(folder), key=lambda path: natural_key(path.name)):
+            rails += _rails_of(path, sort_folder(path))
     if not rails:
         raise InputError(folder, None, "a folder with dumps of a fabric, or with folders of them", "none")
     return rails
 
 
-@dataclass(slots=True)
-class _Folder(_Named):
-    """The dumps of a folder, in the order of their names; links with the rank of their format, the best first."""
-
-    links: list[tuple[int, Path]] = field(default_factory=list)
-
-
-def _sort_folder(folder: Path) -> _Folder:
-    found = _Folder()
-    files = (path for path in sorted(folder.iterdir()) if path.is_file())
-    for _, path in zip(range(_LOOKED_AT), files, strict=False):
-        content = identify_content(path)
-        if content is Content.LINKS:
-            link_format = find_link_format(peek_dump(path))
-            found.links.append((LINK_FORMATS.index(link_format) if link_format else len(LINK_FORMATS), path))
-        elif content is not None:
-            found.of(content).append(path)
-    return found
-
-
-def _rail_of(folder: Path) -> RailFiles | None:
-    found = _sort_folder(folder)
-    if not found.links:
-        return None
-    _, links = min(found.links)
-    return RailFiles(
-        links=links,
-        tables=find_fdbs(links),
-        candidates=tuple(found.tables),
-        lid_ranges=next(iter(found.lid_ranges), None),
-        adaptive=next(iter(found.adaptive), None),
-    )
+def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
+    """Return the rails whose lists of links are in a folder."""
+    lists, notes = choose_lists(found.links)
+    is_alone = len(lists) == 1
+    return [
+        RailFiles(
+            links=links,
+            tables=find_fdbs(links),
+            candidates=tuple(_find_candidates(folder, found)),
+            lid_ranges=next(iter(found.lid_ranges), None) if is_alone else None,
+            adaptive=next(iter(found.adaptive), None) if is_alone else None,
+            names=next(iter(found.names), None),
+            notes=(*found.notes, *notes) if number == 0 else (),
+        )
+        for number, links in enumerate(lists)
+    ]

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import fspath
 
 import numpy as np
+import numpy.typing as npt
 
-from ibprof.errors import InputError
-from ibprof_converter.routing.entries import Entries
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.node_names import show_some
+from ibprof_converter.routing.entries import Entries, EntryForm, OtherLine
 from ibprof_converter.routing.tables import ForwardingTables
 
 # A table is dense, and a valid file fills most of its cells. This keeps a few lines from asking for all the memory.
@@ -18,15 +22,26 @@ _CELLS_ALWAYS = 1 << 24
 
 _NOWHERE = -1
 
+_HEADLESS_LINES = 1000
+
+_HEADER_WORDS = re.compile(rb"\bSwitch\b|Unicast lids|of switch|lids \[")
+
 
 @dataclass(slots=True)
 class Stanzas:
-    """The begin of each table: its first entry, its switch, and whether it is a private table other than number 0."""
+    """The begin of each table: its first entry, its switch, and whether it is a private table other than number 0.
 
+    Attributes:
+        log: lines that are not used.
+        lost: numbers of tables whose header is damaged. They are no table of the switch before them either.
+    """
+
+    log: DamageLog
     entry: list[int] = field(default_factory=list)
     guid: list[int] = field(default_factory=list)
     private: list[bool] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
 
     def begin(self, entry: int, guid: int, private: bool = False) -> None:
         """Begin a table."""
@@ -34,22 +49,67 @@ class Stanzas:
         self.guid.append(guid)
         self.private.append(private)
 
+    def begin_private(self, entry: int, number: int) -> None:
+        """Begin a private table of the switch before it."""
+        if len(self.entry) - 1 in self.lost:  # its header is damaged
+            self.lost.add(len(self.entry))
+            self.begin(entry, self.guid[-1], private=True)
+        else:
+            self.begin(entry, self.guid[-1], private=number > 0)
 
-def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -> ForwardingTables:
+    def leave_out(self, line: OtherLine, header: str, form: EntryForm) -> None:
+        """Note a line that is neither a header nor a valid entry."""
+        switch = self.guid[-1] if self.guid else None
+        if line.is_entry:
+            error = InputError(self.log.path, line.number, form.shown, quote_found(line.text))
+            self.log.lose(line.number, error, switch)
+        elif switch is not None and _HEADER_WORDS.search(line.text):
+            error = InputError(self.log.path, line.number, header, quote_found(line.text))
+            self.log.lose(line.number, error)
+            self.lost.add(len(self.entry))
+            self.begin(line.entries, switch, private=True)
+        else:
+            self.log.skip(line.number, line.text, f"{header} or {form.shown}", switch)
+
+
+# How the tools end the line of an entry.
+_WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
+
+
+def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
+    """Note that a dump ends within the line of an entry: lines after it are missing too. The entry itself is whole."""
+    data = entries.data
+    begin = data.rfind(b"\n") + 1
+    last = data[begin:]
+    if last.startswith(b"0x") and not _WHOLE.search(last) and stanzas.guid:
+        lost = "entries of this switch and all later tables may be missing"
+        what = f"the dump ends within a line, so {lost}: {quote_found(last)}"
+        stanzas.log.miss(what, stanzas.guid[-1], [data.count(b"\n", 0, begin) + 1])
+
+
+def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     """Return the tables that entries form; private tables other than number 0 are left out.
 
+    A LID for which a table has several ports has none: nothing tells which one is right.
+
     Raises:
-        InputError: there are no tables, a table contradicts itself, or the tables are nearly empty.
+        InputError: there are no tables, or they are nearly empty.
     """
-    entries.check(path)
-    count = len(entries.lid)
-    if count and (not stanzas.entry or stanzas.entry[0] > 0):
+    path, count = stanzas.log.path, len(entries.lid)
+    if not stanzas.entry and count:
         raise InputError(path, entries.line_of(0), "a header that names a switch", "an entry")
     if not stanzas.entry:
-        raise InputError(path, None, "forwarding tables", "none")
+        raise stanzas.log.first_error or InputError(path, None, "forwarding tables", "none")
+    if not count and stanzas.log.first_error:
+        raise stanzas.log.first_error
+    _lose_headless(stanzas, entries)
+    for number in stanzas.lost:
+        end = stanzas.entry[number + 1] if number + 1 < len(stanzas.entry) else count
+        stanzas.log.miss(f"the {end - stanzas.entry[number]} entries after a damaged header are of an unknown switch")
     begin = np.array([*stanzas.entry, count])
     private = np.array(stanzas.private)
-    lid = entries.lid[np.repeat(~private, np.diff(begin))] if private.any() else entries.lid
+    lid = entries.lid[begin[0] :]
+    lid = lid[np.repeat(~private, np.diff(begin))] if private.any() else lid
     switch_guid, row = np.unique(np.array(stanzas.guid, np.uint64), return_inverse=True)
     width = int(lid.max(initial=0)) + 1
     if len(switch_guid) * width > _CELLS_PER_ENTRY * len(lid) + _CELLS_ALWAYS:
@@ -57,5 +117,41 @@ def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -
     rows = np.where(private, _NOWHERE, row).astype(np.int32)
     table, differing = entries.fill(begin.astype(np.uint64), rows, (len(switch_guid), width))
     if differing is not None:
-        raise InputError(path, entries.line_of(differing), "one port for a LID", "a different one later")
-    return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings))
+        _report_contradictions(stanzas, entries, begin, rows, switch_guid)
+    return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings), stanzas.log.report())
+
+
+def _lose_headless(stanzas: Stanzas, entries: Entries) -> None:
+    """Note entries before the first header: nothing tells their switch."""
+    for entry in range(min(stanzas.entry[0], _HEADLESS_LINES)):
+        line = entries.line_of(entry)
+        stanzas.log.lose(line, InputError(stanzas.log.path, line, "a header that names a switch", "an entry"))
+    if stanzas.entry[0] > _HEADLESS_LINES:
+        stanzas.log.miss(f"{stanzas.entry[0]} entries stand before the first header that names a switch")
+
+
+def _report_contradictions(
+    stanzas: Stanzas,
+    entries: Entries,
+    begin: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int32],
+    switch_guid: npt.NDArray[np.uint64],
+) -> None:
+    """Note the LIDs for which a table has several ports."""
+    row = np.repeat(rows, np.diff(begin))
+    first = int(begin[0])
+    kept = np.flatnonzero(row != _NOWHERE)
+    cell = row[kept].astype(np.int64) << 16 | entries.lid[first:][kept]
+    # One number for each different (row, LID, port).
+    pairs = np.unique(cell << 8 | entries.port[first:][kept])
+    twice, ports = np.unique(pairs >> 8, return_counts=True)
+    twice, ports = twice[ports > 1], ports[ports > 1]
+    for switch in np.unique(twice >> 16).tolist():
+        of = twice >> 16 == switch
+        lids = [f"{lid:#06x}" for lid in (twice[of] & 0xFFFF).tolist()]
+        lines = [entries.line_of(first + int(entry)) for entry in kept[np.isin(cell, twice[of])]]
+        what = (
+            f"{len(lids)} LID{'s have' if len(lids) > 1 else ' has'} several ports, up to {int(ports[of].max())}, "
+            f"so none of them is used: {show_some(lids)}"
+        )
+        stanzas.log.miss(what, int(switch_guid[switch]), lines)

@@ -21,9 +21,12 @@ from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
 from ibprof_converter.routing.synthetic.spec import generate
 from ibprof_converter.routing.table_reader import read_tables
-from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
+from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables, merge_tables
 
 _LARGEST_LMC = 7
+
+NO_FILE = "no file"
+"""Name of the tables of a rail that has none."""
 
 
 class MissingTablesError(InputError):
@@ -83,18 +86,55 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
     if files.synthetic:
         made = generate(files.synthetic, number)
         return join_subnet(made.fabric, made.tables)
-    fabric = read_fabric(files.links, files.lid_ranges)
+    fabric = _read_links(files)
     tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
     return join_subnet(fabric, tables, read_adaptive(files.adaptive) if files.adaptive else None)
 
 
+def _read_links(files: RailFiles) -> Fabric:
+    fabric = read_fabric(files.links, files.lid_ranges, files.names)
+    return replace(fabric, warnings=(*fabric.warnings, *files.notes))
+
+
 def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
-    """Return the tables of the first candidate file of this fabric."""
+    """Return the tables of this fabric among the candidates: the first whole file, else the most complete.
+
+    Files with the table of one switch each, as `ibroute` writes them, are taken together.
+
+    Raises:
+        MissingTablesError: no candidate has a table of this fabric.
+        InputError: nothing can be read of the only candidates.
+    """
+    switches = _switch_guids(fabric)
+    best, covered, single = None, 0, []
+    error: InputError | None = None
     for path in files.candidates:
-        tables = read_tables(path)
-        if np.isin(_switch_guids(fabric), tables.switch_guid).any():
-            return tables
-    raise MissingTablesError(files.links, None, "forwarding tables of this fabric next to it (.fdbs, dump_fts)", "none")
+        try:
+            tables = read_tables(path)
+        except InputError as found:
+            error = error or found
+            continue
+        here = int(np.isin(switches, tables.switch_guid).sum())
+        if len(tables.switch_guid) == 1 and here:
+            single.append(tables)
+        if here > covered:
+            best, covered = tables, here
+        if here == len(switches):
+            break
+    if len(single) > covered or (best is not None and len(single) > 1 and covered == 1):
+        best = merge_tables(single)
+    if best is not None:
+        return best if error is None else replace(best, warnings=(*best.warnings, f"passed over: {error}"))
+    if error is not None:
+        raise error
+    raise MissingTablesError(
+        files.links,
+        None,
+        "forwarding tables of this fabric in its folder, below it, or named too: "
+        "`dump_fts > FILE`, `ibroute LID > FILE` for each switch, `ibdiagnet -r`, or those that OpenSM writes "
+        "(`opensm -D 0x43 --dump_files_dir DIR`)",
+        "none",
+    )
 
 
 def read_without_tables(files: RailFiles) -> Subnet:
@@ -104,9 +144,9 @@ def read_without_tables(files: RailFiles) -> Subnet:
         InputError: a file is invalid.
         InconsistentError: it contradicts itself.
     """
-    fabric = read_fabric(files.links, files.lid_ranges)
-    tables = ForwardingTables("no file", np.zeros(0, np.uint64), np.zeros((0, 1), np.uint8))
-    return Subnet(fabric, tables, tuple(f"{fabric.name}: {warning}" for warning in fabric.warnings))
+    fabric = _read_links(files)
+    tables = ForwardingTables(NO_FILE, np.zeros(0, np.uint64), np.zeros((0, 1), np.uint8))
+    return Subnet(fabric, tables, tuple(_list_warnings(fabric, tables)))
 
 
 def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting | None = None) -> Subnet:
@@ -123,12 +163,18 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRout
         )
     fabric = infer_lmc(fabric, tables)
     names = [repr(fabric.node_name[node]) for node in switch[row == NONE]]
-    warnings = [f"{fabric.name}: {warning}" for warning in fabric.warnings]
-    warnings += [f"{tables.name}: {warning}" for warning in tables.warnings]
+    warnings = list(_list_warnings(fabric, tables))
     if names:
         warnings.append(f"{tables.name}: {len(names)} switches have no table ({show_some(names)})")
     gaps = [f"{tables.name}: {gap}" for gap in _find_gaps(fabric, tables)]
     return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps), adaptive)
+
+
+def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:
+    """Yield the anomalies of both files, and what of them is not used."""
+    for part in (fabric, tables):
+        yield from (f"{part.name}: {warning}" for warning in part.warnings)
+        yield from (f"{part.name}: {damage.text}" for damage in part.damage)
 
 
 def check_rails(subnets: Sequence[Subnet]) -> None:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import re
 from os import PathLike
 from pathlib import Path
 
-from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.dump_files import find_sibling, head_of, read_dump, strip_compression
 from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
@@ -20,9 +18,6 @@ TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
     DumpFormat("ibdiagnet's or OpenSM's .fdbs", looks_like_fdbs, parse_fdbs),
     DumpFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
 )
-
-# How the tools end the line of an entry.
-_WHOLE = re.compile(rb"(?:yes|!|\)|'|UNKNOWN|UNREACHABLE)\s*\Z")
 
 
 def read_tables(path: str | PathLike[str]) -> ForwardingTables:
@@ -37,7 +32,8 @@ def read_tables(path: str | PathLike[str]) -> ForwardingTables:
         return cached
     tables = _read_tables(path)
     # A file that was written to meanwhile has another cache entry by now.
-    if entry is not None and CacheEntry.of(path) == entry:
+    # A damaged one is read again each time, so that its damage is reported each time.
+    if entry is not None and not tables.damage and CacheEntry.of(path) == entry:
         entry.store(tables)
     return tables
 
@@ -47,18 +43,7 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
     table_format = find_table_format(data)
     if table_format is None:
         raise unknown_format(path, data, "forwarding tables", TABLE_FORMATS)
-    tables = table_format.parse(path, data)
-    _check_end(path, data)
-    return tables
-
-
-def _check_end(path: str | PathLike[str], data: bytes) -> None:
-    """Refuse a dump that ends within a line: the lines after it are missing too."""
-    begin = data.rfind(b"\n") + 1
-    last = data[begin:]
-    if last.startswith(b"0x") and not _WHOLE.search(last):
-        line = data.count(b"\n", 0, begin) + 1
-        raise InputError(path, line, "a whole line at the end of the dump", quote_found(last))
+    return table_format.parse(path, data)
 
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:

@@ -17,6 +17,9 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
 
+_MODEL = re.compile(r"\bMellanox Technologies\b|^MT\d{3,}\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
+"""Descriptions that drivers set before the host's name is known: they name the adapter's model."""
+
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)
 """Some sites write `host17_hca0` where others write `host17 HCA-1`."""
 
@@ -210,7 +213,8 @@ def runs_programs(fabric: Fabric, node: int) -> bool:
 def _name_of(fabric: Fabric, node: int, repeated: set[str], rule: re.Pattern[str] | None) -> str:
     description = fabric.node_name[node]
     word = _word_of(description, rule)
-    return word if word and description not in repeated else f"0x{int(fabric.node_guid[node]):016x}"
+    is_name = bool(word) and description not in repeated and not _MODEL.search(description)
+    return word if is_name else f"0x{int(fabric.node_guid[node]):016x}"
 
 
 def _word_of(description: str, rule: re.Pattern[str] | None) -> str:

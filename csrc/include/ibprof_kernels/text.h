@@ -29,7 +29,7 @@ enum ibp_entry_form {
     IBP_ENTRY_LFT = 1
 };
 
-/* A line that is not an entry. */
+/* A line that is not a valid entry. */
 struct ibp_other_line {
     /* Bytes in the text, without the line break. */
     uint64_t begin, end;
@@ -44,19 +44,18 @@ struct ibp_entries {
     uint8_t *port;
     struct ibp_other_line *other;
     uint64_t count, others;
-    /* The first invalid entry, or -1; then its bytes. */
-    int64_t bad;
-    uint64_t bad_begin, bad_end;
 };
 
 /* Return the number of line breaks in a text, which has one line more. */
 uint64_t ibp_count_line_breaks(const uint8_t *text, uint64_t size);
 
-/* Cut a text into entries, which begin with `0x`, and other lines. The arrays have capacity for every line. */
+/* Cut a text into entries, which begin with `0x`, and other lines, invalid entries among them. The arrays have
+ * capacity for every line. */
 void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries);
 
-/* Write entries into tables: those from begin[i] to begin[i + 1] belong to row[i], or to no row (IBP_NONE). Returns the
- * first entry that a later one contradicts, or -1. */
+/* Write entries into tables: those from begin[i] to begin[i + 1] belong to row[i], or to no row (IBP_NONE). Where
+ * entries contradict each other, the table has IBP_NO_PORT. Returns the first entry that another one contradicts, or
+ * -1. */
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width);
 

@@ -66,38 +66,40 @@ static bool read_entry(const uint8_t *line, enum ibp_entry_form form, uint16_t *
 void ibp_read_entries(const uint8_t *text, uint64_t size, enum ibp_entry_form form, struct ibp_entries *entries)
 {
     entries->count = entries->others = 0;
-    entries->bad = -1;
     uint8_t last[LONGEST_READ];
     for (uint64_t begin = 0, end; begin <= size; begin = end + 1) {
         const uint8_t *line = text + begin;
         const uint8_t *stop = begin < size ? memchr(line, '\n', size - begin) : NULL;
         end = stop ? (uint64_t)(stop - text) : size;
-        if (end - begin < 2 || line[0] != '0' || line[1] != 'x') {
-            entries->other[entries->others++] = (struct ibp_other_line){begin, end, entries->count};
-            continue;
-        }
-        if (size - begin < LONGEST_READ) {
+        bool is_entry = end - begin >= 2 && line[0] == '0' && line[1] == 'x';
+        if (is_entry && size - begin < LONGEST_READ) {
             memset(last, '\n', sizeof last);
             memcpy(last, line, size - begin);
             line = last;
         }
-        uint64_t entry = entries->count++;
-        if (!read_entry(line, form, &entries->lid[entry], &entries->port[entry]) && entries->bad < 0) {
-            entries->bad = (int64_t)entry;
-            entries->bad_begin = begin;
-            entries->bad_end = end;
-        }
+        uint64_t entry = entries->count;
+        if (is_entry && read_entry(line, form, &entries->lid[entry], &entries->port[entry]))
+            entries->count++;
+        else
+            entries->other[entries->others++] = (struct ibp_other_line){begin, end, entry};
     }
 }
 
 int64_t ibp_fill_tables(const struct ibp_entries *entries, const uint64_t *begin, const int32_t *row, uint64_t stanzas,
                         uint8_t *table, uint64_t width)
 {
+    int64_t first = -1;
+
     for (uint64_t i = 0; i < stanzas; i++)
         for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++)
             table[(uint64_t)row[i] * width + entries->lid[k]] = entries->port[k];
     for (uint64_t i = 0; i < stanzas; i++)
-        for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++)
-            if (table[(uint64_t)row[i] * width + entries->lid[k]] != entries->port[k]) return (int64_t)k;
-    return -1;
+        for (uint64_t k = begin[i]; row[i] != IBP_NONE && k < begin[i + 1]; k++) {
+            uint8_t *cell = &table[(uint64_t)row[i] * width + entries->lid[k]];
+            if (*cell == entries->port[k]) continue;
+            /* No port is better than the one that happens to be listed last. */
+            *cell = IBP_NO_PORT;
+            if (first < 0) first = (int64_t)k;
+        }
+    return first;
 }

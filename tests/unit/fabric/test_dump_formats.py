@@ -12,7 +12,7 @@ from ibprof_converter.fabric.link_reader import find_link_format
 from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
 from ibprof_converter.routing.table_reader import find_table_format
 
-HEAD = 1 << 16
+HEAD = 1 << 20
 
 SIGNS = {
     "ibdiagnet 2's .db_csv": b"START_NODES\n",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ibprof.errors import InputError
+from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.routing.adaptive_groups import NO_GROUP, read_adaptive
@@ -89,16 +90,10 @@ def test_a_link_that_is_down_in_db_csv_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        (read_fabric, SWITCH + "[2]\t\"S-1\"[1] # 'x'\n", r"a:7: expected \[port\] \"S-GUID\"\[port\]"),
-        (read_fabric, SWITCH + "hello\n", r"a:7: expected a line of ibnetdiscover, found 'hello'"),
-        (read_fabric, SWITCH + SWITCH, r"a:10: expected one stanza a node, found a second one"),
-        (read_fabric, SWITCH.replace("[30]", "[1]"), r"a:6: expected each port once"),
         (read_fabric, "switchguid=0x1(1)\n", r"a: expected at least one link, found none"),
         (read_fabric, "CA 1 1 0x0002c90300fa00b1 4x QDR - nothing\n", r"a:1: expected TYPE LID PORT"),
-        (read_tables, HEAD + "0x0001 001 :\n0x0002 01 : (x)\n", r"a:3: expected `0x<LID> <port, 3 digits>`"),
         (read_tables, HEAD + "0x0001 256 : (x)\n", r"a:2: expected"),
         (read_tables, HEAD + "what is this\n", r"a:2: expected a header `Unicast lids"),
-        (read_tables, HEAD + "0x0001 001 :\n0x0001 002 :\n", r"a:\d: expected one port for a LID"),
         (read_fabric, DB.replace("0x10,5,0x20,1", "0x10,5,0x30,1"), r"a:14: expected a port that is in NODES"),
         (read_fabric, DB.replace("0x10,5,0x20,1", "0x10,5,0x20,2"), r"a:14: expected a port that is in PORTS"),
         (read_fabric, DB.replace(",36,2,", ",36,9,"), r"a:3: expected NodeType 1, 2 or 3"),
@@ -107,15 +102,161 @@ def test_a_link_that_is_down_in_db_csv_is_left_out(tmp_path: Path) -> None:
             DB.replace("0x10,5,0x20,1", "0x10,x,0x20,1"),
             r"a:14: expected PortNum1",
         ),
-        (read_fabric, DB.replace("END_LINKS", ""), r"a:12: expected END_LINKS after it, found none"),
         (read_fabric, DB.replace("1,4,N/A", "1,4"), r"a:10: expected 9 fields, as in the header of PORTS"),
     ],
 )
-def test_bad_lines_are_named(tmp_path: Path, read: Callable[[Path], object], text: str, message: str) -> None:
+def test_a_file_without_any_good_line_is_refused_by_its_first_bad_one(
+    tmp_path: Path, read: Callable[[Path], object], text: str, message: str
+) -> None:
     path = tmp_path / "a"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read(path)
+
+
+def damage_of(folder: Path, text: str) -> list[tuple[DamageKind, tuple[int, ...], int | None]]:
+    return [(damage.kind, damage.lines, damage.node_guid) for damage in fabric_of(folder, text).damage]
+
+
+LEAF = 0x0002C90200F00010
+LOST = DamageKind.LOST
+
+
+@pytest.mark.parametrize(
+    ("text", "damage"),
+    [
+        (SWITCH + "[2]\t\"S-1\"[1] # 'x'\n" + ADAPTER, [(LOST, (7,), LEAF)]),
+        (SWITCH + "hello\n" + ADAPTER, [(DamageKind.STRAY, (7,), None)]),
+        (SWITCH + SWITCH + ADAPTER, []),
+        (
+            SWITCH + SWITCH.replace("[2](2c90300fa0002)", "[1](2c90300fa0001)") + ADAPTER + ROUTER,
+            [(LOST, (5, 11), LEAF)],
+        ),
+        (SWITCH.replace("Switch\t36", "Switch\tx") + ADAPTER + ROUTER, [(LOST, (4, 5, 6), LEAF)]),
+        (DB.replace("END_LINKS", ""), [(LOST, (12,), None)]),
+        (DB.replace("0x10,5,0x20,1", "0x10,5,0x20,1\n0x10,6,0x30,1"), [(LOST, (15,), None)]),
+    ],
+)
+def test_damaged_lines_are_left_out_and_their_switch_is_named(
+    tmp_path: Path, text: str, damage: list[tuple[DamageKind, tuple[int, ...], int | None]]
+) -> None:
+    assert damage_of(tmp_path, text) == damage
+    assert fabric_of(tmp_path, text).links >= 1
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: "\ufeff[root@ufm01 dumps]# ibnetdiscover \r\n" + text.replace("\n", "\r\n"),
+        lambda text: (
+            "=~=~=~=~= PuTTY log 2021.06.15 12:06:05 =~=~=~=~=\r\r\n"
+            + text.replace("\t", "").rstrip()
+            + "\r\n\rsm01 > "
+        ),
+        lambda text: (
+            "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1,1 Attr 0x11:0) bad status 110; timed out\n" + text
+        ),
+        lambda text: (
+            'DR path slid 0; dlid 0; 0,1 -> new Switch {0002c90200f00010} portnum 0 lid 0-0 ""\n' * 20_000 + text
+        ),
+        lambda text: text.replace("\t", "      ").replace("# Topo", "#  Topo"),
+    ],
+    ids=["byte order mark and prompt", "log of a terminal without tabs", "timeout", "progress", "blanks"],
+)
+def test_what_terminals_and_tools_add_changes_no_link(tmp_path: Path, edit: Callable[[str], str]) -> None:
+    expected = fabric_of(tmp_path, SWITCH + ADAPTER + ROUTER)
+    found = fabric_of(tmp_path, edit(SWITCH + ADAPTER + ROUTER))
+    for name in ("node_guid", "node_name", "link_node", "link_port", "link_gbps", "port_lid", "port_lmc"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+    assert all(damage.kind is not LOST for damage in found.damage)
+
+
+@pytest.mark.parametrize("lid", ["lid 65535", "lid 0", "lid "])
+def test_a_port_that_is_not_configured_yet_has_an_inactive_link(tmp_path: Path, lid: str) -> None:
+    fabric = fabric_of(tmp_path, (SWITCH + ADAPTER + ROUTER).replace("lid 16", lid))
+    assert fabric.links == 1
+    assert len(fabric.inactive) == 1
+    assert "q01" in fabric.inactive[0]
+    assert not fabric.damage
+
+
+def test_a_port_list_may_lack_lids_and_begin_with_progress(tmp_path: Path) -> None:
+    lines = (
+        "CA    16  2 0x0002c90300fa0002 4x HDR - SW     4  1 0x0002c90200f00010 ( 'q01 HCA-1' - 'leaf' )\n"
+        "CA        1 0x0002c90300fa0012 4x HDR - SW     4  2 0x0002c90200f00010 ( 'q02 HCA-1' - 'leaf' )\n"
+    )
+    fabric = fabric_of(tmp_path, 'DR path slid 0; dlid 0; 0 -> new Channel Adapter {1} portnum 1 lid 0-0 ""\n' + lines)
+    assert fabric.port_lid.tolist() == [4, 16]
+    assert len(fabric.inactive) == 1
+    assert [damage.kind for damage in fabric.damage] == [DamageKind.STRAY]
+
+
+@pytest.mark.parametrize(
+    ("code", "gbps"),
+    [(1, 8), (2, 16), (4, 32), (256, 54.5), (512 + 4, 100), (1024, 200), (2048, 400), (2052, 400), (4096, 800),
+     (1 << 24, 800), (0x10004, 40), (0x20000, 80)],
+)  # fmt: skip
+def test_all_codes_of_ibdiagnets_speeds(tmp_path: Path, code: int, gbps: float) -> None:
+    fabric = fabric_of(tmp_path, DB.replace(",1024,", f",{code},"))
+    assert fabric.link_gbps == pytest.approx([gbps], rel=0.01)
+    assert not fabric.unequal
+
+
+def test_ends_of_different_widths_and_speeds_are_reported_as_that(tmp_path: Path) -> None:
+    fabric = fabric_of(tmp_path, DB.replace("0x20,0x21,1,8,2,1024", "0x20,0x21,1,8,1,512"))
+    assert fabric.link_gbps == pytest.approx([25], rel=0.01)
+    assert fabric.link_lanes.tolist() == [1]
+    assert fabric.unequal == ("'a, b \"c\"' port 5 has 4x 200 Gb/s, 'host01 mlx5_0' port 1 has 1x 25 Gb/s",)
+
+
+def test_switches_that_share_a_description_get_the_ends_of_their_guids(tmp_path: Path) -> None:
+    other = (
+        SWITCH.replace("f00010", "f1abcd")
+        .replace("fa0000", "fb0000")
+        .replace("fa0002", "fb0002")
+        .replace("lid 4 ", "lid 5 ")
+    )
+    fabric = fabric_of(
+        tmp_path, SWITCH + other.replace("lid 16", "lid 20").replace("fa0100", "fb0100").replace("lid 32", "lid 33")
+    )
+    leaf = 'leaf "1" base port 0 lid 9 lmc 0'
+    assert fabric.node_name[:2] == (f"{leaf} (..0010)", f"{leaf} (..abcd)")
+
+
+def test_the_slots_of_a_chassis_distinguish_its_switches(tmp_path: Path) -> None:
+    text = "Chassis 2 (guid 0x1)\n" + SWITCH.replace("(2c90200f00010)\n", "(2c90200f00010)\t# ISR9024 Line 1 Chip 2\n")
+    other = (
+        text.replace("f00010", "f00020").replace("Chip 2", "Chip 3").replace("fa0", "fb0").replace("lid 4 ", "lid 5 ")
+    )
+    fabric = fabric_of(tmp_path, text + other.replace("lid 16", "lid 20").replace("lid 32", "lid 33"))
+    for name, chip in zip(fabric.node_name[:2], (2, 3), strict=True):
+        assert name.endswith(f"0 (chassis 2, ISR9024 Line 1 Chip {chip})")
+
+
+TABLE = HEAD + "0x0001 001 :\n0x0002 002 :\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (TABLE + "0x0003 003 :\n0x0006 003 :\n4 valid lids dumped \n", []),
+        (TABLE + "3 valid lids dumped \n", ["2 entries where the tool wrote 3"]),
+        (TABLE, ["the table ends at LID 0x0002, before its last one, 0x0006"]),
+        (
+            TABLE + "0x0006 003 :\n/usr/sbin/ibroute: iberror: failed: dump tables: get failed\n",
+            ["1 message of the tool"],
+        ),
+    ],
+)
+def test_tables_that_end_early_are_reported(tmp_path: Path, text: str, what: list[str]) -> None:
+    path = tmp_path / "a"
+    path.write_text(text)
+    tables = read_tables(path)
+    assert tables.port[0, 1] == 1
+    assert [damage.what.startswith(start) for damage, start in zip(tables.damage, what, strict=True)] == [True] * len(
+        what
+    )
+    assert all(damage.node_guid == 0x0002C90200F00028 for damage in tables.damage)
 
 
 FAR = """# a comment

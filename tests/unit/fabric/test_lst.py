@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import tracemalloc
 from pathlib import Path
 
@@ -146,7 +147,8 @@ def test_a_speed_that_is_not_known_is_nan_and_told(tmp_path: Path) -> None:
 def test_the_lower_of_two_rates_is_taken(tmp_path: Path) -> None:
     fabric = read(tmp_path, LINE, f"{SWITCH} {CA} PHY=4x LOG=ACT SPD=5")
     assert fabric.link_gbps.tolist() == [16]
-    assert "rates of the two ends differ" in fabric.warnings[0]
+    assert "width or speed of the two ends differ" in fabric.warnings[0]
+    assert fabric.unequal == ("'host01 HCA-1' port 1 has 4x 32 Gb/s, 'sw-a' port 22 has 4x 16 Gb/s",)
 
 
 def test_a_link_listed_from_one_end_only_among_others_is_reported(tmp_path: Path) -> None:
@@ -165,27 +167,32 @@ def test_both_ports_of_a_ca_are_kept_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("CA-SM", "XX", r"a\.lst:2: expected type CA, SW or Rt, found 'XX Ports"),
-        ("Ports:24", "Ports:x4", r"a\.lst:2: expected Ports:, 2 hex digits, found 'Ports:x4"),
-        ("NodeGUID:0002c90300000010", "NodeGUID:2c9", r"a\.lst:2: expected NodeGUID:, 16 hex digits, found"),
-        ("VenID:000002C9 DevID:BD36", "VenID:x DevID:BD36", r"a\.lst:2: expected VenID:"),
-        ("LID:0010", "LID:10", r"a\.lst:2: expected a LID, 4 hex digits, found '10 "),
-        ("LID:000B", "LID:C000", r"a\.lst:2: expected LIDs up to 0xbfff, found a multicast LID"),
-        ("PN:01", "PN:00", r"a\.lst:2: expected a port number from 1, found port 0"),
-        ("PN:01", "PN:03", r"a\.lst:2: expected port numbers up to the node's number of ports"),
-        ("PN:16 }", "PN:16", r"a\.lst:2: expected PN:, 2 hex digits, found"),
-        ("PHY=4x", "PHY=3x", r"a\.lst:2: expected LOG=, a state, found '3x"),
-        ("LOG=ACT", "LOG=", r"a\.lst:2: expected LOG=, a state"),
-        ("SPD=10", "SPD=", r"a\.lst:2: expected SPD=, a speed, found ' SPD='"),
-        ("SPD=10", "SPD=10 and more", r"a\.lst:2: expected the end of the line, found ' and more'"),
-        (f" {TAIL}", "", r"a\.lst:2: expected PHY=, a width, found the end of the line"),
+        ("CA-SM", "XX", r"line 2: expected type CA, SW or Rt, found 'XX Ports"),
+        ("Ports:24", "Ports:x4", r"line 2: expected Ports:, 2 hex digits, found 'Ports:x4"),
+        ("NodeGUID:0002c90300000010", "NodeGUID:2c9", r"line 2: expected NodeGUID:, 16 hex digits, found"),
+        ("VenID:000002C9 DevID:BD36", "VenID:x DevID:BD36", r"line 2: expected VenID:"),
+        ("LID:0010", "LID:10", r"line 2: expected a LID, 4 hex digits or none, found '10 "),
+        ("LID:000B", "LID:C000", r"line 2: expected LIDs up to 0xbfff, found a multicast LID"),
+        ("PN:01", "PN:00", r"line 2: expected a port number from 1, found port 0"),
+        ("PN:01", "PN:03", r"line 2: expected port numbers up to the node's number of ports"),
+        ("PN:16 }", "PN:16", r"line 2: expected PN:, 2 hex digits, found"),
+        ("PHY=4x", "PHY=3x", r"line 2: expected LOG=, a state, found '3x"),
+        ("LOG=ACT", "LOG=", r"line 2: expected LOG=, a state"),
+        ("SPD=10", "SPD=", r"line 2: expected SPD=, a speed, found ' SPD='"),
+        ("SPD=10", "SPD=10 and more", r"line 2: expected the end of the line, found ' and more'"),
+        (f" {TAIL}", "", r"line 2: expected PHY=, a width, found the end of the line"),
     ],
 )
-def test_a_bad_field_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_line_with_a_bad_field_is_left_out_and_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     good = f"{other_end(CA, '00000000000000aa', '0077', '01')} {SWITCH.replace('PN:16', 'PN:17')} {TAIL}"
     assert old in LINE
-    with pytest.raises(InputError, match=message):
-        read(tmp_path, good, LINE.replace(old, new))
+    fabric = read(tmp_path, good, LINE.replace(old, new))
+    assert fabric.links == 1
+    (damage,) = fabric.damage
+    assert damage.lines == (2,)
+    assert re.search(message, damage.text)
+    with pytest.raises(InputError, match=message.replace("line 2", "a.lst:1")):  # nothing is left
+        read(tmp_path, LINE.replace(old, new))
 
 
 def test_one_port_at_both_ends_is_refused(tmp_path: Path) -> None:

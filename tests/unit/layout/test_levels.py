@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
+import pytest
 
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.layout.positions import FabricLayout, lay_out
+from ibprof_converter.routing.subnet import read_subnet
 
 
 def cable(links: Sequence[tuple[str, str]], kinds: Mapping[str, NodeKind] | None = None) -> Fabric:
@@ -123,3 +126,47 @@ def test_hosts_of_one_rail_alone_follow_to_the_right() -> None:
 
 def test_nothing_to_lay_out_gives_no_layouts() -> None:
     assert lay_out([]) == []
+
+
+def without_hosts(fabric: Fabric, leaves: Sequence[int]) -> tuple[Fabric, np.ndarray]:
+    """Return a fabric without the hosts of some leaves, and its nodes in the whole one."""
+    gone = np.isin(fabric.link_node, leaves) & (fabric.node_kind[fabric.link_node[:, ::-1]] == NodeKind.CA)
+    lost = fabric.link_node[:, ::-1][gone]
+    kept = np.setdiff1d(np.arange(fabric.nodes), lost)
+    links = ~np.isin(fabric.link_node, lost).any(axis=1)
+    ports = np.isin(fabric.port_node, kept)
+    place = np.searchsorted(kept, np.arange(fabric.nodes))
+    smaller = replace(
+        fabric,
+        node_guid=fabric.node_guid[kept],
+        node_kind=fabric.node_kind[kept],
+        node_name=tuple(fabric.node_name[node] for node in kept),
+        system_guid=fabric.system_guid[kept],
+        link_node=place[fabric.link_node[links]].astype(np.int32),
+        link_port=fabric.link_port[links],
+        link_gbps=fabric.link_gbps[links],
+        link_lanes=fabric.link_lanes[links],
+        link_half=fabric.link_half[links],
+        link_unequal=fabric.link_unequal[links],
+        port_node=place[fabric.port_node[ports]].astype(np.int32),
+        port_number=fabric.port_number[ports],
+        port_guid=fabric.port_guid[ports],
+        port_lid=fabric.port_lid[ports],
+        port_lmc=fabric.port_lmc[ports],
+    )
+    return smaller, kept
+
+
+@pytest.mark.parametrize("name", ["xgft:2:6,9:1,4", "xgft:3:4,4,4:1,4,4", "xgft:3:6,6,6:1,3,9"])
+@pytest.mark.parametrize("which", ["every third leaf", "a pod"])
+def test_switches_without_hosts_are_at_the_level_of_those_cabled_like_them(name: str, which: str) -> None:
+    """Hosts that are not installed yet change no level."""
+    full = read_subnet(name).fabric
+    level = find_levels(full)
+    leaves = np.flatnonzero(level == 1)
+    size = int(name.split(":")[2].split(",")[1])
+    empty = leaves[::3] if which == "every third leaf" else leaves[:size]
+    if len(empty) == len(leaves):
+        empty = leaves[: size - 1]
+    smaller, kept = without_hosts(full, empty.tolist())
+    assert find_levels(smaller).tolist() == level[kept].tolist()

@@ -22,62 +22,61 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.reference.lines import Lines
 from ibprof_testing.reference.stanzas import Entries, Stanzas, fill_tables
 
-_HEAD = re.compile(rb"(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
-_SIGN = re.compile(rb"^\w+: Switch 0x[0-9A-Fa-f]{1,16}\s*$", re.MULTILINE)
+_HEAD = re.compile(rb"[ \t]{0,9}(?:\w+): Switch 0x([0-9A-Fa-f]{1,16})\s*")
 _PLFT = re.compile(rb"PLFT_NUM:\s*(\d{1,3})\s*")
 _COLUMNS = re.compile(rb"LID\s*:\s*Port\b.*")
 
-_ENTRY = "`0x<LID> : <port, 3 digits>` or `0x<LID> : UNREACHABLE`"
 _ENTRY_PREFIX = b"0x"
 _PORT_AT = 9  # bytes before the port: `0x0002 : `
 _UNREACHABLE_WORD = b"UNREACHABLE"
 
 
-def looks_like_fdbs(data: bytes) -> bool:
-    """Return whether `data` has the stanzas of a `.fdbs`."""
-    return _SIGN.search(data[: 1 << 16]) is not None
-
-
-def parse_fdbs(path: str | PathLike[str], data: bytes) -> ForwardingTables:
+def parse_fdbs(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables, set[int]]:
     """Take a `.fdbs` apart.
 
     Args:
         path: for messages.
         data: contents of the file.
 
+    Returns:
+        The tables, and the lines, from 1, that are not used.
+
     Raises:
-        InputError: the file has no tables, or a line is not what it should be.
+        InputError: the file has no tables.
     """
     lines = Lines.split(data)
     is_entry = lines.starts_with(_ENTRY_PREFIX)
-    stanzas = _read_stanzas(path, lines, np.flatnonzero(~is_entry))
-    return fill_tables(path, stanzas, _read_entries(path, lines, np.flatnonzero(is_entry)))
+    stanzas, strange = _read_stanzas(lines, np.flatnonzero(~is_entry))
+    entries, invalid = _read_entries(lines, np.flatnonzero(is_entry))
+    return fill_tables(path, stanzas, entries, strange | invalid)
 
 
-def _read_stanzas(path: str | PathLike[str], lines: Lines, others: npt.NDArray[np.int64]) -> Stanzas:
+def _read_stanzas(lines: Lines, others: npt.NDArray[np.int64]) -> tuple[Stanzas, set[int]]:
     """Read the lines that are no entries."""
-    stanzas = Stanzas()
+    stanzas, strange = Stanzas(), set()
     for line in others.tolist():
         text = lines[line]
         if head := _HEAD.fullmatch(text):
             stanzas.begin(line, int(head[1], 16))
         elif (plft := _PLFT.fullmatch(text)) and stanzas.guid:
-            stanzas.begin(line, stanzas.guid[-1], private=int(plft[1]) > 0)
+            headed = stanzas.headed[-1]
+            stanzas.begin(line, stanzas.guid[-1], private=not headed or int(plft[1]) > 0)
+            stanzas.headed[-1] = headed
         elif text.strip() and not text.startswith(b"#") and not _COLUMNS.fullmatch(text):
-            raise InputError(path, line + 1, f"a header `...: Switch 0x<NODE GUID>` or {_ENTRY}", quote_found(text))
-    if any(stanzas.private):
-        count = len({guid for guid, private in zip(stanzas.guid, stanzas.private, strict=True) if private})
+            strange.add(line + 1)
+            stanzas.leave_out(line, text)
+    kinds = zip(stanzas.guid, stanzas.private, stanzas.headed, strict=True)
+    if count := len({guid for guid, private, headed in kinds if private and headed}):
         stanzas.warnings.append(f"{count} switches have private tables (PLFT); only table 0 is used")
-    return stanzas
+    return stanzas, strange
 
 
-def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np.int64]) -> Entries:
+def _read_entries(lines: Lines, entry: npt.NDArray[np.int64]) -> tuple[Entries, set[int]]:
     """Read the lines that map a LID to a port."""
     start = lines.start[entry]
     lid, good = lines.number(start + len(_ENTRY_PREFIX), 4, 16)
@@ -88,7 +87,6 @@ def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np
     is_port &= port < UNREACHABLE
     good &= is_port | lines.have(_UNREACHABLE_WORD, start + _PORT_AT)
     good &= lid <= LAST_UNICAST_LID
-    if not good.all():
-        line = int(entry[np.flatnonzero(~good)[0]])
-        raise InputError(path, line + 1, _ENTRY, quote_found(lines[line]))
-    return Entries(entry, lid, np.where(is_port, port, UNREACHABLE).astype(np.uint8))
+    return Entries(entry[good], lid[good], np.where(is_port, port, UNREACHABLE).astype(np.uint8)[good]), set(
+        (entry[~good] + 1).tolist()
+    )

@@ -23,7 +23,6 @@ from os import PathLike
 import numpy as np
 import numpy.typing as npt
 
-from ibprof.errors import InputError, quote_found
 from ibprof_converter.fabric.listing import LAST_UNICAST_LID
 from ibprof_converter.routing.tables import UNREACHABLE, ForwardingTables
 from ibprof_testing.reference.lines import Lines
@@ -31,61 +30,57 @@ from ibprof_testing.reference.stanzas import Entries, Stanzas, fill_tables
 
 _RANGE = rb"Unicast lids \[[0-9a-fx]{1,6}-([0-9a-fx]{1,6})\] of switch "
 # A description is between the brackets behind the GUID; what stands before it holds none.
-_HEAD = re.compile(_RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
-_SIGN = re.compile(rb"^" + _RANGE, re.MULTILINE)
+_HEAD = re.compile(rb"[ \t]{0,9}" + _RANGE + rb"[^(]{0,500}?\bguid 0x([0-9A-Fa-f]{1,16}) \(.*\):?\s*")
 _OTHER = re.compile(rb"\s*Lid\s+Out\s+Destination\s*|\s*Port\s+Info\s*|\d+ (?:valid )?lids dumped\s*|#.*|\s*")
 
-_FORM = "a header `Unicast lids [..] of switch .. guid 0x<NODE GUID> (..)` or `0x<LID> <port, 3 digits>`"
-_ENTRY = "`0x<LID> <port, 3 digits>`"
 _ENTRY_PREFIX = b"0x"
 _BLOCK = 64
 _PORT_AT = 7  # bytes before the port: `0x0002 `
 
 
-def looks_like_lft_dump(data: bytes) -> bool:
-    """Return whether `data` has the heads of such a dump."""
-    return _SIGN.search(data[: 1 << 16]) is not None
-
-
-def parse_lft_dump(path: str | PathLike[str], data: bytes) -> ForwardingTables:
+def parse_lft_dump(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables, set[int]]:
     """Take such a dump apart.
 
     Args:
         path: for messages.
         data: contents of the file.
 
+    Returns:
+        The tables, and the lines, from 1, that are not used.
+
     Raises:
-        InputError: the file has no tables, or a line is not what it should be.
+        InputError: the file has no tables.
     """
     lines = Lines.split(data)
     is_entry = lines.starts_with(_ENTRY_PREFIX)
-    stanzas = Stanzas()
+    stanzas, strange = Stanzas(), set()
     top = 0
     for line in np.flatnonzero(~is_entry).tolist():
         text = lines[line]
         if head := _HEAD.fullmatch(text):
             stanzas.begin(line, int(head[2], 16))
-            top = max(top, _read_top(path, line, head[1]))
+            top = max(top, _read_top(head[1]))
         elif not _OTHER.fullmatch(text):
-            raise InputError(path, line + 1, _FORM, quote_found(text))
-    entries = _read_entries(path, lines, np.flatnonzero(is_entry))
+            strange.add(line + 1)
+            stanzas.leave_out(line, text)
+    entries, invalid = _read_entries(lines, np.flatnonzero(is_entry))
     if top and top % _BLOCK == 0 and not (entries.lid == top).any():
         stanzas.warnings.append(
             f"LID {top:#06x} is missing: dump_fts leaves out a table's last LID when it is a multiple of {_BLOCK}; "
             "OpenSM's dump and ibdiagnet's .fdbs have it"
         )
-    return fill_tables(path, stanzas, entries)
+    return fill_tables(path, stanzas, entries, strange | invalid)
 
 
-def _read_top(path: str | PathLike[str], line: int, digits: bytes) -> int:
-    """Read the last LID of a table's head, decimal or hexadecimal after `0x`."""
+def _read_top(digits: bytes) -> int:
+    """Read the last LID of a table's head, decimal or hexadecimal after `0x`; 0 for no number."""
     try:
         return int(digits, 16 if digits.startswith(b"0x") else 10)
     except ValueError:
-        raise InputError(path, line + 1, _FORM, quote_found(digits)) from None
+        return 0
 
 
-def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np.int64]) -> Entries:
+def _read_entries(lines: Lines, entry: npt.NDArray[np.int64]) -> tuple[Entries, set[int]]:
     start = lines.start[entry]
     lid, good = lines.number(start + len(_ENTRY_PREFIX), 4, 16)
     good &= lines.have(b" ", start + 6)
@@ -93,7 +88,4 @@ def _read_entries(path: str | PathLike[str], lines: Lines, entry: npt.NDArray[np
     after = lines.text[start + _PORT_AT + 3]
     good &= is_port & ((after == ord(" ")) | (after == ord("\n")))
     good &= (lid <= LAST_UNICAST_LID) & (port <= UNREACHABLE)
-    if not good.all():
-        line = int(entry[np.flatnonzero(~good)[0]])
-        raise InputError(path, line + 1, _ENTRY, quote_found(lines[line]))
-    return Entries(entry, lid, port.astype(np.uint8))
+    return Entries(entry[good], lid[good], port.astype(np.uint8)[good]), set((entry[~good] + 1).tolist())

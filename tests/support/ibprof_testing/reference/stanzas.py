@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 
@@ -25,12 +26,22 @@ class Stanzas:
     guid: list[int] = field(default_factory=list)
     private: list[bool] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    headed: list[bool] = field(default_factory=list)
+
+    def leave_out(self, line: int, text: bytes) -> None:
+        """Begin a table of an unknown switch where a line looks like a head, but is none."""
+        if (self.line and any(word in text for word in (b"Unicast lids", b"of switch", b"lids ["))) or (
+            self.line and re.search(rb"\bSwitch\b", text)
+        ):
+            self.begin(line, self.guid[-1], private=True)
+            self.headed[-1] = False
 
     def begin(self, line: int, guid: int, private: bool = False) -> None:
         """Begin a table."""
         self.line.append(line)
         self.guid.append(guid)
         self.private.append(private)
+        self.headed.append(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +59,41 @@ class Entries:
     port: npt.NDArray[np.uint8]
 
 
-def fill_tables(path: str | PathLike[str], stanzas: Stanzas, entries: Entries) -> ForwardingTables:
+def fill_tables(
+    path: str | PathLike[str], stanzas: Stanzas, entries: Entries, left_out: set[int]
+) -> tuple[ForwardingTables, set[int]]:
     """Put entries into the tables that they stand in; those of private tables other than the first are left out.
 
+    Args:
+        path: for messages.
+        stanzas: where tables begin.
+        entries: valid ones.
+        left_out: other lines that are not used, from 1.
+
+    Returns:
+        The tables; and all lines that are not used: also entries before the first header, and those that another one
+        contradicts.
+
     Raises:
-        InputError: there are no tables, a table says two things of a LID, or the tables are nearly empty.
+        InputError: there are no tables, nothing else is left, or the tables are nearly empty.
     """
-    if len(entries.line) and (not stanzas.line or entries.line[0] < stanzas.line[0]):
-        raise InputError(path, int(entries.line[0]) + 1, "a header that names a switch", "an entry")
-    if not stanzas.line:
+    if not stanzas.line or (left_out and not len(entries.line)):
         raise InputError(path, None, "forwarding tables", "none")
+    headless = entries.line < stanzas.line[0]
     stanza = np.searchsorted(stanzas.line, entries.line, side="right") - 1
     switch_guid, row_of_stanza = np.unique(np.array(stanzas.guid, np.uint64), return_inverse=True)
-    kept = ~np.array(stanzas.private)[stanza]
+    kept = ~np.array(stanzas.private)[stanza] & ~headless
     line, lid, port = entries.line[kept], entries.lid[kept], entries.port[kept]
     row = row_of_stanza[stanza[kept]]
     width = int(lid.max(initial=0)) + 1
     if len(switch_guid) * width > _CELLS_PER_ENTRY * len(line) + _CELLS_ALWAYS:
         raise InputError(path, None, "tables of about the length of their highest LID", "almost empty ones")
+    ports: dict[tuple[int, int], set[int]] = {}
+    for key in zip(row.tolist(), lid.tolist(), port.tolist(), strict=True):
+        ports.setdefault(key[:2], set()).add(key[2])
     table = np.full((len(switch_guid), width), UNREACHABLE, np.uint8)
-    table[row, lid] = port
-    differing = np.flatnonzero(table[row, lid] != port)
-    if len(differing):
-        raise InputError(path, int(line[differing[0]]) + 1, "one port for a LID", "a different one later")
-    return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings))
+    for cell, found in ports.items():
+        table[cell] = found.pop() if len(found) == 1 else UNREACHABLE
+    unsure = [len(ports[key]) != 0 for key in zip(row.tolist(), lid.tolist(), strict=True)]
+    unused = {*(entries.line[headless] + 1).tolist(), *(line[np.array(unsure, np.bool_)] + 1).tolist()}
+    return ForwardingTables(fspath(path), switch_guid, table, tuple(stanzas.warnings)), left_out | unused

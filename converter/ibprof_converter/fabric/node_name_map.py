@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names for nodes whose descriptions identify none: a name map as OFED's tools take it (`--node-name-map`).
+
+# comment
+0x0002c90200f00010 "leaf 1, rack 3"
+S-0008f10500108c5c spine3                (NAME without quotes; GUID as ibnetdiscover writes it)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ibprof.errors import InputError, quote_found
+from ibprof_converter.fabric.damage import DamageLog
+from ibprof_converter.fabric.dump_files import decode_name, read_dump
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.listing import Listing
+
+USUAL_NAME = "ib-node-name-map"
+USUAL_FOLDERS = (Path("/etc/opensm"), Path("/etc/infiniband-diags"), Path("/etc/rdma"))
+"""Folders in which OFED's tools look for `USUAL_NAME`."""
+
+_LINE = re.compile(
+    rb"[ \t]{0,99}(?:0x|[SHR]-)([0-9A-Fa-f]{1,16})[ \t]{1,99}(?:\"([^\"\n]{1,256})\"|([^\"\s#]{1,256}))[ \t]*(?:#.*)?"
+)
+_COMMENT = re.compile(rb"\s*(?:#.*)?")
+_SHORTEST_TAIL = 4
+
+
+def looks_like_name_map(head: bytes) -> bool:
+    """Return whether the first line of a file's beginning that is no comment is a line of a name map."""
+    for line in head.split(b"\n", 50)[:50]:
+        if not _COMMENT.fullmatch(line):
+            match = _LINE.fullmatch(line)
+            # OpenSM's guid2lid has numbers in the place of names.
+            return match is not None and (match[2] is not None or not match[3].startswith(b"0x"))
+    return False
+
+
+def find_name_map(name: str | PathLike[str]) -> Path:
+    """Return the path of a name map: as named, else in the usual folders."""
+    path = Path(name)
+    if path.exists() or path.is_absolute():
+        return path
+    return next((folder / path for folder in USUAL_FOLDERS if (folder / path).exists()), path)
+
+
+def read_name_map(path: str | PathLike[str]) -> tuple[dict[int, str], tuple[str, ...]]:
+    """Read a name map.
+
+    Returns:
+        NODE GUID -> name; and what was left out, a sentence each.
+
+    Raises:
+        InputError: no line names a node.
+    """
+    names: dict[int, str] = {}
+    log = DamageLog(path)
+    for number, line in enumerate(read_dump(path).split(b"\n"), 1):
+        if match := _LINE.fullmatch(line):
+            names[int(match[1], 16)] = decode_name(match[2] or match[3])
+        elif not _COMMENT.fullmatch(line):
+            log.lose(number, InputError(path, number, '0x<NODE GUID> "name"', quote_found(line)))
+    if not names:
+        raise log.first_error or InputError(path, None, "names of nodes", "none")
+    return names, tuple(f"{path}: {damage.text}" for damage in log.report())
+
+
+def rename_nodes(listing: Listing, names: Mapping[int, str]) -> Listing:
+    """Return the listing with the names of a map, NODE GUID -> name; other nodes keep theirs."""
+    if not names:
+        return listing
+    renamed = [
+        (names.get(a, a_name), names.get(b, b_name))
+        for (a, b), (a_name, b_name) in zip(listing.node_guid.tolist(), listing.name, strict=True)
+    ]
+    return replace(listing, name=renamed)
+
+
+def distinguish_switches(listing: Listing) -> Listing:
+    """Return the listing with different names for all switches: shared ones get the ends of their GUIDs.
+
+    All unmanaged switches of one model have one description. `NAME (..66fe)` has as many digits as distinguish all that
+    share the name.
+    """
+    is_switch = listing.kind == NodeKind.SWITCH
+    ends = zip(listing.node_guid[is_switch].tolist(), _names_of(listing, is_switch), strict=True)
+    name_of = dict(sorted(set(ends)))
+    shared = {name for name, count in Counter(name_of.values()).items() if count > 1}
+    names: dict[int, str] = {}
+    for name in shared:
+        digits = {guid: f"{guid:016x}" for guid, of in name_of.items() if of == name}
+        length = next(
+            n for n in range(_SHORTEST_TAIL, 17) if len({each[-n:] for each in digits.values()}) == len(digits)
+        )
+        names |= {guid: f"{name} (..{each[-length:]})".lstrip() for guid, each in digits.items()}
+    return rename_nodes(listing, names)
+
+
+def _names_of(listing: Listing, chosen: npt.NDArray[np.bool_]) -> list[str]:
+    """Return the names of the chosen ends: bool [row, 2]."""
+    return [
+        name
+        for pair, ends in zip(listing.name, chosen.tolist(), strict=True)
+        for name, is_chosen in zip(pair, ends, strict=True)
+        if is_chosen
+    ]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which lists of links in one folder are one fabric, its rails, or other fabrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ibprof.errors import IbprofError
+from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key
+
+_SWITCH = re.compile(
+    rb"\bswitchguid=0x([0-9A-Fa-f]{1,16})"  # ibnetdiscover
+    rb"|\{ SW(?:-SM)? [^{}\n]{0,99}NodeGUID:([0-9A-Fa-f]{16})"  # .lst
+    rb"|\bSW[ \t0-9]{1,30}0x([0-9A-Fa-f]{16})"  # ibnetdiscover -p
+    rb"|^\"?[^\n]{0,256},[0-9]{1,3},2,[0-9]{1,3},[0-9]{1,3},0x[0-9A-Fa-f]{1,16},0x([0-9A-Fa-f]{1,16}),",  # NODES
+    re.MULTILINE,
+)
+
+
+def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[str]]:
+    """Choose the lists of links to read, one for each rail.
+
+    Lists that have a switch in common are dumps of one subnet, of which the best is taken. Other subnets with the same
+    hosts are rails.
+
+    Args:
+        lists: the rank of each list's format, the best first, and its path.
+
+    Returns:
+        The lists, in the natural order of their names; and those that are passed over, a sentence each.
+    """
+    subnets: list[tuple[set[int], list[tuple[int, Path]]]] = []
+    if len(lists) < 2:
+        return [path for _, path in lists], []
+    for rank, path in lists:
+        switches = _find_switches(path)
+        same = [subnet for subnet in subnets if not switches or not subnet[0] or subnet[0] & switches]
+        joined = (
+            switches.union(*(subnet[0] for subnet in same)),
+            [(rank, path), *(each for subnet in same for each in subnet[1])],
+        )
+        subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
+    best = [min(found)[1] for _, found in subnets]
+    if len(best) < 2:
+        return best, []
+    return _choose_rails(best)
+
+
+def _choose_rails(lists: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Choose the lists of one machine: the one with most hosts, and those that share half of their hosts with it."""
+    hosts: dict[Path, set[str]] = {}
+    notes = []
+    for path in lists:
+        try:
+            hosts[path] = _find_host_names(path)
+        except IbprofError as error:
+            notes.append(f"passed over: {error}")
+    if not hosts:
+        return [lists[0]], []
+    main = max(sorted(hosts), key=lambda path: len(hosts[path]))
+    chosen = []
+    for path, names in hosts.items():
+        if path == main or 2 * len(names & hosts[main]) >= max(len(names), 1):
+            chosen.append(path)
+        else:
+            notes.append(f"{path}: passed over, it lists another fabric than {main.name}; name it alone to use it")
+    return sorted(chosen, key=lambda path: natural_key(path.name)), notes
+
+
+def _find_switches(path: Path) -> set[int]:
+    """Return NODE GUIDs of the switches of a list; empty if it cannot be read."""
+    try:
+        found = _SWITCH.findall(read_dump(path))
+    except IbprofError:
+        return set()
+    return {int(next(filter(None, groups)), 16) for groups in found}
+
+
+def _find_host_names(path: Path) -> set[str]:
+    fabric = read_fabric(path)
+    is_adapter = (fabric.node_kind == NodeKind.CA).tolist()
+    named = (name for name, adapter in zip(fabric.node_name, is_adapter, strict=True) if adapter)
+    return {host_name(name) for name in named if not is_aggregation_node(name)}

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dumps as sites have them: written here with the same peculiarities, and genuine ones where a folder of them is named.
+
+`IBPROF_REAL_DUMPS=DIR` names a folder with the subfolders `avakas`, `plafrim`, `superpod`, `cs8500`, `installing`,
+`director` and `x5`, as docs/formats/fabrics.md lists them. They are no part of the project.
+"""
+
+from __future__ import annotations
+
+import lzma
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tables
+from ibprof_testing.samples.fabrics import DUMP_FTS, OPENSM, PORT_LIST, load_sample, read_sample_bytes
+
+SAMPLE = "oversub-faulty"
+
+REAL = os.environ.get("IBPROF_REAL_DUMPS")
+
+PROGRESS = 'DR path slid 0; dlid 0; 0,1,{0} -> new Channel Adapter {{001175000077f2{0:02x}}} portnum 1 lid 0-0 ""\n'
+DARK = "SW    14 36 0x0002c90200f00028 4x SDR                                    'leaf 4'\n"
+TRAILER = "/usr/sbin/ibroute: iberror: failed: dump tables: linear forwarding table get failed\n"
+
+
+def read_text(path: Path) -> str:
+    data = path.read_bytes()
+    return (lzma.decompress(data) if path.suffix == ".xz" else data).decode("utf-8", "backslashreplace")
+
+
+def write_site(folder: Path) -> Path:
+    """Write a list with progress and dark ports, and a table file for each switch in a folder below, with trailers."""
+    links = read_sample_bytes(SAMPLE, PORT_LIST).decode()
+    progress = "".join(PROGRESS.format(port) for port in range(1, 200))
+    (folder / "ib-subnet-fe80:0000.txt").write_text(
+        progress + links + DARK.replace("0x0002c90200f00028", _switch_of(links))
+    )
+    below = folder / "ibroutes-fe80:0000"
+    below.mkdir()
+    text = read_sample_bytes(SAMPLE, DUMP_FTS).decode()
+    for number, table in enumerate(filter(None, re.split(r"(?=^Unicast lids )", text, flags=re.MULTILINE))):
+        body = re.sub(r"^\d+ valid lids dumped.*\n", "", table, flags=re.MULTILINE)
+        (below / f"ibroute-fe80:0000-{number}.txt").write_text(body + TRAILER)
+    return folder
+
+
+def _switch_of(links: str) -> str:
+    found = re.search(r"^SW[^x\n]*(0x[0-9a-f]{16})", links, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Of all ordered pairs: those that arrive, transmit ports on their paths, and the most on one switch link."""
+
+    arriving: int
+    link_ends: int
+    busiest: int
+
+
+def count_by_hand(folder: Path) -> Counted:
+    """Follow the raw text files, without any of ibprof's readers."""
+    (links,) = (path for path in folder.iterdir() if path.is_file())
+    peer: dict[tuple[str, int], tuple[str, int]] = {}
+    adapters: dict[int, str] = {}
+    end = r"(CA|SW)\s+(\d+)\s+(\d+) (0x[0-9a-f]{16})"
+    for line in read_text(links).splitlines():
+        if match := re.match(rf"{end} \S+ \S+ - {end} ", line):
+            kind, lid, port, guid, peer_kind, peer_lid, peer_port, peer_guid = match.groups()
+            for own, other in (((guid, int(port)), (peer_guid, int(peer_port))),):
+                peer[own], peer[other] = other, own
+            for each, number, name in ((kind, lid, guid), (peer_kind, peer_lid, peer_guid)):
+                if each == "CA":
+                    adapters[int(number)] = name
+    table: dict[str, dict[int, int]] = {}
+    for path in next(path for path in folder.iterdir() if path.is_dir()).iterdir():
+        text = read_text(path)
+        switch = re.search(r"guid (0x[0-9a-f]{16})", text)
+        assert switch is not None
+        table[switch[1]] = {
+            int(lid, 16): int(port) for lid, port in re.findall(r"^(0x[0-9a-f]{4}) (\d{3}) :", text, re.M)
+        }
+    first = {lid: next(at for at in peer if at[0] == guid) for lid, guid in adapters.items()}
+    arriving, link_ends, used = 0, 0, Counter[tuple[str, int]]()
+    for source in adapters:
+        for target, name in adapters.items():
+            if source == target:
+                continue
+            hops = [first[source]]
+            while (here := peer[hops[-1]][0]) in table and len(hops) < 64 and target in table[here]:
+                hops.append((here, table[here][target]))
+            if here == name:
+                arriving += 1
+                link_ends += len(hops)
+                used.update(hop for hop in hops[1:-1])
+    return Counted(arriving, link_ends, max(used.values()))
+
+
+def count_by_ibprof(subnet: Subnet) -> Counted:
+    """Follow the routes that ibprof reads."""
+    fabric = subnet.fabric
+    lids = fabric.port_lid[fabric.node_kind[fabric.port_node] == NodeKind.CA]
+    source, target = (axis.ravel() for axis in np.meshgrid(lids, lids, indexing="ij"))
+    apart = source != target
+    paths = subnet.routes.find_paths(source[apart], target[apart])
+    loads = np.bincount(paths.end, minlength=2 * fabric.links)
+    between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
+    return Counted(int((np.diff(paths.offset) > 0).sum()), len(paths.end), int(loads[np.repeat(between, 2)].max()))
+
+
+KNOWN = {"avakas": Counted(78_680, 305_400, 332), "plafrim": Counted(15_500, 67_104, 2_646)}
+"""Counted by another reader from the genuine files."""
+
+
+@pytest.mark.parametrize("site", ["written here", *(KNOWN if REAL else ())])
+def test_routes_of_a_list_with_a_table_file_for_each_switch_are_those_of_the_raw_files(
+    tmp_path: Path, site: str
+) -> None:
+    folder = Path(REAL or "") / site if site in KNOWN else write_site(tmp_path)
+    (files,) = find_rails([folder])
+    found = count_by_ibprof(read_rail(files))
+    assert found == count_by_hand(folder)
+    assert found == KNOWN.get(site, found)
+
+
+LEVELS = {
+    "superpod": [1336, 56, 80, 70],
+    "cs8500": [1182, 72, 80, 40],
+    "installing": [2, 40, 19],
+    "director": [1689, 159, 160, 80],
+}
+"""Nodes of each level, by the names that the sites gave their switches; those without a LID are left out."""
+
+
+@pytest.mark.parametrize("site", ["written here", *(LEVELS if REAL else ())])
+def test_levels_are_those_of_the_names_and_no_two_switches_share_one(tmp_path: Path, site: str) -> None:
+    folder = Path(REAL or "") / site if site in LEVELS else write_site(tmp_path)
+    (files,) = find_rails([folder])
+    fabric = read_without_tables(files).fabric
+    expected = LEVELS.get(site) or np.bincount(find_levels(load_sample(SAMPLE, OPENSM).fabric)).tolist()
+    assert np.bincount(find_levels(fabric)).tolist() == expected
+    kinds = zip(fabric.node_name, fabric.node_kind, strict=True)
+    switches = [name for name, kind in kinds if kind == NodeKind.SWITCH]
+    assert len(set(switches)) == len(switches)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which files of folders are taken for which rail, and which are passed over by name."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from ibprof.errors import InputError, UsageError
+from ibprof_converter.cli import layout
+from ibprof_converter.fabric.node_name_map import read_name_map
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import Subnet, read_rail
+from ibprof_testing.samples.equality import check_tables
+from ibprof_testing.samples.fabrics import (
+    DUMP_FTS,
+    IBDIAGNET,
+    IBNETDISCOVER,
+    LFTS_DUMP,
+    OPENSM,
+    load_sample,
+    read_sample_bytes,
+)  # fmt: skip
+
+
+def put(path: Path, sample: str, name: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(read_sample_bytes(sample, name))
+    return path
+
+
+def write_ibroutes(folder: Path, sample: str) -> list[Path]:
+    """Write a file for each switch, as `ibroute LID` does; each ends with the error of a tool that gave up late."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = re.split(r"(?=^Unicast lids )", read_sample_bytes(sample, DUMP_FTS).decode(), flags=re.MULTILINE)
+    paths = []
+    for number, table in enumerate(filter(None, tables)):
+        body = re.sub(r"^\d+ valid lids dumped.*\n", "", table, flags=re.MULTILINE)
+        paths.append(folder / f"ibroute-fe80:0000-{number}.txt")
+        paths[-1].write_text(
+            body + "/usr/sbin/ibroute: iberror: failed: dump tables: linear forwarding table get failed\n"
+        )
+    assert len(paths) > 1
+    return paths
+
+
+def read_one(*names: Path) -> Subnet:
+    (files,) = find_rails(names)
+    return read_rail(files)
+
+
+@pytest.mark.parametrize("below", [".", "ibroutes-fe80:0000", "dumps/of/today"])
+def test_a_list_with_a_table_file_for_each_switch_is_a_fabric_with_tables(tmp_path: Path, below: str) -> None:
+    links = put(tmp_path / "ib-subnet.txt", "xgft3-512", IBNETDISCOVER)
+    paths = write_ibroutes(tmp_path / below, "xgft3-512")
+    deep = below.count("/") > 1
+    expected = load_sample("xgft3-512", OPENSM).tables
+    together = [[links, tmp_path / below]] if below != "." else []
+    for names in ([tmp_path], [links], [links, *paths], *together):
+        if deep and len(names) == 1:
+            with pytest.raises(InputError, match="ibroute LID"):
+                read_one(*names)
+        else:
+            check_tables(read_one(*names).tables, expected)
+
+
+def test_one_damaged_table_of_many_leaves_the_others(tmp_path: Path) -> None:
+    links = put(tmp_path / "ib-subnet.txt", "testbed44", IBNETDISCOVER)
+    paths = write_ibroutes(tmp_path, "testbed44")
+    text = paths[0].read_text()
+    paths[0].write_text(text[: len(text) // 2] + "".join(f"0x0005 {port:03} : (x)\n" for port in range(1, 9)))
+    subnet = read_one(links)
+    assert len(subnet.tables.switch_guid) == len(paths)
+    assert any("several ports" in warning and paths[0].name in warning for warning in subnet.warnings)
+    assert layout.main(["--check", str(links)]) == 5
+
+
+def test_the_check_names_the_switch_of_a_damaged_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / OPENSM, "testbed44", OPENSM)
+    text = read_sample_bytes("testbed44", "opensm.fdbs").decode()
+    second = text.index("Switch 0x", text.index("Switch 0x") + 1)
+    (tmp_path / "opensm.fdbs").write_text(text[: second + 600] + "\n")
+    assert layout.main(["--check", str(tmp_path)]) == 5
+    printed = capsys.readouterr().out
+    assert re.search(
+        r"damaged-dump: .*'sw-[ab]' \(0x[0-9a-f]{16}\): its table ends at LID 0x00\w\w, \d+ LIDs lack", printed
+    )
+
+
+def test_lists_of_two_rails_in_one_folder_are_rails(tmp_path: Path) -> None:
+    for rail in (1, 2):
+        put(tmp_path / f"rail{rail}.lst", f"dualrail/rail{rail}", OPENSM)
+        put(tmp_path / f"rail{rail}.fdbs", f"dualrail/rail{rail}", "opensm.fdbs")
+    rails = find_rails([tmp_path])
+    assert [rail.links.name for rail in rails] == ["rail1.lst", "rail2.lst"]
+    assert [read_rail(rail).fabric.nodes for rail in rails] == [420, 406]
+
+
+def test_another_fabric_in_one_folder_is_passed_over_by_name(tmp_path: Path) -> None:
+    put(tmp_path / "a.lst", "testbed44", OPENSM)
+    put(tmp_path / "a.fdbs", "testbed44", "opensm.fdbs")
+    put(tmp_path / "b.txt", "quirks-small", IBNETDISCOVER)
+    subnet = read_one(tmp_path)
+    assert subnet.fabric.name.endswith("a.lst")
+    assert any("b.txt: passed over" in warning for warning in subnet.warnings)
+
+
+def test_files_of_known_names_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
+    put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
+    (tmp_path / "ibdiagnet2.far").write_text("nothing of interest\n")
+    (tmp_path / "ibdiagnet2.lst").touch()
+    (tmp_path / "notes.txt").write_text("nothing of interest\n")
+    warnings = read_one(tmp_path).warnings
+    assert any(each.endswith("ibdiagnet2.far: not used, nothing in it is recognised") for each in warnings)
+    assert any(each.endswith("ibdiagnet2.lst: not used, it is empty") for each in warnings)
+    assert not any("notes.txt" in each for each in warnings)
+
+
+def test_special_files_are_not_read(tmp_path: Path) -> None:
+    """A pipe that nobody writes to would wait for ever; so would files that the kernel makes, such as /proc/kmsg."""
+    put(tmp_path / IBDIAGNET, "testbed44", IBDIAGNET)
+    put(tmp_path / "ibdiagnet.fdbs", "testbed44", "ibdiagnet.fdbs")
+    os.mkfifo(tmp_path / "a-pipe.lst")
+    ended = threading.Event()
+
+    def run() -> None:
+        for folder in (tmp_path, Path("/proc"), Path("/sys/kernel")):
+            try:
+                find_rails([folder])
+            except InputError:
+                continue
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert ended.wait(60)
+
+
+def test_fewer_table_files_than_lists_are_refused(tmp_path: Path) -> None:
+    lists = [put(tmp_path / str(rail) / IBNETDISCOVER, f"dualrail/rail{rail}", IBNETDISCOVER) for rail in (1, 2)]
+    tables = put(tmp_path / "1" / LFTS_DUMP, "dualrail/rail1", LFTS_DUMP)
+    with pytest.raises(UsageError, match="expected one file for each of 2 LST"):
+        find_rails([*lists, tables])
+
+
+MAP = '# ours\n0x0002c90200000010 "leaf, rack 1"\nS-0002c90200000020 spine1 # top\n'
+
+
+def test_a_name_map_is_read_in_both_forms(tmp_path: Path) -> None:
+    (tmp_path / "map").write_text(MAP + "what is this\n")
+    names, remarks = read_name_map(tmp_path / "map")
+    assert names == {0x0002C90200000010: "leaf, rack 1", 0x0002C90200000020: "spine1"}
+    assert "line 4: expected" in remarks[0]
+    (tmp_path / "map").write_text("nothing\n")
+    with pytest.raises(InputError, match=r'map:1: expected 0x<NODE GUID> "name", found'):
+        read_name_map(tmp_path / "map")
+
+
+def test_a_name_map_names_nodes_by_option_and_next_to_the_links(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = put(tmp_path / "dumps" / OPENSM, "testbed44", OPENSM)
+    put(links.with_name("opensm.fdbs"), "testbed44", "opensm.fdbs")
+    guid = int(load_sample("testbed44", OPENSM).fabric.node_guid[0])
+    (tmp_path / "ib-node-name-map").write_text(f'{guid:#018x} "rack 7 top"\n')
+
+    def names(*arguments: str) -> bool:
+        assert layout.main([*arguments, "pattern:shift:1"]) == 0
+        return "rack 7 top" in capsys.readouterr().out
+
+    assert not names(str(links))
+    assert names("--node-name-map", str(tmp_path / "ib-node-name-map"), str(links))
+    monkeypatch.setattr("ibprof_converter.fabric.node_name_map.USUAL_FOLDERS", (tmp_path,))
+    assert names("--node-name-map", "ib-node-name-map", str(links))  # at its usual place
+    (tmp_path / "ib-node-name-map").rename(links.with_name("ib-node-name-map"))
+    assert names(str(links.parent))
