@@ -64,7 +64,7 @@ class Counted:
     """Of all ordered pairs: those that arrive, transmit ports on their paths, and the most on one switch link."""
 
     arriving: int
-    link_ends: int
+    transmit_ports: int
     busiest: int
 
 
@@ -91,7 +91,7 @@ def count_by_hand(folder: Path) -> Counted:
             int(lid, 16): int(port) for lid, port in re.findall(r"^(0x[0-9a-f]{4}) (\d{3}) :", text, re.M)
         }
     first = {lid: next(at for at in peer if at[0] == guid) for lid, guid in adapters.items()}
-    arriving, link_ends, used = 0, 0, Counter[tuple[str, int]]()
+    arriving, transmit_ports, used = 0, 0, Counter[tuple[str, int]]()
     for source in adapters:
         for target, name in adapters.items():
             if source == target:
@@ -101,9 +101,9 @@ def count_by_hand(folder: Path) -> Counted:
                 hops.append((here, table[here][target]))
             if here == name:
                 arriving += 1
-                link_ends += len(hops)
+                transmit_ports += len(hops)
                 used.update(hop for hop in hops[1:-1])
-    return Counted(arriving, link_ends, max(used.values()))
+    return Counted(arriving, transmit_ports, max(used.values()))
 
 
 def count_by_ibprof(subnet: Subnet) -> Counted:

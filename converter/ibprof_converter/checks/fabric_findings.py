@@ -41,9 +41,9 @@ class FindingKind(Enum):
     NO_TABLES = _Meaning(
         "no-tables",
         True,
-        "only links were given, so no route can be followed: take the tables with `dump_fts > FILE`, with "
-        "`ibroute LID > FILE` for each switch, with `ibdiagnet -r`, or let OpenSM write them "
-        "(`opensm -D 0x43 --dump_files_dir DIR`), and name that file or its folder too",
+        "only links were given, so no route can be followed. Take the tables with `dump_fts > FILE`, `ibdiagnet -r`, "
+        "or `ibroute LID > FILE` for each switch, or let OpenSM write them (`opensm -D 0x43 --dump_files_dir DIR`). "
+        "Then name that file or its folder too",
     )
     DAMAGED = _Meaning(
         "damaged-dump",

@@ -21,7 +21,7 @@ _PROGRESS = re.compile(rb"DR path .* -> (?:new|known|processing) ")
 
 
 class DamageKind(Enum):
-    """What became of unused lines."""
+    """Kinds of unused lines, by what is lost with them."""
 
     STRAY = "stray"
     """Text of a terminal or of another program; nothing is lost."""
@@ -36,7 +36,7 @@ class Damage:
     """Lines of a dump that are not used, or are missing.
 
     Attributes:
-        kind: what became of them.
+        kind: what is lost with them.
         what: in words, with numbers.
         lines: their numbers, from 1; none for missing ones.
         node_guid: NODE GUID of the switch or adapter that they describe; None if that is unknown.

@@ -208,7 +208,7 @@ def _add_slots(nodes: Collection[_Node]) -> None:
 
 
 def _drop_contradictions(node: _Node, log: DamageLog) -> None:
-    """Drop the ports that a node's lines contradict each other about: nothing tells which one is right."""
+    """Drop the ports that a node's lines contradict each other about: either may be wrong."""
     for number, lines in node.text.items():
         if len({text for _, text in lines}) > 1:
             del node.links[number]

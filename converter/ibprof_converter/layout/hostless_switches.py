@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Levels of switches that have no hosts yet: as of those that are cabled like them.
 
-A leaf switch without hosts is three steps from the nearest host, as far as a core switch. Its cabling tells it from
-one: it is linked to the same switches above it as leaves with hosts are. So are the lower switches of a pod without
-hosts.
+A leaf switch without hosts is three steps from the nearest host, as far as a core switch. Its cabling differs: it is
+linked to the same switches above it as leaves with hosts are. So are the lower switches of a pod without hosts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _ALIKE = 0.5
 
 
 def lower_hostless(fabric: Fabric, level: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Return levels in which switches without hosts below them are beside those that are cabled like them.
+    """Return levels in which switches without hosts below them are on the level of those cabled like them.
 
     Args:
         fabric: the nodes and links.

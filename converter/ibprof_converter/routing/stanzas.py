@@ -90,7 +90,7 @@ def note_cut_end(stanzas: Stanzas, entries: Entries) -> None:
 def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
     """Return the tables that entries form; private tables other than number 0 are left out.
 
-    A LID for which a table has several ports has none: nothing tells which one is right.
+    A LID for which a table has several ports has none: each of them may be wrong.
 
     Raises:
         InputError: there are no tables, or they are nearly empty.
@@ -122,7 +122,7 @@ def fill_tables(stanzas: Stanzas, entries: Entries) -> ForwardingTables:
 
 
 def _lose_headless(stanzas: Stanzas, entries: Entries) -> None:
-    """Note entries before the first header: nothing tells their switch."""
+    """Note entries before the first header: their switch is unknown."""
     for entry in range(min(stanzas.entry[0], _HEADLESS_LINES)):
         line = entries.line_of(entry)
         stanzas.log.lose(line, InputError(stanzas.log.path, line, "a header that names a switch", "an entry"))
