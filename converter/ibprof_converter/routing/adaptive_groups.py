@@ -29,8 +29,8 @@ NO_GROUP = -1
 
 _HEAD = re.compile(rb"\bSwitch\s+0x([0-9A-Fa-f]{1,16})", re.IGNORECASE)
 _PLFT = re.compile(rb"\s*PLFT_NUM:\s*(\d{1,3})\s*")
-_LID_COLUMNS = re.compile(rb"^\s*LID\s*[|:]\s*Static ?Port\s*[|:].*Group", re.IGNORECASE | re.MULTILINE)
-_GROUP_COLUMNS = re.compile(rb"^\s*Group\s*[|:].*Ports", re.IGNORECASE | re.MULTILINE)
+_LID_COLUMNS = re.compile(rb"^[ \t]*LID\s*[|:]\s*Static ?Port\s*[|:].*Group", re.IGNORECASE | re.MULTILINE)
+_GROUP_COLUMNS = re.compile(rb"^[ \t]*Group\s*[|:].*Ports", re.IGNORECASE | re.MULTILINE)
 _CUT = re.compile(rb"\s*[|:]\s*")
 _STATIC = (b"static", b"s")
 

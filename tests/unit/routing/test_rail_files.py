@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from ibprof.errors import InputError, UsageError
 from ibprof_converter.cli import layout
 from ibprof_converter.fabric.node_name_map import read_name_map
+from ibprof_converter.routing.folder_dumps import identify_content
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail
 from ibprof_testing.samples.equality import check_tables
@@ -138,6 +140,15 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
 
     threading.Thread(target=run, daemon=True).start()
     assert ended.wait(60)
+
+
+@pytest.mark.parametrize("body", [b"\n", b" ", b"\t\n", b"{ ", b"SW ", b"LID "])
+def test_recognising_a_file_costs_no_time_whatever_it_holds(tmp_path: Path, body: bytes) -> None:
+    """Patterns that begin with any number of blanks and line ends would take minutes here."""
+    (tmp_path / "a").write_bytes(body * ((1 << 20) // len(body)))
+    begin = time.process_time()
+    assert identify_content(tmp_path / "a") is None or body == b"{ "
+    assert time.process_time() - begin < 5
 
 
 def test_fewer_table_files_than_lists_are_refused(tmp_path: Path) -> None:
