@@ -115,7 +115,11 @@ NO_ARGUMENTS: list[tuple[str, Callable[[], object], str]] = [
         "pattern:shift:1 was read for a fabric of 4 hosts, and this one has 16: ",
     ),
     ("no-traffic", lambda: ib.load_links(FABRIC), "expected at least one traffic"),
-    ("by", lambda: ib.load_links(FABRIC, RUN, placement="packed", by="job"), "expected some of region, operation and site"),
+    (
+        "by",
+        lambda: ib.load_links(FABRIC, RUN, placement="packed", by="job"),
+        "expected some of region, operation and site",
+    ),
     ("rails", lambda: ib.load_links(FABRIC, RUN, placement="packed", rails="x"), "--rails x: expected one of split"),
     ("placements", lambda: ib.load_links(FABRIC, RUN, RUN, placement="packed"), "expected one for each of 2 jobs"),
     ("top", lambda: ib.report(LOADS, top=-1), "top: expected a number of link directions, found -1"),
