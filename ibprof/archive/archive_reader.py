@@ -36,7 +36,7 @@ from ibprof.profile.profile_data import (
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, join_rows, order_rows
 from ibprof.profile.row_arrays import Columns
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 
 _BATCH_EVENTS = 1 << 20
 

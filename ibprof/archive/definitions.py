@@ -12,7 +12,7 @@ import otf2
 from ibprof.archive import otf2_names
 from ibprof.archive.properties import Value, to_properties
 from ibprof.profile.profile_data import Profile, Site
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 
 _NS_PER_S = 10**9
 

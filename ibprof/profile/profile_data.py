@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ibprof.native.headers import recording_header
 from ibprof.profile.row_arrays import RowArrays, no_sites
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import printable
 

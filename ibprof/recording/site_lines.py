@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ibprof.profile.profile_data import OTHER_SITES, Site
-from ibprof.sites.place import Place
+from ibprof.sites.code_location import CodeLocation
 from ibprof.sites.resolver import ObjectAddresses, resolve_objects
 from ibprof.sites.site_names import site_names
 
@@ -31,7 +31,7 @@ def resolve_sites(recorded: Sequence[Site]) -> tuple[tuple[Site, ...], tuple[str
         for (path, build_id), chosen in numbers.items()
     ]
     sites, notes = list(recorded), []
-    places = [Place(site.file, site.line, site.object, site.function) for site in recorded]
+    locations = [CodeLocation(site.file, site.line, site.object, site.function) for site in recorded]
     for each, chosen, found in zip(asked, numbers.values(), resolve_objects(asked), strict=True):
         if found.note:
             notes.append(f"call sites without lines in {each.object_path}: {found.note}")
@@ -40,12 +40,12 @@ def resolve_sites(recorded: Sequence[Site]) -> tuple[tuple[Site, ...], tuple[str
             if frames:
                 function, file, line = frames[0]
                 sites[number] = replace(site, file=file, line=line, function=function, inlined_in=frames[1:])
-                places[number] = Place(file, line)
+                locations[number] = CodeLocation(file, line)
             elif symbol:
                 sites[number] = replace(site, function=symbol.function)
                 # Backtraces count to the return address, too.
-                places[number] = Place("", 0, site.object, symbol.function, symbol.offset + 1)
+                locations[number] = CodeLocation("", 0, site.object, symbol.function, symbol.offset + 1)
             else:
-                places[number] = Place("", 0, site.object, "", site.address)
-    named = zip(sites, site_names(places), strict=True)
+                locations[number] = CodeLocation("", 0, site.object, "", site.address)
+    named = zip(sites, site_names(locations), strict=True)
     return tuple(site if site == OTHER_SITES else replace(site, name=name) for site, name in named), tuple(notes)

@@ -14,10 +14,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ibprof.sites.code_location import Frame, Symbol
 from ibprof.sites.debug_files import DEBUGINFOD_SECONDS, find_debug_files, open_program
 from ibprof.sites.debug_lines import SourceNames, read_lines
 from ibprof.sites.elf_file import ElfFile
-from ibprof.sites.place import Frame, Symbol
 
 INSTALL = "the Python package symbolic is missing: pip install 'ibprof[sites]'"
 

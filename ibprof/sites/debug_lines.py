@@ -7,8 +7,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ibprof.sites.code_location import Frame
 from ibprof.sites.elf_file import ElfFile
-from ibprof.sites.place import Frame
 
 
 def read_lines(file: ElfFile, addresses: Sequence[int]) -> list[list[Frame]]:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ibprof.sites.place import Symbol
+from ibprof.sites.code_location import Symbol
 
 MAGIC = b"\x7fELF"
 

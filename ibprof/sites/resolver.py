@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ibprof.sites.place import Frame, Symbol
+from ibprof.sites.code_location import Frame, Symbol
 
 _CHILD = "import sys; sys.path[:] = {!r}; from ibprof.sites.child import main; main()"
 _AFTER_KILL_SECONDS = 5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short names of places in programs: `file.c:LINE`, else `function+0x1f`, else `object+0x1f`."""
+"""Short names of locations in programs: `file.c:LINE`, else `function+0x1f`, else `object+0x1f`."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ibprof.sites.place import Place
+from ibprof.sites.code_location import CodeLocation
 
 
-def site_names(places: Sequence[Place]) -> list[str]:
-    """Return a name for each place; places that differ in file, function, object or offset have different names.
+def site_names(locations: Sequence[CodeLocation]) -> list[str]:
+    """Return a name for each location; locations that differ in file, function, object or offset have different names.
 
     Files with the same base name have the shortest tail of their paths that distinguishes them. A function that is in
     several objects has the object after it, in brackets.
     """
-    files = shortest_tails({place.file for place in places if place.has_line})
-    objects = shortest_tails({place.object for place in places if not place.has_line})
-    homes = Counter(function for _, function in {(place.object, place.function) for place in places})
+    files = shortest_tails({location.file for location in locations if location.has_line})
+    objects = shortest_tails({location.object for location in locations if not location.has_line})
+    homes = Counter(function for _, function in {(location.object, location.function) for location in locations})
     names = []
-    for place in places:
-        if place.has_line:
-            names.append(f"{files[place.file]}:{place.line}")
-        elif not place.function:
-            names.append(f"{objects[place.object]}+{place.offset:#x}")
+    for location in locations:
+        if location.has_line:
+            names.append(f"{files[location.file]}:{location.line}")
+        elif not location.function:
+            names.append(f"{objects[location.object]}+{location.offset:#x}")
         else:
-            where = f" ({objects[place.object]})" if homes[place.function] > 1 else ""
-            names.append(f"{place.function}+{place.offset:#x}{where}")
+            where = f" ({objects[location.object]})" if homes[location.function] > 1 else ""
+            names.append(f"{location.function}+{location.offset:#x}{where}")
     return names
 
 

@@ -50,7 +50,7 @@ def opened(open_view: Open, matrix: str, places: tuple[str, str]) -> Opened:
 
 
 def second_loads(opened: Opened) -> Loads:
-    loads: Loads = opened.page.evaluate("ibprof.loadsBeside()")
+    loads: Loads = opened.page.evaluate("ibprof.loadsAfter()")
     return loads
 
 

@@ -61,8 +61,8 @@ export class SceneBuilder {
       const encoding = encodeChanges(run, state, theme, change, measure, isUsed);
       return { listed, panes: [{ encoding, name: `${nameOf(other, state)} − ${nameOf(run, state)}` }], compared };
     }
-    const beside = encodeLoads(other, state, theme, after, measure, [comparison.measureBefore(before)]);
-    const panes = [listed, beside].map((encoding) => ({ encoding, name: nameOf(encoding.run, state) }));
+    const second = encodeLoads(other, state, theme, after, measure, [comparison.measureBefore(before)]);
+    const panes = [listed, second].map((encoding) => ({ encoding, name: nameOf(encoding.run, state) }));
     return { listed, panes, compared };
   }
 

@@ -11,7 +11,7 @@ export interface ScriptApi {
   /** Loads of the page's run: decimal bytes by [link][end], in the order of links.csv. */
   loads(): string[][];
   /** Loads of the run that it is compared with. */
-  loadsBeside(): string[][];
+  loadsAfter(): string[][];
   /** The loads or changes of the first picture. */
   drawn(): string[][];
   /** Link directions in the order of the table of links. */
@@ -40,7 +40,7 @@ export function makeScriptApi(view: View): ScriptApi {
     );
   return {
     loads: () => list(view.ownLoads),
-    loadsBeside: () => (view.compared ? list(view.compared.after) : []),
+    loadsAfter: () => (view.compared ? list(view.compared.after) : []),
     drawn: () => list(view.shownEncoding.amounts),
     ranked: () => view.shownEncoding.ranking.first,
     lit: () => {

@@ -127,11 +127,11 @@ test("a picture says which parts of the selection its run cannot apply", () => {
 });
 
 test("a state that draws nothing else keeps what is drawn", () => {
-  const beside = show({});
-  const named = withState(beside, { panel: "ranks" });
+  const shown = show({});
+  const named = withState(shown, { panel: "ranks" });
   assert.equal(named.listed, named.panes[0].encoding);
   assert.equal(named.panes[1].encoding.state.panel, "ranks");
-  assert.equal(named.listed.steps, beside.listed.steps);
+  assert.equal(named.listed.steps, shown.listed.steps);
   const difference = withState(show({ compare: "difference" }), { compare: "difference", panel: "ranks" });
   assert.notEqual(difference.listed, difference.panes[0].encoding);
   assert.deepEqual([difference.listed.isChange, difference.listed.state.panel], [false, "ranks"]);

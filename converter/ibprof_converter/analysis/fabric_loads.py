@@ -14,7 +14,7 @@ from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_bytes, printable
 from ibprof_converter.analysis.routed_fabric import RoutedFabric
 from ibprof_converter.hotspots.coverage import Coverage
-from ibprof_converter.hotspots.hot_links import Hotspot, LinkEnds, LinkHeat
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.outputs.rows import Row, link_columns, link_rows, node_rows
 from ibprof_converter.traffic.adapter_policies import MODELLED, describe_nic
 from ibprof_converter.traffic.counter_agreement import Agreement
@@ -122,17 +122,17 @@ class FabricLoads(NotebookView):
             self.fabric.fabrics, self.fabric.layouts, self.fabric.hosts, traffic.rank_lid if traffic else None, names
         )
 
-    def hottest(self, count: int = 10) -> tuple[Hotspot, ...]:
+    def most_loaded(self, count: int = 10) -> tuple[Hotspot, ...]:
         """Return the link directions that carry most, with the ranks that load them."""
-        return self.ends().hottest(count)[0]
+        return self.ends().most_loaded(count)[0]
 
     def heat(self) -> LinkHeat:
         """Return how the loads of all link directions compare."""
         return self.ends().heat()
 
-    def ends(self) -> LinkEnds:
+    def ends(self) -> LinkDirections:
         """Return all link directions in one list."""
-        return LinkEnds(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic)
+        return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic)
 
     def about(self) -> dict[str, object]:
         """Return what the loads are of, as plain values."""

@@ -46,11 +46,11 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
     slow = np.zeros(fabric.links, np.bool_)
     narrow = np.zeros(fabric.links, np.bool_)
     for pair in np.unique(level, axis=0):
-        kin = np.flatnonzero((level == pair).all(axis=1) & has_rate)
-        if not len(kin):
+        peers = np.flatnonzero((level == pair).all(axis=1) & has_rate)
+        if not len(peers):
             continue
-        usual_lanes, usual_gbps = _most_common(list(zip(lanes[kin].tolist(), gbps[kin].tolist(), strict=True)))
-        odd = kin[(gbps[kin] < usual_gbps) & ~_are_alike(fabric, kin)]
+        usual_lanes, usual_gbps = _most_common(list(zip(lanes[peers].tolist(), gbps[peers].tolist(), strict=True)))
+        odd = peers[(gbps[peers] < usual_gbps) & ~_are_alike(fabric, peers)]
         is_narrow = (lanes[odd] > 0) & (lanes[odd] < usual_lanes)
         slow[odd[~is_narrow]] = True
         narrow[odd[is_narrow]] = True
@@ -61,13 +61,13 @@ def _check_rates(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
             yield FabricFinding(kind, rail, what, _links(fabric, links))
 
 
-def _are_alike(fabric: Fabric, kin: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+def _are_alike(fabric: Fabric, peers: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
     """Tell of which of some links one end is a switch that has several of them, all of one width and speed."""
-    alike = np.zeros(len(kin), np.bool_)
-    rates = list(zip(fabric.link_lanes[kin].tolist(), fabric.link_gbps[kin].tolist(), strict=True))
+    alike = np.zeros(len(peers), np.bool_)
+    rates = list(zip(fabric.link_lanes[peers].tolist(), fabric.link_gbps[peers].tolist(), strict=True))
     for end in (0, 1):
         of_node: dict[int, list[int]] = {}
-        for index, node in enumerate(fabric.link_node[kin, end].tolist()):
+        for index, node in enumerate(fabric.link_node[peers, end].tolist()):
             if fabric.node_kind[node] == NodeKind.SWITCH:
                 of_node.setdefault(node, []).append(index)
         for members in of_node.values():
@@ -102,39 +102,39 @@ def _check_uplinks(rail: int, fabric: Fabric) -> Iterator[FabricFinding]:
         np.add.at(down, near[leads_down], 1)
     yield from _find_few(rail, fabric, leaves, up, down, "leaf switches")
     for above in range(2, int(level.max(initial=0))):
-        kin = np.flatnonzero(is_switch & ~is_leaf & (level == above))
+        peers = np.flatnonzero(is_switch & ~is_leaf & (level == above))
         # Core switches that are linked among themselves: those without links up are the top, no worse than others.
-        if 4 * (up[kin] == 0).sum() >= len(kin):
-            kin = kin[up[kin] > 0]
-        yield from _find_few(rail, fabric, kin, up, down, f"switches of level {above}")
+        if 4 * (up[peers] == 0).sum() >= len(peers):
+            peers = peers[up[peers] > 0]
+        yield from _find_few(rail, fabric, peers, up, down, f"switches of level {above}")
 
 
 def _find_few(
     rail: int,
     fabric: Fabric,
-    kin: npt.NDArray[np.intp],
+    peers: npt.NDArray[np.intp],
     up: npt.NDArray[np.int64],
     down: npt.NDArray[np.int64],
     words: str,
 ) -> Iterator[FabricFinding]:
-    if len(kin) < 2:
+    if len(peers) < 2:
         return
-    usual = _find_usual(up[kin])
+    usual = _find_usual(up[peers])
     load = down / np.maximum(up, 1)
-    usual_load = float(np.median(load[kin][up[kin] == usual]))
-    few = kin[(up[kin] < usual) & (load[kin] > usual_load)]
+    usual_load = float(np.median(load[peers][up[peers] == usual]))
+    few = peers[(up[peers] < usual) & (load[peers] > usual_load)]
     if not len(few):
         return
     named = zip(name_nodes(fabric, few), few.tolist(), strict=True)
     places = tuple(f"{name} has {up[node]}" for name, node in named)
-    if 2 * len(few) < len(kin):
-        what = f"{len(few)} of {len(kin)} {words} with fewer uplinks than the usual {usual}"
+    if 2 * len(few) < len(peers):
+        what = f"{len(few)} of {len(peers)} {words} with fewer uplinks than the usual {usual}"
         yield FabricFinding(FindingKind.FEW_UPLINKS, rail, what, places)
     else:
         # What most of them have is no exception.
-        numbers = zip(*np.unique(up[kin], return_counts=True), strict=True)
+        numbers = zip(*np.unique(up[peers], return_counts=True), strict=True)
         counts = ", ".join(f"{having} with {number}" for number, having in numbers)
-        what = f"{len(kin)} {words} have different numbers of uplinks: {counts}"
+        what = f"{len(peers)} {words} have different numbers of uplinks: {counts}"
         yield FabricFinding(FindingKind.UNEVEN_UPLINKS, rail, what, places)
 
 

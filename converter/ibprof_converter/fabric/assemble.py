@@ -40,7 +40,7 @@ def assemble(listing: Listing) -> Fabric:
     number, port_guid, port_lid, lmc = _collect_ports(active, node)
     has_lid = port_lid > 0
     lmc_known = not (lmc == NOT_GIVEN).any()
-    link_end = _split(links.ends[links.active])
+    active_ends = _split(links.ends[links.active])
     guids = np.unique(listing.node_guid)
     return Fabric(
         name=listing.path,
@@ -48,8 +48,8 @@ def assemble(listing: Listing) -> Fabric:
         node_kind=take_equal(active, node, active.kind, "the type of a node"),
         node_name=_choose_names(active, node),
         system_guid=take_equal(active, node, active.system_guid, "the SystemGUID of a node"),
-        link_node=np.searchsorted(node_guid, guids[link_end[0]]).astype(np.int32),
-        link_port=link_end[1].astype(np.int32),
+        link_node=np.searchsorted(node_guid, guids[active_ends[0]]).astype(np.int32),
+        link_port=active_ends[1].astype(np.int32),
         link_gbps=links.gbps[links.active],
         port_node=(number // PORTS)[has_lid].astype(np.int32),
         port_number=(number % PORTS)[has_lid].astype(np.int32),

@@ -163,7 +163,7 @@ class LinkHeat:
     max_switch_link: int
 
 
-class LinkEnds:
+class LinkDirections:
     """All link directions of all rails in one list, with what they carry."""
 
     def __init__(
@@ -195,20 +195,20 @@ class LinkEnds:
             max_switch_link=int(self._bytes[self._between_switches].max(initial=0)),
         )
 
-    def hottest(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
+    def most_loaded(self, count: int) -> tuple[tuple[Hotspot, ...], tuple[Hotspot, ...]]:
         """Return the `count` link directions that carry most, of all and of those between switches."""
-        found = [self._find_hottest(count, only) for only in (np.True_, self._between_switches)]
+        found = [self._find_most_loaded(count, only) for only in (np.True_, self._between_switches)]
         if self._traffic is not None and found[0]:
             self._collect_flows(self._traffic, sorted({*found[0], *found[1]}))
-        hottest, switch_hottest = (tuple(self._describe(end) for end in ends) for ends in found)
-        return hottest, switch_hottest
+        busiest, on_switches = (tuple(self._describe(end) for end in ends) for ends in found)
+        return busiest, on_switches
 
-    def _find_hottest(self, count: int, among: npt.NDArray[np.bool_] | np.bool_) -> list[int]:
+    def _find_most_loaded(self, count: int, among: npt.NDArray[np.bool_] | np.bool_) -> list[int]:
         candidates = np.flatnonzero((self._bytes > 0) & among)
         # Of ends that carry the same, those between switches come first: a placement can move them.
         keys = (~self._between_switches[candidates], ~self._bytes[candidates])
-        hottest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
-        return hottest
+        busiest: list[int] = candidates[np.lexsort(keys)][:count].tolist()
+        return busiest
 
     def _collect_flows(self, traffic: Traffic, indices: Sequence[int]) -> None:
         """Find the flows on some link directions, all at once: to go over all flows is what costs."""

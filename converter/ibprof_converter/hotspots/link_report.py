@@ -9,7 +9,7 @@ from typing import Any
 
 from ibprof_converter.hotspots.causes.diagnosis import Diagnosis, diagnose
 from ibprof_converter.hotspots.causes.situation import PairBytes, Situation
-from ibprof_converter.hotspots.hot_links import Hotspot, LinkEnds, LinkHeat
+from ibprof_converter.hotspots.hot_links import Hotspot, LinkDirections, LinkHeat
 from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
@@ -61,8 +61,8 @@ def report_on_links(
         loads: what `placed` puts on their links.
         top: number of hot link directions to name.
     """
-    ends = LinkEnds(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
-    hotspots, switch_hotspots = ends.hottest(top)
+    ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
+    hotspots, switch_hotspots = ends.most_loaded(top)
     return LinkReport(
         bytes_total=loads.bytes_total,
         bytes_routed=loads.bytes_routed,

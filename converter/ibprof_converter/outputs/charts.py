@@ -187,12 +187,12 @@ def _find_columns(rows: Rows, job: str) -> _Columns:
 
 def _group(rows: Rows, columns: Sequence[str]) -> dict[Key, list[Row]]:
     """Group rows by columns; a baseline belongs to each group that differs from it in other jobs' columns alone."""
-    beside = [row for row in rows if row["run"] != "baseline"] or rows
+    others = [row for row in rows if row["run"] != "baseline"] or rows
     groups: dict[Key, list[Row]] = {}
-    for row in beside:
+    for row in others:
         groups.setdefault(tuple(row.get(column) for column in columns), []).append(row)
     for row in rows:
-        if row["run"] != "baseline" or beside is rows:
+        if row["run"] != "baseline" or others is rows:
             continue
         for key, of_group in groups.items():
             pairs = zip(columns, key, strict=True)
@@ -210,8 +210,8 @@ def _draw_panel(axes: Axes, rows: Rows, columns: _Columns, job: str) -> None:
     clusters: dict[str, list[Bar]] = {}
     for key, of_cluster in _group(rows, columns.clusters).items():
         alone = [Bar(row, _ALONE) for row in of_cluster if row["run"] == "baseline"]
-        beside = [row for row in of_cluster if row["run"] != "baseline"]
-        by_key = {tuple(row.get(each) for each in columns.others): row for row in beside}
+        others = [row for row in of_cluster if row["run"] != "baseline"]
+        by_key = {tuple(row.get(each) for each in columns.others): row for row in others}
         bars = [*alone[:1], *(Bar(by_key[each], colour) for each, colour in colours.items() if each in by_key)]
         if sum(map(len, clusters.values())) + len(bars) > _MOST_BARS:
             break

@@ -232,15 +232,15 @@ def _draw_links(axes: Axes, halves: _Halves, greatest: float, only_used: bool) -
     used = np.flatnonzero(halves.bytes)
     if not len(used):
         return None
-    hottest_last = used[np.argsort(halves.bytes[used], kind="stable")]
+    most_loaded_last = used[np.argsort(halves.bytes[used], kind="stable")]
     shown = LineCollection(
-        list(halves.line[hottest_last]),
+        list(halves.line[most_loaded_last]),
         cmap=_colours(),
         norm=Normalize(0, greatest),
         linewidths=width,
         zorder=2,
     )
-    shown.set_array(halves.bytes[hottest_last].astype(np.float64))
+    shown.set_array(halves.bytes[most_loaded_last].astype(np.float64))
     shown.set_rasterized(many)
     axes.add_collection(shown)
     return shown

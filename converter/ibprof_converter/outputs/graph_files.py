@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _SHARED = ("gbps", "region", "operation", "site", "job")
-_BESIDE = ("shared", "most", "counted")
+_ADDITIONAL = ("shared", "most", "counted")
 
 
 class Edge(NamedTuple):
@@ -44,7 +44,7 @@ def list_edges(links: Iterable[Row]) -> Iterator[Edge]:
                 "bytes": row[f"{near}_bytes"],
             }
             attributes |= {name: row[name] for name in _SHARED if row.get(name) is not None}
-            for name in _BESIDE:
+            for name in _ADDITIONAL:
                 if row.get(f"{near}_{name}") is not None:
                     attributes[name] = row[f"{near}_{name}"]
             keys = node_key(row["rail"], row[f"{near}_guid"]), node_key(row["rail"], row[f"{far}_guid"])

@@ -89,10 +89,10 @@ def link_rows(
         for link in order_of_links(fabric, layout).tolist():
             a = lower[link]
             where = places.columns(link, a)
-            beside = _bound_columns(bounds.by_rail[rail], link, a) if bounds else {}
-            beside |= _counted_columns(agreement, rail, link, a) if agreement else {}
+            additional = _bound_columns(bounds.by_rail[rail], link, a) if bounds else {}
+            additional |= _counted_columns(agreement, rail, link, a) if agreement else {}
             for load in _loads_of_link(loads, loaded[link], used[link], a, only_used):
-                yield where | load | beside
+                yield where | load | additional
 
 
 def _bound_columns(bounds: AdaptiveBounds, link: int, a: int) -> Row:

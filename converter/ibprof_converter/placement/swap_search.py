@@ -156,10 +156,10 @@ class SearchRound:
                 "best_squares": score.squares,
                 "scale": score.max_seconds or 1.0,
                 "doublings": settings.doublings,
-                "hottest": max(
+                "first_temperature": max(
                     settings.start_temperature, min(1.0, _FEW_ENDS / (1 + int((problem.load(start) > 0).sum())))
                 ),
-                "coldest": settings.end_temperature,
+                "last_temperature": settings.end_temperature,
                 "random": seed,
                 "all_work": work,
             },

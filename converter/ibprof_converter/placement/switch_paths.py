@@ -33,7 +33,7 @@ class SwitchPaths:
         leaf_of_port: uint32 [rail, port]; `NO_LEAF` where a port is not on a rail.
         first: uint64 [rail * leaves * ports + 1], start of the path of (rail, leaf, port) in `ends`.
         ends: uint32, concatenated paths; each entry is an index into the next two arrays.
-        rail, link_end: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
+        rail, direction: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
             paths that do not arrive; its rail is -1.
         seconds_per_byte: float64 [end].
         notes: assumptions, a sentence each.
@@ -44,7 +44,7 @@ class SwitchPaths:
     first: npt.NDArray[np.uint64]
     ends: npt.NDArray[np.uint32]
     rail: npt.NDArray[np.int32]
-    link_end: npt.NDArray[np.int32]
+    direction: npt.NDArray[np.int32]
     seconds_per_byte: npt.NDArray[np.float64]
     notes: tuple[str, ...]
 
@@ -86,16 +86,16 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
         pieces.append(ends + begin)
     used, ends = np.unique(np.concatenate([*pieces, offsets[-1:]]), return_inverse=True)
     rail_of_end = np.searchsorted(offsets, used, side="right") - 1
-    link_end = used - offsets[rail_of_end]
+    direction = used - offsets[rail_of_end]
     rail_of_end[-1] = -1
-    seconds, notes = _seconds_per_byte([subnet.fabric for subnet in subnets], rail_of_end, link_end)
+    seconds, notes = _seconds_per_byte([subnet.fabric for subnet in subnets], rail_of_end, direction)
     return SwitchPaths(
         leaves=leaves,
         leaf_of_port=np.stack(found).astype(np.uint32),
         first=np.concatenate([[0], np.cumsum(lengths.ravel())]).astype(np.uint64),
         ends=ends[:-1].astype(np.uint32),
         rail=rail_of_end.astype(np.int32),
-        link_end=link_end.astype(np.int32),
+        direction=direction.astype(np.int32),
         seconds_per_byte=seconds,
         notes=notes,
     )
@@ -138,13 +138,13 @@ def _follow(
 
 
 def _seconds_per_byte(
-    fabrics: Sequence[Fabric], rail: npt.NDArray[np.intp], link_end: npt.NDArray[np.intp]
+    fabrics: Sequence[Fabric], rail: npt.NDArray[np.intp], direction: npt.NDArray[np.intp]
 ) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
     gbps = np.full(len(rail), np.nan)
     notes = []
     for number, fabric in enumerate(fabrics):
         here = np.flatnonzero(rail == number)
-        gbps[here] = fabric.link_gbps[link_end[here] // 2]
+        gbps[here] = fabric.link_gbps[direction[here] // 2]
         between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
         known = fabric.link_gbps[between & ~np.isnan(fabric.link_gbps)]
         unknown = here[np.isnan(gbps[here])]
@@ -152,7 +152,7 @@ def _seconds_per_byte(
             speeds, counts = np.unique(known if len(known) else np.array([100.0]), return_counts=True)
             usual = float(speeds[np.argmax(counts)])
             gbps[unknown] = usual
-            links = len(np.unique(link_end[unknown] // 2))
+            links = len(np.unique(direction[unknown] // 2))
             notes.append(f"{fabric.name}: {links} link(s) of unknown speed are assumed to have {usual:g} Gb/s")
     seconds = 8 / (gbps * 1e9)
     seconds[-1] = _NO_ROUTE_FACTOR * (np.nanmax(seconds[:-1]) if len(seconds) > 1 else 8e-9)

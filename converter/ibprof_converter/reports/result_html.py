@@ -84,7 +84,7 @@ def render_loads(loads: FabricLoads) -> str:
         f"<p>{said}; {format_bytes(bytes_of.bytes_on_host)} within hosts; {format_bytes(unrouted)} not routed</p>",
         _picture(loads),
         *_sentences("verdict", [say_verdict(diagnosis)] if diagnosis else []),
-        render_table(head, map(_describe_end, loads.hottest(_SHOWN))),
+        render_table(head, map(_describe_end, loads.most_loaded(_SHOWN))),
         *_gaps(loads.coverage, loads.warnings),
         *(f"<div>{escape(line)}</div>" for line in describe_additions(loads)),
     ])  # fmt: skip

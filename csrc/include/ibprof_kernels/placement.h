@@ -99,8 +99,8 @@ struct ibp_placement_search {
     double scale;
     uint32_t doublings;
     /* Temperatures, relative to the energy: at the beginning, and when all work is done. */
-    double hottest;
-    double coldest;
+    double first_temperature;
+    double last_temperature;
     double temperature;
     /* State of the generator. */
     uint64_t random;

@@ -244,7 +244,8 @@ void ibp_placement_search(const problem_t *p, search_t *s, uint64_t until)
     }
     while (s->work < until && s->work < s->all_work) {
         if (s->proposals % UPDATE_EVERY == 0)
-            s->temperature = s->hottest * pow(s->coldest / s->hottest, (double)s->work / (double)s->all_work);
+            s->temperature = s->first_temperature *
+                             pow(s->last_temperature / s->first_temperature, (double)s->work / (double)s->all_work);
         s->proposals++;
         propose(p, s);
     }

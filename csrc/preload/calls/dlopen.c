@@ -58,23 +58,23 @@ static bool is_watched(const char *name)
 
 static void *our_function(const char *name)
 {
-    static void *ours;
+    static void *own;
     Dl_info self;
     void *found;
 
-    if (!ours && dladdr((void *)our_function, &self)) ours = ibp_loaded_library(self.dli_fname);
-    found = ours ? dlsym(ours, name) : NULL;
+    if (!own && dladdr((void *)our_function, &self)) own = ibp_loaded_library(self.dli_fname);
+    found = own ? dlsym(own, name) : NULL;
     return found ? found : ibp_large_call(name);
 }
 
 /* Return ibprof's function in place of what was found, if it calls just that: another tool's function of that name,
  * or another version of it, is left in place. */
-static void *put_ours(const char *name, void *found)
+static void *prefer_own(const char *name, void *found)
 {
-    void *ours = found ? our_function(name) : NULL;
+    void *own = found ? our_function(name) : NULL;
 
-    if (!ours || ours == found) return found;
-    return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? ours : found;
+    if (!own || own == found) return found;
+    return found == (is_mpi_call(name) ? ibp_mpi_next(name) : ibp_verbs_real(name)) ? own : found;
 }
 
 /* Set when a library was opened whose calls RTLD_DEEPBIND binds to MPI directly, past ibprof. */
@@ -85,22 +85,22 @@ static void follow_deep_calls(void)
 {
     if (IBP_LIKELY(!__atomic_load_n(&opened_deep, __ATOMIC_RELAXED))) return;
     if (__atomic_exchange_n(&opened_deep, 0, __ATOMIC_ACQ_REL) && ibp_mpi_next("MPI_Init"))
-        ibp_got_redirect_deep(put_ours);
+        ibp_got_redirect_deep(prefer_own);
 }
 
 static void *look_up(void *library, const char *name)
 {
-    return put_ours(name, real.lookup(library, name));
+    return prefer_own(name, real.lookup(library, name));
 }
 
 static void *look_up_version(void *library, const char *name, const char *version)
 {
-    return put_ours(name, real.versioned_lookup(library, name, version));
+    return prefer_own(name, real.versioned_lookup(library, name, version));
 }
 
 /* Return whether ibprof answers. With these two handles the answer depends on the caller, so the real function must
  * see the caller; it finds ibprof's functions by itself. */
-static bool is_ours_to_answer(void *library, const char *name)
+static bool is_answered(void *library, const char *name)
 {
     return library != RTLD_DEFAULT && library != RTLD_NEXT && name && is_watched(name);
 }
@@ -108,13 +108,13 @@ static bool is_ours_to_answer(void *library, const char *name)
 __attribute__((used)) static lookup_function *choose_lookup(void *library, const char *name)
 {
     follow_deep_calls();
-    return is_ours_to_answer(library, name) ? look_up : real.lookup;
+    return is_answered(library, name) ? look_up : real.lookup;
 }
 
 __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(void *library, const char *name)
 {
     follow_deep_calls();
-    return is_ours_to_answer(library, name) ? look_up_version : real.versioned_lookup;
+    return is_answered(library, name) ? look_up_version : real.versioned_lookup;
 }
 
 /* -- tail calls ---------------------------------------------------------------------------------------------------- */
@@ -135,9 +135,9 @@ __attribute__((used)) static versioned_lookup_function *choose_versioned_lookup(
             "jmp *%rax\n"                                                                                              \
             ".cfi_endproc\n.size " #name ",.-" #name "\n")
 
-TAIL_JUMP(ibp_dlsym_before_ours, choose_lookup);
-TAIL_JUMP(ibp_dlvsym_before_ours, choose_versioned_lookup);
-extern IBP_INTERNAL void ibp_dlsym_before_ours(void), ibp_dlvsym_before_ours(void);
+TAIL_JUMP(ibp_dlsym_by_caller, choose_lookup);
+TAIL_JUMP(ibp_dlvsym_by_caller, choose_versioned_lookup);
+extern IBP_INTERNAL void ibp_dlsym_by_caller(void), ibp_dlvsym_by_caller(void);
 
 /* -- interposing dlopen -------------------------------------------------------------------------------------------- */
 
@@ -150,9 +150,9 @@ static void redirect_lookups(void)
         fill(&real.lookup, dlsym(RTLD_DEFAULT, "dlsym"));
         fill(&real.versioned_lookup, dlsym(RTLD_DEFAULT, "dlvsym"));
     }
-    if (real.lookup) ibp_got_redirect_all("dlsym", (void *)real.lookup, (void *)ibp_dlsym_before_ours);
+    if (real.lookup) ibp_got_redirect_all("dlsym", (void *)real.lookup, (void *)ibp_dlsym_by_caller);
     if (real.versioned_lookup)
-        ibp_got_redirect_all("dlvsym", (void *)real.versioned_lookup, (void *)ibp_dlvsym_before_ours);
+        ibp_got_redirect_all("dlvsym", (void *)real.versioned_lookup, (void *)ibp_dlvsym_by_caller);
     __atomic_clear(&lock, __ATOMIC_RELEASE);
 }
 

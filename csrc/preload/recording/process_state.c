@@ -24,15 +24,16 @@ struct ibp_process_state *ibp_process_state = &nothing;
 
 bool ibp_counting = true;
 
-static void wipe(void)
+static void clear_state(void)
 {
     memset(ibp_process_state, 0, sizeof *ibp_process_state);
 }
 
 /* Kernels before 4.14 cannot clear a page in a child; there a fork handler of the C library does. */
-static void wipe_on_fork(struct ibp_process_state *page, size_t bytes)
+static void clear_on_fork(struct ibp_process_state *page, size_t bytes)
 {
-    if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork) (void)__register_atfork(NULL, NULL, wipe, NULL);
+    if (madvise(page, bytes, MADV_WIPEONFORK) && __register_atfork)
+        (void)__register_atfork(NULL, NULL, clear_state, NULL);
 }
 
 int ibp_process_state_open(void)
@@ -46,6 +47,6 @@ int ibp_process_state_open(void)
     if (!__atomic_compare_exchange_n(&ibp_process_state, &expected, page, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
         ibp_memory_unmap(page, bytes); /* another thread was first */
     else
-        wipe_on_fork(page, bytes);
+        clear_on_fork(page, bytes);
     return 0;
 }

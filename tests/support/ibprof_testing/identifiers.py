@@ -8,9 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-SUFFIXES = (".py", ".c", ".cpp", ".h")
+SUFFIXES = (".py", ".c", ".cpp", ".h", ".ts")
 
 _C_COMMENT_OR_STRING = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL)
+_TS_COMMENT_OR_STRING = re.compile(
+    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL
+)
 _C_NAME = re.compile(r"[A-Za-z_]\w*")
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")
 
@@ -21,7 +24,7 @@ def read_names(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".py":
         yield from _python(path.read_text())
     else:
-        yield from _c(path.read_text())
+        yield from _c(path.read_text(), _TS_COMMENT_OR_STRING if path.suffix == ".ts" else _C_COMMENT_OR_STRING)
 
 
 def split_name(name: str) -> str:
@@ -39,8 +42,8 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
 
 
-def _c(text: str) -> Iterator[tuple[int, str]]:
-    """Read all names: what declares one in C is not seen in a line."""
-    code = _C_COMMENT_OR_STRING.sub(lambda match: "\n" * match[0].count("\n"), text)
+def _c(text: str, comment_or_string: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Read all names: what declares one in C or TypeScript is not seen in a line."""
+    code = comment_or_string.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _C_NAME.finditer(code):
         yield code.count("\n", 0, match.start()) + 1, match[0]

@@ -44,7 +44,7 @@ from ibprof.profile.profile_data import (
 )
 from ibprof.profile.profile_rows import COLUMN_TYPES, order_rows
 from ibprof.recording.recording_reader import read_recording
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 from ibprof_testing.lab.synthetic_recording import write_recording
 from ibprof_testing.machine import find_program
 from ibprof_testing.samples.profiles import Count, make_host, make_port, make_profile, make_rank

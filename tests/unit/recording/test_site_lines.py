@@ -8,7 +8,7 @@ import pytest
 
 from ibprof.profile.profile_data import OTHER_SITES, Site
 from ibprof.recording.site_lines import resolve_sites
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 
 SOURCE = """\
 int sink(int);

@@ -6,17 +6,20 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibprof.sites.place import Place
+from ibprof.sites.code_location import CodeLocation
 from ibprof.sites.site_names import shortest_tails, site_names
 
 
 def test_lines_by_base_name() -> None:
-    assert site_names([Place("/src/halo.c", 212), Place("/src/main.f90", 7)]) == ["halo.c:212", "main.f90:7"]
+    assert site_names([CodeLocation("/src/halo.c", 212), CodeLocation("/src/main.f90", 7)]) == [
+        "halo.c:212",
+        "main.f90:7",
+    ]
 
 
 def test_equal_base_names_have_the_shortest_distinguishing_tail() -> None:
-    places = [Place(path, 3) for path in ("/a/x/util.c", "/b/x/util.c", "/b/y/util.c", "/b/main.c")]
-    assert site_names(places) == ["a/x/util.c:3", "b/x/util.c:3", "y/util.c:3", "main.c:3"]
+    locations = [CodeLocation(path, 3) for path in ("/a/x/util.c", "/b/x/util.c", "/b/y/util.c", "/b/main.c")]
+    assert site_names(locations) == ["a/x/util.c:3", "b/x/util.c:3", "y/util.c:3", "main.c:3"]
 
 
 def test_a_path_that_ends_another_one() -> None:
@@ -28,21 +31,21 @@ def test_a_path_that_ends_another_one() -> None:
 
 
 def test_one_file_by_two_paths() -> None:
-    assert site_names([Place("/a/./x.c", 1), Place("/a/b/../x.c", 2)]) == ["x.c:1", "x.c:2"]
+    assert site_names([CodeLocation("/a/./x.c", 1), CodeLocation("/a/b/../x.c", 2)]) == ["x.c:1", "x.c:2"]
 
 
 def test_without_lines() -> None:
-    places = [
-        Place(object="/usr/lib/libpetsc.so", function="VecScatter", offset=0x1F),
-        Place(object="/opt/app", offset=0x4011),
-        Place("/src/app.c", 0, "/opt/app", "main", 9),
+    locations = [
+        CodeLocation(object="/usr/lib/libpetsc.so", function="VecScatter", offset=0x1F),
+        CodeLocation(object="/opt/app", offset=0x4011),
+        CodeLocation("/src/app.c", 0, "/opt/app", "main", 9),
     ]
-    assert site_names(places) == ["VecScatter+0x1f", "app+0x4011", "main+0x9"]
+    assert site_names(locations) == ["VecScatter+0x1f", "app+0x4011", "main+0x9"]
 
 
 def test_a_function_in_several_objects() -> None:
-    places = [Place(object=f"/opt/{name}", function="main", offset=9) for name in ("ocean", "ice")]
-    assert site_names(places) == ["main+0x9 (ocean)", "main+0x9 (ice)"]
+    locations = [CodeLocation(object=f"/opt/{name}", function="main", offset=9) for name in ("ocean", "ice")]
+    assert site_names(locations) == ["main+0x9 (ocean)", "main+0x9 (ice)"]
 
 
 PATHS = st.lists(st.text(string.ascii_lowercase[:3], min_size=1, max_size=2), min_size=1, max_size=4).map("/".join)

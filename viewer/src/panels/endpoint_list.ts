@@ -68,9 +68,9 @@ export class EndpointListPanel implements Panel {
     const chosen = encoding.state[kind.part] ?? [];
     const rows = listed.map((which) => this.makeRow(which, sums, chosen));
     const note = element("p", rows.length < found ? `the first ${rows.length} of ${found}` : `${found} total`);
-    const heads = [`${kind.noun}`, this.makeHead("sends", "sent"), this.makeHead("receives", "received")];
+    const headers = [`${kind.noun}`, this.makeHead("sends", "sent"), this.makeHead("receives", "received")];
     const none = element("p", `no ${kind.noun} with traffic over links`);
-    replaceChildren(this.place, ...(rows.length ? [note, tableOf(heads, rows)] : [none]));
+    replaceChildren(this.place, ...(rows.length ? [note, tableOf(headers, rows)] : [none]));
   }
 
   private list(

@@ -34,8 +34,8 @@ export class LinksPanel extends ListPanel {
     const links = ranking.used > model.links ? "link directions" : "links";
     const what = value ? `${links} by ${printable(value.name)}` : "link directions with traffic";
     const note = element("p", `${rows.length} of ${ranking.used} ${what}`);
-    const heads = loaded ? ["transmit port", "bytes", "share", "line-rate time"] : ["link"];
+    const headers = loaded ? ["transmit port", "bytes", "share", "line-rate time"] : ["link"];
     const values = model.linkValues.map((each) => printable(each.name));
-    replaceChildren(this.container, note, tableOf([...heads, ...values], rows));
+    replaceChildren(this.container, note, tableOf([...headers, ...values], rows));
   }
 }

@@ -28,12 +28,12 @@ export function makeChangeTable(
       changeCell(describeChange(change, measure)),
     ),
   );
-  const heads = [own.name, run.name].map((each) => {
+  const headers = [own.name, run.name].map((each) => {
     const head = element("span", each);
     [head.className, head.title] = ["run", each];
     return head;
   });
-  const table = tableOf([heading, ...heads, "change"], rows);
+  const table = tableOf([heading, ...headers, "change"], rows);
   table.className = "changes";
   return table;
 }

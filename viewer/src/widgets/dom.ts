@@ -38,8 +38,8 @@ export function scroller(label: string): HTMLDivElement {
   return created;
 }
 
-export function tableOf(heads: (string | Node)[], rows: HTMLTableRowElement[]): HTMLTableElement {
-  const cells = heads.map((head) => {
+export function tableOf(headers: (string | Node)[], rows: HTMLTableRowElement[]): HTMLTableElement {
+  const cells = headers.map((head) => {
     const cell = element("th");
     cell.scope = "col";
     cell.append(head);

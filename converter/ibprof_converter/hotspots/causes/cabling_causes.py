@@ -20,7 +20,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     make_finding,
     name_node,
 )
-from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.subnet import Subnet
 
@@ -54,22 +54,22 @@ class _Switch:
     hosts: int
 
 
-def find_cabling(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
+def find_cabling(situation: Situation, busiest: LinkDirection) -> Iterator[LoadCause]:
     """Find whether a switch at the most loaded link direction between switches has too few links up.
 
     Where a cable or two are gone, they are missing. Where more than a quarter are, the switch is oversubscribed.
     """
-    fabric = situation.subnets[hottest.rail].fabric
-    for node in fabric.link_node[hottest.link].tolist():
-        switch = _look_at(situation, hottest.rail, node)
+    fabric = situation.subnets[busiest.rail].fabric
+    for node in fabric.link_node[busiest.link].tolist():
+        switch = _look_at(situation, busiest.rail, node)
         missing = switch.usual_uplinks - switch.uplinks if switch.is_fault else 0
         is_narrow = switch.ratio > max(1.0, _LOCAL * switch.usual_ratio)
         if missing > 0 and not (is_narrow and missing > max(1, switch.usual_uplinks // 4)):
-            finding = _try_more_links(situation, hottest.rail, switch, missing, MISSING_UPLINK)
+            finding = _try_more_links(situation, busiest.rail, switch, missing, MISSING_UPLINK)
         elif is_narrow:
             wanted = switch.ratio / max(1.0, switch.usual_ratio) * switch.uplinks
             more = int(np.ceil(wanted - 1e-9)) - switch.uplinks
-            finding = _try_more_links(situation, hottest.rail, switch, more, OVERSUBSCRIPTION)
+            finding = _try_more_links(situation, busiest.rail, switch, more, OVERSUBSCRIPTION)
         else:
             continue
         if finding is not None:
@@ -80,10 +80,10 @@ def find_cabling(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
 def _look_at(situation: Situation, rail: int, node: int) -> _Switch:
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     up = _count_uplinks(fabric, level)
-    kin = np.flatnonzero((level == level[node]) & (fabric.node_kind == NodeKind.SWITCH))
-    counts, often = np.unique(up[kin], return_counts=True)
+    peers = np.flatnonzero((level == level[node]) & (fabric.node_kind == NodeKind.SWITCH))
+    counts, often = np.unique(up[peers], return_counts=True)
     usual = int(counts[often.argmax()])
-    is_fault = 2 * int(often.max()) > len(kin) and float((up[kin] < usual).mean()) <= max(_FEW, 1.01 / len(kin))
+    is_fault = 2 * int(often.max()) > len(peers) and float((up[peers] < usual).mean()) <= max(_FEW, 1.01 / len(peers))
     gbps = np.nan_to_num(fabric.link_gbps)
     host_link = (fabric.node_kind[fabric.link_node] != NodeKind.SWITCH).any(axis=1)
     of_hosts = np.bincount(
@@ -96,7 +96,7 @@ def _look_at(situation: Situation, rail: int, node: int) -> _Switch:
         np.add.at(of_uplinks, fabric.link_node[upward[:, end], end], gbps[upward[:, end]])
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(of_hosts > 0, of_hosts / np.maximum(of_uplinks, 1e-9), 0.0)
-    leaves = kin[of_hosts[kin] > 0]
+    leaves = peers[of_hosts[peers] > 0]
     return _Switch(
         node=node,
         uplinks=int(up[node]),

@@ -33,7 +33,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
 from ibprof_converter.hotspots.causes.narrowest_cut import SwitchCut, narrowest_cut
 from ibprof_converter.hotspots.causes.placement_moves import PlacementMove, try_moves
 from ibprof_converter.hotspots.causes.sender_causes import find_concentration, find_unused_rails
-from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.causes.slow_link_causes import find_slow_links
 from ibprof_converter.hotspots.causes.table_causes import find_bad_tables
 
@@ -100,7 +100,7 @@ def diagnose(situation: Situation) -> Diagnosis | None:
         return None
     cut = narrowest_cut(situation)
     return Diagnosis(
-        busiest=name_end(situation, situation.hottest()),
+        busiest=name_end(situation, situation.most_loaded()),
         max_time_s=situation.max_seconds,
         max_host_link_s=situation.max_host_seconds,
         max_switch_link_s=situation.max_switch_seconds,
@@ -129,10 +129,10 @@ def _find_faults(situation: Situation) -> Iterator[LoadCause]:
     yield from find_slow_links(situation)
     yield from find_unused_rails(situation)
     yield from find_concentration(situation)
-    hottest = situation.hottest_between_switches()
-    if hottest is not None and situation.max_host_seconds <= SMALL_GAIN * situation.max_switch_seconds:
-        yield from find_cabling(situation, hottest)
-        yield from find_bad_tables(situation, hottest)
+    busiest = situation.most_loaded_between_switches()
+    if busiest is not None and situation.max_host_seconds <= SMALL_GAIN * situation.max_switch_seconds:
+        yield from find_cabling(situation, busiest)
+        yield from find_bad_tables(situation, busiest)
 
 
 def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
@@ -142,8 +142,8 @@ def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
     cause if the ranks, on the same hosts, send as much across as by chance, and could send less. It is also the cause
     if the hosts are scattered over more parts than they need. Otherwise the links are too few.
     """
-    hottest = situation.hottest_between_switches()
-    if hottest is None or situation.max_host_seconds > GAIN * situation.max_switch_seconds:
+    busiest = situation.most_loaded_between_switches()
+    if busiest is None or situation.max_host_seconds > GAIN * situation.max_switch_seconds:
         return  # Hosts' own links are about as busy: the network holds little up.
     cut = narrowest_cut(situation)
     own = try_moves(situation, own_hosts_only=True)
@@ -151,7 +151,7 @@ def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
     helped = [move for move in (own, free) if move and move.after.max_seconds <= GAIN * situation.max_seconds]
     if cut is None or cut.seconds < _CUT_DECIDES * situation.max_switch_seconds or cut.inside_gbps <= cut.gbps:
         cut = None
-    findings = [_blame_placement(situation, move, move is own, hottest) for move in helped[:1]]
+    findings = [_blame_placement(situation, move, move is own, busiest) for move in helped[:1]]
     if cut is not None:
         by_chance = own in helped and own is not None and cut.seconds >= _AS_BY_CHANCE * own.random_cut_seconds
         design = _blame_design(situation, cut)
@@ -160,13 +160,13 @@ def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:
     yield from findings
 
 
-def _blame_placement(situation: Situation, move: PlacementMove, own: bool, hottest: LinkEnd) -> LoadCause:
+def _blame_placement(situation: Situation, move: PlacementMove, own: bool, busiest: LinkDirection) -> LoadCause:
     where = "on the same hosts" if own else "on hosts of this fabric, free or not"
     return make_finding(
         PLACEMENT,
         situation,
         move.after,
-        [name_end(situation, hottest)],
+        [name_end(situation, busiest)],
         [
             f"another placement {where} needs {format_seconds(move.after.max_seconds)} on the busiest link; random "
             f"ones need {format_seconds(move.random_seconds)} (median)",

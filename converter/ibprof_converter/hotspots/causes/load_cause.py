@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ibprof.text.quantities import printable
 from ibprof_converter.fabric.fabric_graph import Fabric
-from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 
 SLOW_LINK = "slow-link"
 ONE_RAIL = "one-rail"
@@ -71,7 +71,7 @@ def name_node(fabric: Fabric, node: int) -> str:
     return printable(fabric.node_name[node]) or f"0x{int(fabric.node_guid[node]):016x}"
 
 
-def name_end(situation: Situation, end: LinkEnd) -> str:
+def name_end(situation: Situation, end: LinkDirection) -> str:
     """Name a link direction: who sends, from which port, to whom."""
     fabric = situation.subnets[end.rail].fabric
     node, port = fabric.link_node[end.link], fabric.link_port[end.link]

@@ -19,7 +19,7 @@ from ibprof_converter.hotspots.causes.load_cause import (
     list_some,
     make_finding,
 )
-from ibprof_converter.hotspots.causes.situation import LinkEnd, PairBytes, Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, PairBytes, Situation
 from ibprof_converter.routing.flow_index import FlowIndex
 from ibprof_converter.traffic.hosts import NO_HOST
 from ibprof_converter.traffic.traffic_data import NO_LID
@@ -155,12 +155,12 @@ def _concentrated(
     few = few[partners >= _SEVERAL]
     if not len(few):
         return few
-    passing = _flows_on(situation, situation.hottest())
+    passing = _flows_on(situation, situation.most_loaded())
     share = amount[passing][np.isin(one[passing], few)].sum() / max(amount[passing].sum(), 1e-300)
     return few if share >= 0.5 else few[:0]
 
 
-def _flows_on(situation: Situation, end: LinkEnd) -> npt.NDArray[np.intp]:
+def _flows_on(situation: Situation, end: LinkDirection) -> npt.NDArray[np.intp]:
     here = np.flatnonzero(situation.flows.rail == end.rail)
     routes = situation.subnets[end.rail].routes
     index = FlowIndex(routes, situation.flows.source_lid[here], situation.flows.destination_lid[here])

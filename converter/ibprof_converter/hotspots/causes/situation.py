@@ -62,7 +62,7 @@ class PairBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEnd:
+class LinkDirection:
     """One end of a link: it stands for what its node sends on the link."""
 
     rail: int
@@ -122,24 +122,24 @@ class Situation:
         """Level of each node, for each rail."""
         return tuple(find_levels(subnet.fabric) for subnet in self.subnets)
 
-    def hottest(self) -> LinkEnd:
+    def most_loaded(self) -> LinkDirection:
         """Return the link direction of the largest time; of equal ones one between switches."""
-        best, found = -1.0, LinkEnd(0, 0, 0)
+        best, found = -1.0, LinkDirection(0, 0, 0)
         for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
             rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, seconds * _NEARLY)
             if rank.size and float(rank.max()) > best:
                 link, end = divmod(int(rank.argmax()), 2)
-                best, found = float(rank.max()), LinkEnd(rail, link, end)
+                best, found = float(rank.max()), LinkDirection(rail, link, end)
         return found
 
-    def hottest_between_switches(self) -> LinkEnd | None:
+    def most_loaded_between_switches(self) -> LinkDirection | None:
         """Return the link direction between switches of the largest time; None where none has a load."""
         best, found = 0.0, None
         for rail, (seconds, subnet) in enumerate(zip(self.seconds, self.subnets, strict=True)):
             rank = np.where(joins_switches(subnet)[:, np.newaxis], seconds, 0.0)
             if rank.size and float(rank.max()) > best:
                 link, end = divmod(int(rank.argmax()), 2)
-                best, found = float(rank.max()), LinkEnd(rail, link, end)
+                best, found = float(rank.max()), LinkDirection(rail, link, end)
         return found
 
     def host_of(self, rail: int, lid: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:

@@ -18,18 +18,18 @@ from ibprof_converter.hotspots.causes.load_cause import (
     name_end,
     name_node,
 )
-from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 
 _SLOWER = 0.99
 
 
 def find_slow_links(situation: Situation) -> Iterator[LoadCause]:
     """Find whether the largest time is that of links that run slower than most links between the same two levels."""
-    hottest = situation.hottest()
+    busiest = situation.most_loaded()
     usual = [_usual_gbps(situation, rail) for rail in range(len(situation.subnets))]
-    fabric = situation.subnets[hottest.rail].fabric
-    gbps = float(fabric.link_gbps[hottest.link])
-    expected = float(usual[hottest.rail][hottest.link])
+    fabric = situation.subnets[busiest.rail].fabric
+    gbps = float(fabric.link_gbps[busiest.link])
+    expected = float(usual[busiest.rail][busiest.link])
     if not gbps < _SLOWER * expected:
         return
     repaired = [
@@ -43,7 +43,7 @@ def find_slow_links(situation: Situation) -> Iterator[LoadCause]:
     if after.max_seconds > SMALL_GAIN * situation.max_seconds:
         return
     slow = [
-        LinkEnd(rail, int(link), int(seconds[link].argmax()))
+        LinkDirection(rail, int(link), int(seconds[link].argmax()))
         for rail, (subnet, rates, seconds) in enumerate(zip(situation.subnets, usual, situation.seconds, strict=True))
         for link in np.flatnonzero(
             (subnet.fabric.link_gbps < _SLOWER * rates) & (seconds.max(axis=1) > after.max_seconds)
@@ -51,7 +51,7 @@ def find_slow_links(situation: Situation) -> Iterator[LoadCause]:
     ]
     slow.sort(key=lambda end: -situation.seconds[end.rail][end.link, end.end])
     names = [name_end(situation, end) for end in slow]
-    ends = sorted(name_node(fabric, int(node)) for node in fabric.link_node[hottest.link])
+    ends = sorted(name_node(fabric, int(node)) for node in fabric.link_node[busiest.link])
     yield make_finding(
         SLOW_LINK,
         situation,
@@ -70,10 +70,10 @@ def _usual_gbps(situation: Situation, rail: int) -> npt.NDArray[np.float64]:
     """Return the commonest speed among the peers of each link: those between the same two levels; float64 [link]."""
     fabric, level = situation.subnets[rail].fabric, situation.levels[rail]
     pair = np.sort(level[fabric.link_node], axis=1)
-    kin = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]
+    levels = pair[:, 0].astype(np.int64) * (int(level.max(initial=0)) + 1) + pair[:, 1]
     usual = fabric.link_gbps.copy()
-    for kind in np.unique(kin):
-        members = np.flatnonzero((kin == kind) & ~np.isnan(fabric.link_gbps))
+    for kind in np.unique(levels):
+        members = np.flatnonzero((levels == kind) & ~np.isnan(fabric.link_gbps))
         speeds, counts = np.unique(fabric.link_gbps[members], return_counts=True)
         # Half of the links of one speed are no fault of the other half.
         if len(speeds) and 2 * counts.max() > len(members):

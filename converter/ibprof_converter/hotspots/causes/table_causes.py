@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.causes.load_cause import ROUTING, LoadCause, make_finding, name_end
-from ibprof_converter.hotspots.causes.situation import LinkEnd, Situation, joins_switches
+from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation, joins_switches
 from ibprof_converter.routing.balanced_tables import balance_tables
 from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
@@ -25,20 +25,20 @@ HOSTS_LIMIT = 3000
 """Hosts beyond which balanced tables take longer to make than a report may."""
 
 
-def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCause]:
+def find_bad_tables(situation: Situation, busiest: LinkDirection) -> Iterator[LoadCause]:
     """Find whether the tables lead more over the most loaded link than shortest routes must."""
-    subnet = situation.subnets[hottest.rail]
+    subnet = situation.subnets[busiest.rail]
     lids = _host_lids(subnet)
     if not 1 < len(lids) <= HOSTS_LIMIT:
         return
     balanced = balance(subnet)
-    kin = _kin(situation, hottest)
-    present = float(_all_to_all(subnet, lids)[hottest.link, hottest.end])
-    possible = float(_all_to_all(balanced, lids)[kin].max(initial=0.0))
+    peers = _find_peers(situation, busiest)
+    present = float(_all_to_all(subnet, lids)[busiest.link, busiest.end])
+    possible = float(_all_to_all(balanced, lids)[peers].max(initial=0.0))
     if present < _UNEVEN * possible:
         return
     after = situation.changed(
-        subnets=[balanced if rail == hottest.rail else balance(each) for rail, each in enumerate(situation.subnets)]
+        subnets=[balanced if rail == busiest.rail else balance(each) for rail, each in enumerate(situation.subnets)]
     )
     if after.max_seconds > _GAIN * situation.max_seconds:
         return
@@ -46,9 +46,9 @@ def find_bad_tables(situation: Situation, hottest: LinkEnd) -> Iterator[LoadCaus
         ROUTING,
         situation,
         after,
-        [name_end(situation, hottest)],
+        [name_end(situation, busiest)],
         [
-            f"if all hosts sent to all, the tables would put {present:,.0f} flows on {name_end(situation, hottest)}; "
+            f"if all hosts sent to all, the tables would put {present:,.0f} flows on {name_end(situation, busiest)}; "
             f"with shortest routes that share links evenly no link of its kind need carry more than {possible:,.0f}",
             f"the same traffic with such tables: {format_seconds(after.max_seconds)} on the busiest link",
         ],
@@ -74,7 +74,7 @@ def _all_to_all(subnet: Subnet, lids: npt.NDArray[np.int32]) -> npt.NDArray[np.f
     return loads.astype(np.float64)
 
 
-def _kin(situation: Situation, end: LinkEnd) -> npt.NDArray[np.bool_]:
+def _find_peers(situation: Situation, end: LinkDirection) -> npt.NDArray[np.bool_]:
     """Find the directions between the same two levels of switches as a given one; bool [link, end]."""
     subnet, level = situation.subnets[end.rail], situation.levels[end.rail]
     node = subnet.fabric.link_node

@@ -23,7 +23,7 @@ _SIDE = 16
 _CHUNK = 1 << 16
 """Values of a chunk: with few lengths it holds more than 16 x 16 pairs, or 10,000 hosts would make a million chunks."""
 
-_OURS = ("format", "units")
+_RESERVED = ("format", "units")
 
 
 def write_netcdf(path: Path, delays: Delays) -> None:
@@ -117,7 +117,7 @@ def _read(path: Path, dataset: Any, statistics: tuple[str, ...]) -> Delays:
         attributes={
             name: value if isinstance(value := dataset.getncattr(name), str) else value.item()
             for name in dataset.ncattrs()
-            if name not in _OURS
+            if name not in _RESERVED
         },
         **cubes,
     )

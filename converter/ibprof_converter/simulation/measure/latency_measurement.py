@@ -58,10 +58,10 @@ def measure(
         latency = Rounds(simulation, clients, effort, watch, whole, round_ticks).measure()
     else:
         latency = _measure(simulation, clients, effort, watch, whole)
-    return _look_beside(latency, simulation, clients)
+    return _check_other_jobs(latency, simulation, clients)
 
 
-def _look_beside(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
+def _check_other_jobs(latency: Latency, simulation: Simulation, clients: npt.NDArray[np.bool_]) -> Latency:
     """A job that does not end says nothing of those next to it after they have ended."""
     own = int(simulation.job_of_client[clients][0])
     progress, until = simulation.look_at_clients(), latency.left_out_ns + latency.measured_ns

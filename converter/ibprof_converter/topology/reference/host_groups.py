@@ -127,17 +127,17 @@ def compare_groups(
                 moved[members] = True
                 apart.append(SeparatedHosts(tuple(names[members]), switch, tuple(names[others])))
             continue
-        beside = np.flatnonzero((now == there) & (was == home))
+        neighbours = np.flatnonzero((now == there) & (was == home))
         if len(members) == size[expected] > 1 and size[home] > 1:
-            merged.setdefault(there, {str(leaf[beside[0]])}).add(switch)
+            merged.setdefault(there, {str(leaf[neighbours[0]])}).add(switch)
             continue
-        for host in members.tolist() if len(beside) > 1 else ():
+        for host in members.tolist() if len(neighbours) > 1 else ():
             moved[host] = True
-            if len(others) and not _is_nearer(delays[host], beside, others):
+            if len(others) and not _is_nearer(delays[host], neighbours, others):
                 unsure.append(str(names[host]))
                 continue
-            found = str(leaf[beside[0]])
-            misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[beside])))
+            found = str(leaf[neighbours[0]])
+            misplaced.append(MisplacedHost(names[host], switch, tuple(names[others]), found, tuple(names[neighbours])))
     unknown = (f"the switch of {len(unsure)} hosts ({', '.join(unsure[:5])})",) if unsure else ()
     together = tuple(tuple(sorted(each)) for each in merged.values())
     return replace(hosts, misplaced=tuple(misplaced), separated=tuple(apart), merged=together, unknown=unknown), moved

@@ -23,7 +23,7 @@ LEAST_SPEED = 0.5
 """Share of its speed that a link should reach."""
 
 _MOST_FOUND = 100
-_MOST_WAYS = 0.5
+_MOST_PATHS = 0.5
 _ANYWHERE, _SOMEWHERE = 3.0, 5.0
 """Standard errors by which paths over a slow link exceed their kind: in each kind, and in at least one."""
 _SCALED = 1.4826
@@ -112,7 +112,7 @@ def _find_by_kinds(
     delay[of_entry] = usual[pair]
     # The median of few errors is uncertain.
     error = scatter * delay / np.sqrt(count)
-    is_evidence = has_latencies | (count <= _MOST_WAYS * np.bincount(kind[there], minlength=kinds)[kind_of])
+    is_evidence = has_latencies | (count <= _MOST_PATHS * np.bincount(kind[there], minlength=kinds)[kind_of])
     found: dict[int, float] = {}
     share: dict[int, float] = {}
     for _ in range(_MOST_FOUND):

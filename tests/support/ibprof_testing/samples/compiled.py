@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ibprof.sites.place import Frame
+from ibprof.sites.code_location import Frame
 from ibprof.sites.resolver import ResolvedAddresses, resolve_addresses
 
 Build = Callable[..., Path]

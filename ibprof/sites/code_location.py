@@ -23,7 +23,7 @@ class Symbol(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CodeLocation:
     """A place in a program, as far as it is known.
 
     Attributes:
