@@ -57,13 +57,15 @@ def c_rooms(root: Path) -> nx.DiGraph:
     """Return the graph of includes between the parts of a folder of C sources."""
     sources = sorted([*root.rglob("*.c"), *root.rglob("*.h")])
     rooms = {path: _room(path.relative_to(root).with_suffix("").parts) for path in sources}
-    by_name = {path.name: room for path, room in rooms.items() if path.suffix == ".h"}
+    headers = [path for path in sources if path.suffix == ".h"]
     graph = nx.DiGraph()
     for path, room in rooms.items():
         graph.add_node(room)
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
-            target = by_name.get(Path(name).name)
-            if target is not None and target != room:
+            # Next to the file, from the root, or, as old checkouts have it, in any folder.
+            named = (path.parent / name, root / name, *(each for each in headers if each.name == name))
+            target = next((rooms[each] for each in named if each in rooms), room)
+            if target != room:
                 graph.add_edge(room, target)
     return graph
 
