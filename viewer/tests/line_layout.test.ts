@@ -27,6 +27,12 @@ test("parallel links fan out sideways, whichever of their ends comes first", () 
   near(middleY[4], STEP / 2);
 });
 
+test("the first link of all fans out too", () => {
+  const { middleX } = layOutNodes(makeModel({ endNode: Uint32Array.of(4, 6, 4, 6, 0, 4, 1, 4, 2, 5, 3, 5) }));
+  near(middleX[0], 1 - 0.012);
+  near(middleX[1], 1 + 0.012);
+});
+
 test("many parallel links stay within their part of the row", () => {
   const links = 204;
   const endNode = new Uint32Array(2 * links);
