@@ -5,7 +5,7 @@
 #include "counting/calls.h"
 #include "counting/context.h"
 #include "counting/origins.h"
-#include "counting/places.h"
+#include "counting/call_points.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"
@@ -48,7 +48,7 @@ void ibp_sites_begin(void)
     if (!ibp_sites_are_wanted()) return;
     if (!calls.made) calls.made = ibp_memory_map(CALLS_MAX * sizeof *calls.made);
     if (!calls.places) calls.places = ibp_memory_map(PLACES * sizeof *calls.places);
-    ibp_sites_recorded = ibp_places_prepare() && calls.made && calls.places;
+    ibp_sites_recorded = ibp_call_points_prepare() && calls.made && calls.places;
 }
 
 void ibp_sites_end(void)
@@ -132,7 +132,7 @@ static void cache(unsigned operation, const void *address, struct ibp_call *call
 }
 
 /* Return the call of an operation at a place, whose key is cached. */
-static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_place *place)
+static struct ibp_call *call_at_place(unsigned operation, const void *key, const struct ibp_call_point *place)
 {
     struct ibp_call *call;
 
@@ -156,7 +156,7 @@ static struct ibp_call *find_by_fortran(unsigned operation)
 
     if (!address) return &ibp_calls[operation];
     call = find_cached(operation, address);
-    return call ? call : call_at_place(operation, address, ibp_place_of_address(address));
+    return call ? call : call_at_place(operation, address, ibp_call_point_of_address(address));
 }
 
 static struct ibp_call *find_by_python(unsigned operation)
@@ -166,14 +166,14 @@ static struct ibp_call *find_by_python(unsigned operation)
     const void *key;
 
     if (!ibp_script_find(&frame)) return &ibp_calls[operation];
-    key = ibp_place_key_of_script(&frame);
+    key = ibp_call_point_key_of_script(&frame);
     call = find_cached(operation, key);
-    return call ? call : call_at_place(operation, key, ibp_place_of_script(&frame));
+    return call ? call : call_at_place(operation, key, ibp_call_point_of_script(&frame));
 }
 
 static struct ibp_call *find_uncached(unsigned operation, const void *address)
 {
-    const struct ibp_place *place = ibp_place_of_address(address);
+    const struct ibp_call_point *place = ibp_call_point_of_address(address);
 
     switch (place ? place->language : IBP_LANGUAGE_C) {
     case IBP_LANGUAGE_FORTRAN:

@@ -8,7 +8,7 @@
  * without a site.
  *
  * Calls through a language binding return to the binding, at one address for all the program's lines. Each of these is
- * looked up by what called the binding (counting/places.h).
+ * looked up by what called the binding (counting/call_points.h).
  */
 #ifndef IBPROF_COUNTING_CALLS_H
 #define IBPROF_COUNTING_CALLS_H

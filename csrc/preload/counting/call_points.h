@@ -5,8 +5,8 @@
  * call returns to, or, of a Python program, the instruction that its frame is at. Several places may have one site: each
  * time that a program is compiled again, its lines are other instructions.
  */
-#ifndef IBPROF_COUNTING_PLACES_H
-#define IBPROF_COUNTING_PLACES_H
+#ifndef IBPROF_COUNTING_CALL_POINTS_H
+#define IBPROF_COUNTING_CALL_POINTS_H
 
 #include "python/script_frames.h"
 
@@ -22,7 +22,7 @@ enum ibp_language {
     IBP_LANGUAGE_PYTHON
 };
 
-struct ibp_place {
+struct ibp_call_point {
     /* NULL in a free place. Set last, and never changed: places are read without the lock. */
     const void *key;
     uint32_t site;
@@ -30,16 +30,16 @@ struct ibp_place {
 };
 
 /* Reserve memory. Return false when there is none. */
-bool ibp_places_prepare(void);
+bool ibp_call_points_prepare(void);
 
 /* Return the place of an address, made if needed; NULL where there are too many. */
-const struct ibp_place *ibp_place_of_address(const void *address);
+const struct ibp_call_point *ibp_call_point_of_address(const void *address);
 
 /* The same of a frame. */
-const struct ibp_place *ibp_place_of_script(const struct ibp_script_frame *frame);
+const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame);
 
 /* Return the key of a frame. Programs have no such address. */
-static inline const void *ibp_place_key_of_script(const struct ibp_script_frame *frame)
+static inline const void *ibp_call_point_key_of_script(const struct ibp_script_frame *frame)
 {
     return (const void *)(uintptr_t)((frame->key | UINT64_C(1) << 63) & ~(UINT64_C(1) << 62));
 }

@@ -2,7 +2,7 @@
  * Copyright The ibprof developers
  */
 #include "platform/system.h"
-#include "counting/places.h"
+#include "counting/call_points.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"
@@ -21,18 +21,18 @@
 
 static struct {
     /* By hash of the key. */
-    struct ibp_place *all;
+    struct ibp_call_point *all;
     uint32_t taken;
     uint32_t sites;
 } places;
 
-bool ibp_places_prepare(void)
+bool ibp_call_points_prepare(void)
 {
     if (!places.all) places.all = ibp_memory_map(PLACES * sizeof *places.all);
     return places.all;
 }
 
-static struct ibp_place *place_at(const void *key)
+static struct ibp_call_point *place_at(const void *key)
 {
     uint32_t i = (uint32_t)((uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PLACES - 1);
 
@@ -42,7 +42,8 @@ static struct ibp_place *place_at(const void *key)
 }
 
 /* Fill a free place, to which other threads may already look. The lock must be held. */
-static struct ibp_place *take(struct ibp_place *place, const void *key, uint32_t site, enum ibp_language language)
+static struct ibp_call_point *take(struct ibp_call_point *place, const void *key, uint32_t site,
+                                   enum ibp_language language)
 {
     places.taken++;
     place->site = site;
@@ -79,9 +80,9 @@ static bool calls_for_python(const char *path)
     return false;
 }
 
-static struct ibp_place *learn_address(const void *address)
+static struct ibp_call_point *learn_address(const void *address)
 {
-    struct ibp_place *const place = place_at(address);
+    struct ibp_call_point *const place = place_at(address);
     struct ibp_object_place where;
 
     if (place->key) return place; /* by another thread meanwhile */
@@ -97,9 +98,9 @@ static struct ibp_place *learn_address(const void *address)
                 IBP_LANGUAGE_C);
 }
 
-const struct ibp_place *ibp_place_of_address(const void *address)
+const struct ibp_call_point *ibp_call_point_of_address(const void *address)
 {
-    const struct ibp_place *place = place_at(address);
+    const struct ibp_call_point *place = place_at(address);
 
     if (IBP_LIKELY(place->key != NULL)) return place;
     ibp_lock();
@@ -120,11 +121,11 @@ static const void *key_of_line(const struct ibp_site *site)
     return (const void *)(uintptr_t)(hash | UINT64_C(3) << 62);
 }
 
-static struct ibp_place *learn_script(const struct ibp_script_frame *frame)
+static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
 {
     static char path[IBP_PATH_BYTES];
-    const void *const key = ibp_place_key_of_script(frame);
-    struct ibp_place *const place = place_at(key), *of_line;
+    const void *const key = ibp_call_point_key_of_script(frame);
+    struct ibp_call_point *const place = place_at(key), *of_line;
     struct ibp_site site = {.line = 0};
 
     if (place->key) return place; /* by another thread meanwhile */
@@ -138,9 +139,9 @@ static struct ibp_place *learn_script(const struct ibp_script_frame *frame)
     return places.taken < INSTRUCTIONS_MAX ? take(place_at(key), key, of_line->site, IBP_LANGUAGE_PYTHON) : of_line;
 }
 
-const struct ibp_place *ibp_place_of_script(const struct ibp_script_frame *frame)
+const struct ibp_call_point *ibp_call_point_of_script(const struct ibp_script_frame *frame)
 {
-    const struct ibp_place *place = place_at(ibp_place_key_of_script(frame));
+    const struct ibp_call_point *place = place_at(ibp_call_point_key_of_script(frame));
 
     if (IBP_LIKELY(place->key != NULL)) return place;
     ibp_lock();
