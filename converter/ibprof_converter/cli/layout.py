@@ -162,16 +162,10 @@ def _parser() -> argparse.ArgumentParser:
 def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
     outputs = parser.add_argument_group("outputs")
 
-    def add(option: str, metavar: str, text: str) -> None:
-        outputs.add_argument(option, metavar=metavar, type=Path, help=text)
+    def add(names: str, metavar: str, text: str) -> None:
+        outputs.add_argument(*names.split(), metavar=metavar, type=Path, help=text)
 
-    outputs.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="links.csv, a row a link (default: stdout); Parquet if it ends with .parquet",
-    )
+    add("-o --output", "FILE", "links.csv, a row a link (default: stdout); Parquet if it ends with .parquet")
     add("--nodes", "FILE", "nodes.csv, a row a node; Parquet if it ends with .parquet")
     add("--yaml", "FILE", "nodes and links in one YAML file")
     add("--png", "FILE", "a picture, each link direction coloured by its load")
