@@ -51,6 +51,8 @@ def parse_fdbs(path: str | PathLike[str], data: bytes) -> tuple[ForwardingTables
     """
     lines = Lines.split(data)
     is_entry = lines.starts_with(_ENTRY_PREFIX)
+    # The first word of a header may be any, and so begin like an entry.
+    is_entry[[line for line in np.flatnonzero(is_entry).tolist() if _HEAD.fullmatch(lines[line])]] = False
     stanzas, strange = _read_stanzas(lines, np.flatnonzero(~is_entry))
     entries, invalid = _read_entries(lines, np.flatnonzero(is_entry))
     return fill_tables(path, stanzas, entries, strange | invalid)
