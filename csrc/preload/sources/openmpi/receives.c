@@ -73,10 +73,16 @@ __attribute__((noinline)) int ibp_openmpi_irecv_other(void *buffer, size_t count
                                                       int tag, ibp_handle communicator, void **request)
 {
     const uint64_t watch = find_watch(communicator, tag);
+    struct ibp_context *context = ibp_threads_multiple ? NULL : find_context(ibp_get_here(), tag, communicator);
     const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
 
-    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
-    return result;
+    if (result || watch == UNWATCHED) return result;
+    /* The communicator may be freed before the message arrives: its context knows the sender even then. */
+    if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
+        context->receive.operation == ((unsigned)watch & IBP_KEY_OPERATION_MASK))
+        return ibp_openmpi_request_expect(*request, context);
+    ibp_openmpi_request_watch(*request, watch);
+    return 0;
 }
 
 int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int peer, int tag, ibp_handle communicator,
