@@ -22,6 +22,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from ibprof.errors import InconsistentError
+from ibprof.text.host_lists import find_program_indices
 
 PRELOAD = "LD_PRELOAD"
 
@@ -270,8 +271,13 @@ def _split_parts(words: Sequence[str]) -> list[list[str]]:
 
 
 def _take_export(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Remove --export from the words of a part; return the others, and its value."""
-    for index, word in enumerate(words):
+    """Remove --export from srun's options of a part; return the other words, and its value.
+
+    Words after the program are its own. All are srun's where this machine has no such program.
+    """
+    programs = find_program_indices(["srun", *words], lambda word: shutil.which(word) is not None)
+    options = words[: programs[0] - 1] if programs else words
+    for index, word in enumerate(options):
         if word.startswith("--export="):
             return [*words[:index], *words[index + 1 :]], word.partition("=")[2]
         if word == "--export" and index + 1 < len(words):

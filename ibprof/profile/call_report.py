@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from ibprof.profile.call_sums import CallSum, sum_calls
-from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, find_efficiencies
+from ibprof.profile.efficiency import NOT_TIMED, Efficiencies, elapsed_s, find_efficiencies, inside_s
 from ibprof.profile.profile_data import Profile
 from ibprof.profile.row_choice import RowChoice
 from ibprof.profile.site_choice import NO_SITES
@@ -56,7 +54,6 @@ class CallReport:
         by: the keys.
         rows: those with most time first.
         time: None where times were not recorded.
-        chosen_s: seconds inside the chosen calls, over all ranks.
         efficiencies, waiting: of the whole run, whichever calls were chosen; empty where times were not recorded.
         notes: what was not recorded, a sentence each.
     """
@@ -64,7 +61,6 @@ class CallReport:
     by: tuple[str, ...]
     rows: tuple[CallSum, ...]
     time: TimeInMpi | None
-    chosen_s: float
     efficiencies: Efficiencies
     waiting: tuple[Waiting, ...]
     notes: tuple[str, ...]
@@ -121,7 +117,6 @@ def report_calls(run: Profile, by: Sequence[str], choice: RowChoice | None = Non
         by=tuple(by),
         rows=rows,
         time=timed,
-        chosen_s=sum(row.time_s or 0 for row in rows),
         efficiencies=efficiencies,
         waiting=estimate_waiting(run),
         notes=(*describe_unseen_calls(run, "site" in by), *limits),
@@ -133,14 +128,11 @@ def time_in_mpi(run: Profile) -> TimeInMpi | None:
     timed = [rank for rank in run.ranks if rank.has_times]
     if not timed:
         return None
-    row = {rank.rank: number for number, rank in enumerate(timed)}
-    known = np.isin(run.times.rank, list(row))
-    rows = np.array([row[rank] for rank in run.times.rank[known].tolist()], np.intp)
-    seconds = np.bincount(rows, weights=run.times.time_ns[known].astype(np.float64) * 1e-9, minlength=len(timed))
+    seconds = inside_s(run, timed).sum(axis=1)
     mean, slowest = float(seconds.mean()), int(seconds.argmax())
-    spans = [rank.stop_ns - rank.start_ns - rank.off_ns for rank in timed if rank.stop_ns]
+    spans = [elapsed_s(rank) for rank in timed if rank.stop_ns]
     return TimeInMpi(
-        run_s=sum(spans) * 1e-9 / len(spans) if len(spans) == len(timed) else None,
+        run_s=sum(spans) / len(spans) if len(spans) == len(timed) else None,
         mean_s=mean,
         slowest=timed[slowest].rank,
         slowest_s=float(seconds[slowest]),

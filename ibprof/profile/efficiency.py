@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,8 +76,8 @@ def find_efficiencies(run: Profile) -> Efficiencies:
         return Efficiencies(None, (), (NOT_TIMED,) if ranks else ())
     if killed := [rank for rank in ranks if rank.stop_ns is None]:
         return Efficiencies(None, (), (KILLED.format(len(killed), len(ranks)),))
-    elapsed = np.array([_elapsed_s(rank) for rank in ranks])
-    inside = _inside_s(run, ranks)
+    elapsed = np.array([elapsed_s(rank) for rank in ranks])
+    inside = inside_s(run, ranks)
     total = inside.sum(axis=1)
     notes = [NOT_RECORDED.format(len(ranks), run.world_size)] if len(ranks) < run.world_size else []
     if longer := [rank.rank for rank, one, other in zip(ranks, total, elapsed, strict=True) if one > other]:
@@ -94,12 +95,13 @@ def find_efficiencies(run: Profile) -> Efficiencies:
     return Efficiencies(whole, tuple(sorted(regions, key=lambda each: -each.elapsed_s)), tuple(notes))
 
 
-def _elapsed_s(rank: Rank) -> float:
+def elapsed_s(rank: Rank) -> float:
+    """Return the seconds that a rank ran while recording was on; 0 for one that was killed."""
     return max((rank.stop_ns or 0) - rank.start_ns - rank.off_ns, 0) * 1e-9
 
 
-def _inside_s(run: Profile, ranks: list[Rank]) -> Seconds:
-    """Return the time inside MPI, float64 [rank, region]."""
+def inside_s(run: Profile, ranks: Sequence[Rank]) -> Seconds:
+    """Return the time of ranks inside MPI calls: float64 [rank, region], seconds."""
     times, row = run.times, {rank.rank: number for number, rank in enumerate(ranks)}
     known = np.isin(times.rank, list(row))
     rows = np.array([row[rank] for rank in times.rank[known].tolist()], np.intp)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,8 +84,3 @@ def estimate_waiting(run: Profile) -> tuple[Waiting, ...]:
             )
         )
     return tuple(sorted(found, key=lambda each: -each.waiting_s))
-
-
-def sum_waiting(parts: Sequence[Waiting]) -> tuple[float, float]:
-    """Return the total of waiting and of transfer, seconds over all ranks."""
-    return sum(each.waiting_s for each in parts), sum(each.transfer_s for each in parts)

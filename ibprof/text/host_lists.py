@@ -28,6 +28,7 @@ _OTHER_OPTIONS = {
     **dict.fromkeys(
         ("map-by", "rank-by", "bind-to", "wd", "wdir", "output", "output-filename", "launcher", "iface"), 1
     ),
+    **dict.fromkeys(("export", "J", "job-name", "p", "partition", "A", "account", "t", "time", "mpi", "D", "chdir"), 1),
 }
 
 
@@ -97,7 +98,7 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
         folder: folder of files with hosts; None: such files are not read.
     """
     hosts: list[str] = []
-    for name, value in _walk(arguments, is_program):
+    for name, value, _ in _walk(arguments, is_program):
         if name in _LIST_OPTIONS:
             hosts += [_name(item) for item in _read_nodelist(value)]
         elif name in _FILE_OPTIONS and folder is not None:
@@ -107,27 +108,33 @@ def read_command(arguments: Sequence[str], is_program: Callable[[str], bool], fo
 
 def find_programs(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[str]:
     """Return the programs, one per part of the job, in a launcher's command line; see `read_command`."""
-    return [value for name, value in _walk(arguments, is_program) if name == _PROGRAM]
+    return [arguments[index] for index in find_program_indices(arguments, is_program)]
+
+
+def find_program_indices(arguments: Sequence[str], is_program: Callable[[str], bool]) -> list[int]:
+    """Return the indices of the programs, one per part of the job, in a launcher's command line; see `read_command`."""
+    return [index for name, _, index in _walk(arguments, is_program) if name == _PROGRAM]
 
 
 _PROGRAM = ""
 
 
-def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Yield options that name hosts, with their values, and programs."""
-    words = iter(arguments[1:])
-    for word in words:
+def _walk(arguments: Sequence[str], is_program: Callable[[str], bool]) -> Iterator[tuple[str, str, int]]:
+    """Yield options that name hosts, with their values, and programs; each with its index."""
+    # One iterator, from which values are taken too, so that indices stay right.
+    words = enumerate(arguments[1:], 1)
+    for index, word in words:
         option, equals, value = word.partition("=")
         name = option.lstrip("-") if option.startswith("-") else ""
         if name in _LIST_OPTIONS or name in _FILE_OPTIONS:
-            yield name, value if equals else next(words, "")
+            yield name, value if equals else next(words, (0, ""))[1], index
         elif name in _OTHER_OPTIONS:
             for _ in range(0 if equals else _OTHER_OPTIONS[name]):
-                next(words, "")
+                next(words, None)
         elif is_program(word):
-            yield _PROGRAM, word
+            yield _PROGRAM, word, index
             # Another part of the job may follow.
-            next((word for word in words if word == ":"), None)
+            next((word for _, word in words if word == ":"), None)
 
 
 def same_host(one: str, other: str) -> bool:

@@ -60,18 +60,22 @@ class FolderDumps:
     names: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def of(self, content: Content | None) -> list[Path]:
+    def of(self, content: Content) -> list[Path]:
         """Return the files of a kind other than links."""
         return {
             Content.TABLES: self.tables,
             Content.LID_RANGES: self.lid_ranges,
+            Content.ADAPTIVE: self.adaptive,
             Content.NAMES: self.names,
-        }.get(content or Content.ADAPTIVE, self.adaptive)
+        }[content]
 
 
 def identify_content(path: Path) -> Content | None:
     """Return the kind of a file, from its beginning; None for any other and for an unreadable file."""
-    head = peek_dump(path)
+    return _identify(peek_dump(path))
+
+
+def _identify(head: bytes) -> Content | None:
     if b"\0" in head:  # a folder of data can hold large files that are no text
         return None
     if find_link_format(head):
@@ -110,9 +114,10 @@ def _sort_files(folder: Path, found: FolderDumps, limit: int) -> int:
     for looked_at, (path, size) in enumerate(list_files(folder), 1):
         if looked_at > limit:
             break
-        content = identify_content(path) if size else None
+        head = peek_dump(path) if size else b""
+        content = _identify(head) if head else None
         if content is Content.LINKS:
-            link_format = find_link_format(peek_dump(path))
+            link_format = find_link_format(head)
             found.links.append((LINK_FORMATS.index(link_format) if link_format else len(LINK_FORMATS), path))
         elif content is not None:
             found.of(content).append(path)

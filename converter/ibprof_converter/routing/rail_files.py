@@ -89,7 +89,7 @@ def find_rails(
                 rails.extend(_read_folder(path, found))
             continue
         content = identify_content(path)
-        if content in (None, Content.LINKS):
+        if content is None or content is Content.LINKS:
             rails.append(RailFiles(path))
         else:
             named.of(content).append(path)

@@ -3,9 +3,9 @@
  */
 #include "platform/system.h"
 #include "counting/calls.h"
+#include "counting/call_points.h"
 #include "counting/context.h"
 #include "counting/origins.h"
-#include "counting/call_points.h"
 #include "libmpi/callers.h"
 #include "libmpi/lock.h"
 #include "platform/memory.h"

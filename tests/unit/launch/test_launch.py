@@ -112,6 +112,13 @@ def test_srun_with_parts() -> None:
     assert line == f"srun --export=ALL,{added} -n 1 a : --export=A=b,{added} b : -n 2 c : --export={added} d"
 
 
+@pytest.mark.parametrize("own", ["--export=A=b", "--export A=b"])
+def test_options_of_the_program_are_its_own(own: str) -> None:
+    added = f"LD_PRELOAD={LIBRARY},IBPROF,IBPROF_RUN"
+    line, _ = carried(Launcher.SRUN, f"srun -J true --export NONE -n 1 true {own} : -n 2 true {own}")
+    assert line == f"srun --export={added} -J true -n 1 true {own} : -n 2 true {own}"
+
+
 def test_preload_comes_first_and_once() -> None:
     assert preload(Path("/x.so"), "") == "/x.so"
     assert preload(Path("/x.so"), "/a.so:/x.so /b.so") == "/x.so:/a.so:/b.so"

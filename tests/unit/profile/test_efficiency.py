@@ -14,7 +14,7 @@ from ibprof.profile.efficiency import NO_SPANS, NOT_TIMED, find_efficiencies
 from ibprof.profile.profile_data import CallTimes, Mark, MarkKind, Profile, Site
 from ibprof.profile.profile_rows import order_rows
 from ibprof.profile.region_spans import measure_spans
-from ibprof.profile.waiting import estimate_waiting, sum_waiting
+from ibprof.profile.waiting import estimate_waiting
 from ibprof_testing.samples.profiles import make_profile, make_rank
 
 S = 1_000_000_000
@@ -118,7 +118,6 @@ def test_waiting_by_the_quickest_rank() -> None:
     (found,) = estimate_waiting(make_run(rows, [100] * 3))
     assert (found.operation, found.site, found.calls, found.ranks, found.quickest) == ("BARRIER", "x.c:3", 4, 3, 0)
     assert (found.waiting_s, found.transfer_s, found.time_s) == pytest.approx((3.0, 3.0, 6.0))
-    assert sum_waiting([found]) == pytest.approx((3.0, 3.0))
 
 
 def test_time_in_mpi() -> None:
