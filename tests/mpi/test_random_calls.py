@@ -14,7 +14,7 @@ from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
 
 RANKS = 4
 SEED = 12
-"""Some other seeds end with an error or a deadlock in an MPI, without ibprof too."""
+"""Some other seeds end with an error or never, without ibprof too; it is unknown whether by the MPI or the program."""
 CALLS = 300
 SENDS = ("SENDRECV", "ISSEND", "SSEND_INIT", "ISEND")
 
