@@ -2,7 +2,7 @@
 """Dumps as sites have them: written here with the same peculiarities, and genuine ones where a folder of them is named.
 
 `IBPROF_REAL_DUMPS=DIR` names a folder with the subfolders `avakas`, `plafrim`, `superpod`, `cs8500`, `installing`,
-`director` and `x5`, as docs/formats/fabrics.md lists them. They are no part of the project.
+`director`, `x5` and `far/made`, as docs/formats/fabrics.md lists them. They are no part of the project.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.node_levels import find_levels
 from ibprof_converter.routing.rail_files import find_rails
 from ibprof_converter.routing.subnet import Subnet, read_rail, read_without_tables
+from ibprof_testing.lab.far import FarForm, write_far
 from ibprof_testing.samples.fabrics import DUMP_FTS, OPENSM, PORT_LIST, load_sample, read_sample_bytes
 
 SAMPLE = "oversub-faulty"
@@ -131,6 +132,22 @@ def test_routes_of_a_list_with_a_table_file_for_each_switch_are_those_of_the_raw
     found = count_by_ibprof(read_rail(files))
     assert found == count_by_hand(folder)
     assert found == KNOWN.get(site, found)
+
+
+@pytest.mark.parametrize("site", ["written here", *(["far/made"] if REAL else [])])
+def test_routes_of_a_far_are_those_of_the_tables(tmp_path: Path, site: str) -> None:
+    if site == "written here":
+        (tmp_path / "ibnetdiscover-p.txt").write_bytes(read_sample_bytes(SAMPLE, PORT_LIST))
+        form = FarForm(blanks="", cut=2, private=1, line_end="\r\n")
+        (tmp_path / "ibdiagnet2.far").write_text(write_far(load_sample(SAMPLE, OPENSM), form), newline="")
+        expected = count_by_ibprof(load_sample(SAMPLE, OPENSM))
+    else:
+        expected = KNOWN["plafrim"]
+    (files,) = find_rails([tmp_path if site == "written here" else Path(REAL or "") / site])
+    subnet = read_rail(files)
+    assert subnet.adaptive is not None
+    assert subnet.tables is subnet.adaptive.tables
+    assert count_by_ibprof(subnet) == expected
 
 
 LEVELS = {

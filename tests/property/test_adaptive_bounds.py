@@ -113,11 +113,13 @@ def test_a_leaf_shares_over_all_its_uplinks() -> None:
     assert bounds.most[between].sum() == 12 * 600
 
 
-FAR = """dump_far: Switch {0:#x}
-LID | StaticPort | LidState | Group
-0x0002 | 1 | Free | 1
-Group | SubGroup | Ports
-1 | 0 | 1,2
+FAR = """Switch {0:#x}
+Groups Definition:
+Group Sub Group WHBF Ports
+1 0 0 1,2,
+LFT Definition:
+LID Static Port Lid State Group
+0x0002 1 Free 1
 """
 
 

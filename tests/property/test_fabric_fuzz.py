@@ -16,11 +16,12 @@ from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.guid2lid import read_lid_ranges
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_name_map import read_name_map
-from ibprof_converter.routing.adaptive_groups import read_adaptive
+from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.traffic.hostlists import read_host_list
 from ibprof_converter.traffic.port_counters import read_counters
 from ibprof_testing.lab.db_csv import write_db_csv
+from ibprof_testing.lab.far import FarForm, write_far
 from ibprof_testing.samples.fabrics import OPENSM, load_sample, read_sample_bytes
 
 
@@ -43,7 +44,7 @@ READERS: list[tuple[str, Callable[[Path], object]]] = [
     ("opensm-lfts.dump", read_tables),
     ("dump_fts.out", read_tables),
     ("fabric.db_csv", read_fabric),
-    ("fabric.far", read_adaptive),
+    ("fabric.far", read_far),
     ("perfquery.out", read_any_counters),
     ("ibqueryerrors-data.out", read_any_counters),
     ("fabric.pm_info", read_any_counters),
@@ -58,20 +59,13 @@ LISTS = {
     "rankfile": b"rank 0=a slot=0\nrank 1=b slot=1:0\n",
 }
 
-FAR = b"""dump_far: Switch 0x0002c90200f00010
-PLFT_NUM: 0
-LID    | StaticPort | LidState | Group
-0x0002 | 3          | Free     | 5
-0x0003 | 4          | Static   | 0
-Group  | SubGroup | WHBF | Ports
-5      | 0        | 0    | 3,4,7
-"""
-
 
 @cache
 def sample_text(name: str) -> bytes:
     if name == "fabric.far":
-        return FAR
+        return write_far(
+            load_sample("quirks-small", OPENSM), FarForm(cut=1, private=1, states=("Free", "HBF"))
+        ).encode()
     if name in LISTS:
         return LISTS[name]
     if name in ("perfquery.out", "ibqueryerrors-data.out"):

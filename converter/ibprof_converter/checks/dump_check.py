@@ -23,8 +23,11 @@ _KINDS = {
 
 def check_dumps(rail: int, subnet: Subnet) -> Iterator[FabricFinding]:
     """Find what of the dumps is not used or missing, with the switch and its loss."""
-    fabric = subnet.fabric
-    for name, damages in ((fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)):
+    fabric, adaptive = subnet.fabric, subnet.adaptive
+    dumps = [(fabric.name, fabric.damage), (subnet.tables.name, subnet.tables.damage)]
+    if adaptive is not None and adaptive.tables is not subnet.tables:
+        dumps.append((adaptive.name, adaptive.damage))
+    for name, damages in dumps:
         for kind, finding in _KINDS.items():
             found = [damage for damage in damages if damage.kind is kind]
             if found:

@@ -14,7 +14,7 @@ from ibprof_converter.fabric.guid2lid import looks_like_lid_ranges
 from ibprof_converter.fabric.link_reader import LINK_FORMATS, find_link_format
 from ibprof_converter.fabric.node_name_map import looks_like_name_map
 from ibprof_converter.fabric.node_names import natural_key
-from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
+from ibprof_converter.routing.far import looks_like_far
 from ibprof_converter.routing.table_reader import find_table_format
 
 _LOOKED_AT = 1000
@@ -80,7 +80,7 @@ def _identify(head: bytes) -> Content | None:
         return None
     if find_link_format(head):
         return Content.LINKS
-    if looks_like_adaptive(head):
+    if looks_like_far(head):
         return Content.ADAPTIVE
     if find_table_format(head):
         return Content.TABLES

@@ -13,7 +13,7 @@ from ibprof_converter.fabric.folder_files import list_folders
 from ibprof_converter.fabric.node_name_map import find_name_map
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.routing.folder_dumps import Content, FolderDumps, identify_content, sort_below, sort_folder
-from ibprof_converter.routing.several_fabrics import choose_lists
+from ibprof_converter.routing.several_fabrics import choose_lists, find_far
 from ibprof_converter.routing.synthetic.spec import is_synthetic
 from ibprof_converter.routing.table_reader import find_fdbs
 
@@ -27,7 +27,7 @@ class RailFiles:
         tables: forwarding tables of its switches; None where they are still to be found among `candidates`.
         candidates: files with tables, of any fabric, in one file or one a switch.
         lid_ranges: OpenSM's `guid2lid`; None: the one next to the list of links, if any.
-        adaptive: ibdiagnet 2's `.ar` or `.far`, if any.
+        adaptive: ibdiagnet 2's `.far`, if any. It can be among `candidates` too.
         names: names for nodes, as OFED's tools take them, if any.
         synthetic: the name of a synthetic fabric; it has no files.
         notes: files that are not used, a sentence each.
@@ -83,8 +83,9 @@ def find_rails(
         if path.is_dir():
             found = sort_folder(path)
             # A folder of tables alone belongs to a list that is named too.
-            if not found.links and found.tables and len(names) > 1:
+            if not found.links and (found.tables or found.adaptive) and len(names) > 1:
                 named.tables += found.tables
+                named.adaptive += found.adaptive
             else:
                 rails.extend(_read_folder(path, found))
             continue
@@ -120,19 +121,38 @@ def _complete(rail: RailFiles, named: FolderDumps, number: int, rails: int) -> R
     elif tables is None:
         tables = find_fdbs(rail.links)
         candidates = candidates or (() if tables else tuple(_find_candidates(rail.links.parent)))
+    adaptive = named.adaptive[number] if named.adaptive else rail.adaptive
+    if adaptive is None:
+        adaptive = _find_adaptive(rail.links, tables, candidates)
     return replace(
         rail,
         tables=tables,
-        candidates=candidates,
+        candidates=candidates if tables or adaptive is None else (*_without(candidates, adaptive), adaptive),
         lid_ranges=named.lid_ranges[number] if named.lid_ranges else rail.lid_ranges,
-        adaptive=named.adaptive[number] if named.adaptive else rail.adaptive,
+        adaptive=adaptive,
     )
 
 
+def _find_adaptive(links: Path, tables: Path | None, candidates: Sequence[Path]) -> Path | None:
+    """Return the `.far` among files with tables, or next to a list of links, that belongs to this list."""
+    named = [tables] if tables is not None else list(candidates)
+    return find_far(links, [path for path in named if identify_content(path) is Content.ADAPTIVE])
+
+
+def _without(paths: Sequence[Path], path: Path) -> tuple[Path, ...]:
+    return tuple(each for each in paths if each != path)
+
+
 def _find_candidates(folder: Path, found: FolderDumps | None = None) -> list[Path]:
-    """Return the files with tables of a folder, or else of the folders below it."""
+    """Return the files with tables of a folder, or else of the folders below it.
+
+    A `.far` has tables too, and comes last.
+    """
     found = sort_folder(folder) if found is None else found
-    return found.tables or sort_below(folder).tables
+    if found.tables or found.adaptive:
+        return [*found.tables, *found.adaptive]
+    below = sort_below(folder)
+    return [*below.tables, *below.adaptive]
 
 
 def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
@@ -149,13 +169,17 @@ def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:
     """Return the rails whose lists of links are in a folder."""
     lists, notes = choose_lists(found.links)
     is_alone = len(lists) == 1
+    adaptive = [find_far(links, found.adaptive) for links in lists]
+    notes += [
+        f"{path}: not used, it has the switches of no list here" for path in found.adaptive if path not in adaptive
+    ]
     return [
         RailFiles(
             links=links,
             tables=find_fdbs(links),
             candidates=tuple(_find_candidates(folder, found)),
             lid_ranges=next(iter(found.lid_ranges), None) if is_alone else None,
-            adaptive=next(iter(found.adaptive), None) if is_alone else None,
+            adaptive=adaptive[number],
             names=next(iter(found.names), None),
             notes=(*found.notes, *notes) if number == 0 else (),
         )

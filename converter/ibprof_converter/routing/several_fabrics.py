@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which lists of links in one folder are one fabric, its rails, or other fabrics."""
+"""Which lists of links in one folder are one fabric, its rails, or others; which `.far` belongs to a list."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ibprof.errors import IbprofError
-from ibprof_converter.fabric.dump_files import read_dump
+from ibprof_converter.fabric.dump_files import find_sibling, peek_dump, read_dump, strip_compression
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import host_name, is_aggregation_node, natural_key
+from ibprof_converter.routing.far import find_far_switches, looks_like_far
 
 _SWITCH = re.compile(
     rb"\bswitchguid=0x([0-9A-Fa-f]{1,16})"  # ibnetdiscover
@@ -86,3 +87,20 @@ def _find_host_names(path: Path) -> set[str]:
     is_adapter = (fabric.node_kind == NodeKind.CA).tolist()
     named = (name for name, adapter in zip(fabric.node_name, is_adapter, strict=True) if adapter)
     return {host_name(name) for name in named if not is_aggregation_node(name)}
+
+
+def find_far(lst_path: Path, candidates: Sequence[Path]) -> Path | None:
+    """Return the `.far` that belongs to a list of links: the one of the same stem, else one that has its switches.
+
+    Args:
+        lst_path: the list of links.
+        candidates: to choose from, other than the one of the same stem.
+    """
+    stem = strip_compression(lst_path).rpartition(".")[0] or strip_compression(lst_path)
+    sibling = find_sibling(lst_path, f"{stem}.far")
+    if sibling is not None and looks_like_far(peek_dump(sibling)):
+        return sibling
+    if not candidates:
+        return None
+    switches = _find_switches(lst_path)
+    return next((each for each in candidates if not switches or find_far_switches(each) & switches), None)

@@ -15,7 +15,8 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_names import show_some
-from ibprof_converter.routing.adaptive_groups import AdaptiveRouting, read_adaptive
+from ibprof_converter.routing.adaptive_groups import NO_GROUP, AdaptiveRouting
+from ibprof_converter.routing.far import read_far
 from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork, find_rows
 from ibprof_converter.routing.rail_files import RailFiles, find_rails
 from ibprof_converter.routing.subnet_routes import SubnetRoutes
@@ -87,8 +88,12 @@ def read_rail(files: RailFiles, number: int = 0) -> Subnet:
         made = generate(files.synthetic, number)
         return join_subnet(made.fabric, made.tables)
     fabric = _read_links(files)
-    tables = read_tables(files.tables) if files.tables else _find_tables(fabric, files)
-    return join_subnet(fabric, tables, read_adaptive(files.adaptive) if files.adaptive else None)
+    adaptive = read_far(files.adaptive) if files.adaptive else None
+    if files.tables is None:
+        tables = _find_tables(fabric, files, adaptive)
+    else:
+        tables = adaptive.tables if adaptive and files.tables == files.adaptive else read_tables(files.tables)
+    return join_subnet(fabric, tables, adaptive)
 
 
 def _read_links(files: RailFiles) -> Fabric:
@@ -96,7 +101,7 @@ def _read_links(files: RailFiles) -> Fabric:
     return replace(fabric, warnings=(*fabric.warnings, *files.notes))
 
 
-def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
+def _find_tables(fabric: Fabric, files: RailFiles, adaptive: AdaptiveRouting | None) -> ForwardingTables:
     """Return the tables of this fabric among the candidates: the first whole file, else the most complete.
 
     Files with the table of one switch each, as `ibroute` writes them, are taken together.
@@ -110,7 +115,7 @@ def _find_tables(fabric: Fabric, files: RailFiles) -> ForwardingTables:
     error: InputError | None = None
     for path in files.candidates:
         try:
-            tables = read_tables(path)
+            tables = adaptive.tables if adaptive and path == files.adaptive else read_tables(path)
         except InputError as found:
             error = error or found
             continue
@@ -167,7 +172,36 @@ def join_subnet(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRout
     if names:
         warnings.append(f"{tables.name}: {len(names)} switches have no table ({show_some(names)})")
     gaps = [f"{tables.name}: {gap}" for gap in _find_gaps(fabric, tables)]
+    if adaptive is not None:
+        warnings += _compare_adaptive(fabric, tables, adaptive)
+        adaptive = adaptive if _chooses_here(fabric, adaptive) else None
     return Subnet(fabric, tables, (*warnings, *gaps), tuple(gaps), adaptive)
+
+
+def _chooses_here(fabric: Fabric, adaptive: AdaptiveRouting) -> bool:
+    """Return whether a switch of the fabric chooses among ports."""
+    chooses = (adaptive.group != NO_GROUP).any(axis=1)
+    return bool(np.isin(adaptive.tables.switch_guid[chooses], _switch_guids(fabric)).any())
+
+
+def _compare_adaptive(fabric: Fabric, tables: ForwardingTables, adaptive: AdaptiveRouting) -> Iterator[str]:
+    """Yield what of a `.far` is not used, and where its static ports are not those of the tables."""
+    yield from (f"{adaptive.name}: {warning}" for warning in adaptive.warnings)
+    own = adaptive.tables
+    here = np.isin(own.switch_guid, _switch_guids(fabric))
+    if not here.any():
+        yield f"{adaptive.name}: no switch of it is in {fabric.name}; it is not used"
+        return
+    if own is tables:
+        return
+    yield from (f"{adaptive.name}: {damage.text}" for damage in adaptive.damage)
+    row = find_rows(own.switch_guid, tables)
+    both = np.flatnonzero(here & (row != NONE))
+    width = min(own.port.shape[1], tables.port.shape[1])
+    one, other = own.port[both, :width], tables.port[row[both], :width]
+    differing = int(((one != other) & (one != UNREACHABLE) & (other != UNREACHABLE)).sum())
+    if differing:
+        yield f"{adaptive.name}: {differing} static ports differ from {tables.name}; one of the two may be older"
 
 
 def _list_warnings(fabric: Fabric, tables: ForwardingTables) -> Iterator[str]:

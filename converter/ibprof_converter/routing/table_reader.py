@@ -6,15 +6,16 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from ibprof_converter.fabric.dump_files import find_sibling, head_of, read_dump, strip_compression
+from ibprof_converter.fabric.dump_files import find_sibling, read_dump, strip_compression
 from ibprof_converter.fabric.dump_formats import DumpFormat, find_format, unknown_format
-from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
+from ibprof_converter.routing.far import looks_like_far, parse_far_tables
 from ibprof_converter.routing.fdbs import looks_like_fdbs, parse_fdbs
 from ibprof_converter.routing.lft_dump import looks_like_lft_dump, parse_lft_dump
 from ibprof_converter.routing.table_cache import CacheEntry
 from ibprof_converter.routing.tables import ForwardingTables
 
 TABLE_FORMATS: tuple[DumpFormat[ForwardingTables], ...] = (
+    DumpFormat("ibdiagnet 2's .far", looks_like_far, parse_far_tables),
     DumpFormat("ibdiagnet's or OpenSM's .fdbs", looks_like_fdbs, parse_fdbs),
     DumpFormat("OpenSM's lfts.dump or dump_fts", looks_like_lft_dump, parse_lft_dump),
 )
@@ -48,8 +49,6 @@ def _read_tables(path: str | PathLike[str]) -> ForwardingTables:
 
 def find_table_format(data: bytes) -> DumpFormat[ForwardingTables] | None:
     """Return the table format of a file, from its contents or their beginning; None if it has no tables."""
-    if looks_like_adaptive(head_of(data)):
-        return None
     return find_format(TABLE_FORMATS, data)
 
 

@@ -45,7 +45,7 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     adaptive = [subnet.adaptive for subnet in subnets if subnet.adaptive]
     if not (asked or adaptive):
         return None
-    reason = "; ".join(f"{each.name}: {len(each.group)} switches route adaptively" for each in adaptive) or "--adaptive"
+    reason = "; ".join(f"{each.name}: {each.switches} switches route adaptively" for each in adaptive) or "--adaptive"
     by_rail = (bound_adaptive(subnet.routes.network, _parts(traffic, rail)) for rail, subnet in enumerate(subnets))
     return Bounds(tuple(by_rail), reason)
 

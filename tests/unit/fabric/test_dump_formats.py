@@ -9,8 +9,8 @@ import pytest
 
 from ibprof_converter.fabric.dump_files import head_of, peek_dump, read_dump
 from ibprof_converter.fabric.link_reader import find_link_format
-from ibprof_converter.routing.adaptive_groups import looks_like_adaptive
-from ibprof_converter.routing.table_reader import find_table_format
+from ibprof_converter.routing.far import looks_like_far
+from ibprof_converter.routing.table_reader import TABLE_FORMATS, find_table_format
 
 HEAD = 1 << 20
 
@@ -45,10 +45,10 @@ def test_what_is_read_and_what_is_peeked_have_one_beginning(tmp_path: Path) -> N
     assert head_of(data) == peek_dump(tmp_path / "dump") == data[:HEAD]
 
 
-def test_tables_of_adaptive_routing_are_not_taken_for_static_ones() -> None:
+def test_a_far_is_not_taken_for_tables_alone() -> None:
     stanza = b"ar: Switch 0x0002c90200f00000\n"
     columns = b"LID : Static Port : Group\n"
-    assert looks_like_adaptive(stanza + columns)
-    assert find_table_format(stanza + columns) is None
+    assert looks_like_far(stanza + columns)
+    assert find_table_format(stanza + columns) is TABLE_FORMATS[0]
     # Columns beyond the beginning do not count.
-    assert find_table_format(stanza + b"#\n" * HEAD + columns) is not None
+    assert find_table_format(stanza + b"#\n" * HEAD + columns) is TABLE_FORMATS[1]

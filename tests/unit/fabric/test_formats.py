@@ -13,7 +13,6 @@ from ibprof.errors import InputError
 from ibprof_converter.fabric.damage import DamageKind
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
-from ibprof_converter.routing.adaptive_groups import NO_GROUP, read_adaptive
 from ibprof_converter.routing.table_reader import read_tables
 from ibprof_converter.routing.tables import UNREACHABLE
 
@@ -257,33 +256,6 @@ def test_tables_that_end_early_are_reported(tmp_path: Path, text: str, what: lis
         what
     )
     assert all(damage.node_guid == 0x0002C90200F00028 for damage in tables.damage)
-
-
-FAR = """# a comment
-dump_far: Switch 0x10
-PLFT_NUM: 0
-LID    | StaticPort | LidState | Group
-0x0002 | 3          | Free     | 5
-0x0003 | 4          | Static   | 0
-PLFT_NUM: 1
-LID    | StaticPort | LidState | Group
-0x0002 | 3          | Free     | 6
-Group  | SubGroup | WHBF | Ports
-5      | 0        | 0    | 3,4
-5      | 1        | 0    | 7
-something else
-"""
-
-
-def test_adaptive_groups_are_read_and_what_is_not_understood_is_reported(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_text(FAR)
-    adaptive = read_adaptive(path)
-    assert adaptive.ports == {(0x10, 5): (3, 4, 7)}
-    assert adaptive.group[0x10][[1, 2, 3]].tolist() == [NO_GROUP, 5, NO_GROUP]
-    assert adaptive.warnings == ("1 lines were not understood",)
-    with pytest.raises(InputError, match="expected forwarding tables"):
-        read_tables(path)
 
 
 def test_a_description_may_hold_what_a_head_has(tmp_path: Path) -> None:
