@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,21 +20,21 @@ SHORT_P2P = ("-iter", "20", "-msglog", "0:16")
 SHORT_MT = ("-repeat", "10", "-count", "1,1024,65536", "-thread_level", "multiple")
 
 
-def list_cases(target: Path, seconds: float) -> Iterator[Case]:
-    """Yield a case for each benchmark that the programs list, on four ranks."""
+def list_cases(target: Path, ranks: int, seconds: float) -> Iterator[Case]:
+    """Yield a case for each benchmark that the programs list."""
     for part in PARTS:
         program = target / f"IMB-{part}"
         if not program.exists():
-            yield Case(f"IMB-{part}", (str(program),), 4, target)
+            yield Case(f"IMB-{part}", (str(program),), ranks, target)
             continue
         options = {"P2P": SHORT_P2P, "MT": SHORT_MT}.get(part, SHORT)
         for benchmark in _read_names(program):
             command = (str(program), benchmark, *options)
-            yield Case(f"IMB-{part} {benchmark}", command, 4, target, seconds=seconds)
+            yield Case(f"IMB-{part} {benchmark}", command, ranks, target, seconds=seconds)
 
 
 def _read_names(program: Path) -> list[str]:
     """Return the benchmarks of a program, from what it lists by `-list`."""
     listed = subprocess.run([program, "-list"], capture_output=True, text=True, check=False, env=environment()).stdout
-    names = [line.strip() for line in listed.splitlines() if line.startswith("    ")]
-    return [name.split()[0] for name in names if name]
+    # A name is followed by nothing, or by a comment in parentheses; other such lines are sentences.
+    return re.findall(r"^(?:    +|# )([A-Za-z]\w*)(?: +\(.*)?$", listed, re.MULTILINE)

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,10 +18,11 @@ from ibprof_testing import processes
 from ibprof_testing.mpi.mpis import Mpi, environment, library
 
 NOT_BUILT = "not built"
-SAME, UNSTEADY, WORSE, BETTER, DIFFERENT = "same", "unsteady", "worse", "better", "different"
-COLUMNS = ("mpi", "case", "ranks", "verdict", "without", "with", "unaccounted")
+TIMED_OUT, NOT_RUN = "timed out", "not run"
+SAME, UNSTEADY, WORSE, BETTER, DIFFERENT, UNKNOWN = "same", "unsteady", "worse", "better", "different", "unknown"
+COLUMNS = ("mpi", "case", "ranks", "verdict", "without", "with", "unaccounted", "said")
 
-# The line that ibprof may print, and what launchers say of a process that ended badly: it names process IDs.
+# The line that ibprof may print.
 OWN_LINE = re.compile(r"^ibprof: .*\n", re.MULTILINE)
 
 
@@ -49,17 +51,28 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Outcomes of a case, each run as often as the first two differed in."""
+    """Outcomes of a case, each run as often as the first two differed in.
+
+    Attributes:
+        case: what was run.
+        without: outcomes without ibprof.
+        with_ibprof: outcomes with it.
+        unaccounted: operations that asked for more bytes than were seen.
+        said: the lines that ibprof printed.
+    """
 
     case: Case
     without: tuple[str, ...]
     with_ibprof: tuple[str, ...]
     unaccounted: tuple[str, ...]
+    said: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         """Return what ibprof changed, as far as these runs show."""
         without, recorded = set(self.without), set(self.with_ibprof)
+        if NOT_RUN in recorded:
+            return UNKNOWN
         if without == recorded:
             return SAME
         if without & recorded:
@@ -70,19 +83,27 @@ class Comparison:
 
 
 def compare(mpi: Mpi, case: Case, scratch: Path, repeats: int) -> Comparison:
-    """Run a case with and without ibprof; where the outcomes differ, run both again, up to `repeats` times each."""
+    """Run a case with and without ibprof; where the outcomes differ, run both again, up to `repeats` times each.
+
+    A case that times out without ibprof is not run with it: a time-out of both would show nothing.
+    """
     if not Path(case.command[0]).exists():
         return Comparison(case, (NOT_BUILT,), (NOT_BUILT,), ())
-    without, recorded, unaccounted = [], [], set[str]()
+    without, recorded = [], []
+    unaccounted, said = set[str](), set[str]()
     for _ in range(repeats):
-        without.append(_run(mpi, case, None))
+        without.append(_run(mpi, case, None)[0])
+        if without == [TIMED_OUT]:
+            return Comparison(case, (TIMED_OUT,), (NOT_RUN,), ())
         recording = scratch / "profile.ibprof"
         shutil.rmtree(recording, ignore_errors=True)
-        recorded.append(_run(mpi, case, recording))
+        outcome, lines = _run(mpi, case, recording)
+        recorded.append(outcome)
+        said |= set(lines)
         unaccounted |= set(_find_unaccounted(recording))
         if set(without) == set(recorded):
             break
-    return Comparison(case, tuple(without), tuple(recorded), tuple(sorted(unaccounted)))
+    return Comparison(case, tuple(without), tuple(recorded), tuple(sorted(unaccounted)), tuple(sorted(said)))
 
 
 def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
@@ -94,7 +115,8 @@ def append_rows(path: Path, mpi: str, comparisons: Iterable[Comparison]) -> Iter
             rows.writerow(COLUMNS)
         for done in comparisons:
             outcomes = ["; ".join(dict.fromkeys(runs)) for runs in (done.without, done.with_ibprof)]
-            rows.writerow([mpi, done.case.name, done.case.ranks, done.verdict, *outcomes, "; ".join(done.unaccounted)])
+            notes = ["; ".join(words) for words in (done.unaccounted, done.said)]
+            rows.writerow([mpi, done.case.name, done.case.ranks, done.verdict, *outcomes, *notes])
             file.flush()
             yield done
 
@@ -107,10 +129,10 @@ def read_done(path: Path, mpi: str) -> set[str]:
         return {row["case"] for row in csv.DictReader(file) if row["mpi"] == mpi}
 
 
-def _run(mpi: Mpi, case: Case, recording: Path | None) -> str:
-    """Run a case, and return its outcome in words that are the same for the same outcome."""
+def _run(mpi: Mpi, case: Case, recording: Path | None) -> tuple[str, list[str]]:
+    """Run a case; return its outcome, in words that are the same for the same outcome, and the lines of ibprof."""
     preload = {} if recording is None else {"LD_PRELOAD": str(library()), "IBPROF_OUTPUT": str(recording)}
-    launcher = subprocess.Popen(
+    with subprocess.Popen(
         [mpi.program("mpirun"), "-n", str(case.ranks), *case.command],
         env=environment(mpi.variables) | dict(case.variables) | preload,
         cwd=case.folder,
@@ -118,16 +140,22 @@ def _run(mpi: Mpi, case: Case, recording: Path | None) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-    )
-    try:
-        stdout, stderr = launcher.communicate(timeout=case.seconds)
-    except subprocess.TimeoutExpired:
-        processes.end_session(launcher.pid)
-        launcher.communicate()
-        return "timed out"
-    printed, said = stdout.decode(errors="replace"), OWN_LINE.sub("", stderr.decode(errors="replace"))
-    if launcher.returncode != 0:
-        return f"status {launcher.returncode}"
+    ) as launcher:
+        try:
+            stdout, stderr = launcher.communicate(timeout=case.seconds)
+        except subprocess.TimeoutExpired:
+            processes.end_session(launcher.pid)
+            with suppress(subprocess.TimeoutExpired):  # A process in another session may hold the pipes.
+                launcher.communicate(timeout=1)
+            return TIMED_OUT, []
+    printed, said = stdout.decode(errors="replace"), stderr.decode(errors="replace")
+    own = [line.strip() for line in OWN_LINE.findall(said)]
+    return _describe(case, launcher.returncode, printed, OWN_LINE.sub("", said)), own
+
+
+def _describe(case: Case, status: int, printed: str, said: str) -> str:
+    if status != 0:
+        return f"status {status}"
     if case.success and not case.success.fullmatch(printed.strip()):
         errors = re.findall(r"Found +\d+ errors?", printed)
         return f"failed: {errors[0] if errors else 'other output'}"

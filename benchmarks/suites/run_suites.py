@@ -4,7 +4,8 @@
     benchmarks/suites/run_suites.py mpich-tests MPI=FOLDER... -o DIR    # MPICH's test/mpi, built in FOLDER for that MPI
     benchmarks/suites/run_suites.py imb MPI=FOLDER... -o DIR            # the Intel MPI Benchmarks
 
-Build a suite for each MPI first, as its own instructions say. DIR/SUITE.csv gets a row a case; a run that was
+Build a suite for each MPI first, as its own instructions say. FOLDER also holds MPICH's lists (testlist): if it is not
+the folder of the sources, copy those that its configure leaves there. DIR/SUITE.csv gets a row a case; a run that was
 interrupted goes on behind its last row. The exit status is 1 when ibprof made an outcome worse.
 """
 
@@ -15,7 +16,8 @@ import collections
 import csv
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import imb
@@ -36,10 +38,14 @@ def main() -> int:
         mpi = find_mpich_like(name) if name in MPICH_LIKE else find_mpi(name)
         (folder / name).mkdir(parents=True, exist_ok=True)
         done = read_done(table, name)
-        chosen = [
+        chosen = order_by_ranks(
             case for case in _list_cases(options, built) if case.name not in done and re.search(options.only, case.name)
-        ]
-        comparisons = (compare(mpi, case, folder / name, options.repeats) for case in chosen)
+        )
+        around = dict(options.variables)
+        comparisons = (
+            compare(mpi, replace(case, variables=around | dict(case.variables)), folder / name, options.repeats)
+            for case in chosen
+        )
         console = Console(stderr=True)
         steps = track(
             append_rows(table, name, comparisons),
@@ -63,8 +69,12 @@ def _read_options() -> argparse.Namespace:
         "-o", "--output", type=Path, required=True, metavar="DIR", help="for tables, and for what the cases write"
     )
     parser.add_argument("--lists", nargs="+", default=["testlist"], help="of MPICH's tests (testlist.collalgo, ...)")
+    parser.add_argument("--ranks", type=int, default=4, help="of the Intel MPI Benchmarks (default: %(default)s)")
     parser.add_argument("--only", default="", metavar="REGEX", help="run the cases whose name holds this")
     parser.add_argument("--seconds", type=float, default=60, help="time limit of a case (default: %(default)s)")
+    parser.add_argument(
+        "--variables", nargs="+", default=[], type=_parse_variable, metavar="NAME=VALUE", help="of both runs of a case"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="runs of a case whose outcomes differ")
     return parser.parse_args()
 
@@ -78,9 +88,21 @@ def _parse_built(text: str) -> tuple[str, Path]:
     return name, Path(folder).resolve()
 
 
+def order_by_ranks(cases: Iterable[Case]) -> list[Case]:
+    """Return the cases of up to 2 ranks first, those of more than 8 last: ranks that share few cores take long."""
+    return sorted(cases, key=lambda case: sum(case.ranks > limit for limit in (2, 4, 8)))
+
+
+def _parse_variable(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
+    return name, value
+
+
 def _list_cases(options: argparse.Namespace, built: Path) -> Iterator[Case]:
     if options.suite == "imb":
-        return imb.list_cases(built, options.seconds)
+        return imb.list_cases(built, options.ranks, options.seconds)
     return mpich_tests.list_cases(built, tuple(options.lists), options.seconds)
 
 
