@@ -172,10 +172,10 @@ static void forget(long address)
 
     if (ibp_mpi.is_behind_layer) return;
     handle = handle_at(address);
+    if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
     ibp_lock();
     ibp_context_forget(handle);
     ibp_unlock();
-    if (ibp_source->forget_communicator) ibp_source->forget_communicator(handle);
 }
 
 static inline struct ibp_call *call_of(const struct making *making)

@@ -5,9 +5,13 @@
 #include "sources/mpich/contexts.h"
 #include "counting/addresses.h"
 #include "libmpi/lock.h"
+#include "sources/mpich/freed_communicators.h"
 
-/* The lowest bits distinguish parts of one communicator. */
-#define PREFIX_SHIFT 4
+/* The lowest bits distinguish parts of one communicator (mpir_contextid.h of 3.4 to 5.0). The next one marks the group
+ * within an intercommunicator. Its other bits may differ from those of the context between the groups, which is the
+ * other group's. */
+#define PREFIX_SHIFT 3
+#define LOCAL_CONTEXT 8
 
 static struct ibp_peers communicator_of; /* key: prefix of the context, plus 1; address: the handle */
 
@@ -17,11 +21,23 @@ static uint64_t key_of(uint32_t context)
     return (context >> PREFIX_SHIFT) + 1;
 }
 
+static uint32_t context_of(const struct ibp_peer *entry)
+{
+    return (uint32_t)(entry->key - 1) << PREFIX_SHIFT;
+}
+
+bool ibp_mpich_is_local(uint32_t context)
+{
+    return context & LOCAL_CONTEXT;
+}
+
 void ibp_mpich_enter_context(uint32_t context, ibp_handle communicator)
 {
     struct ibp_peer *entry = communicator ? ibp_peer_enter(&communicator_of, key_of(context)) : NULL;
 
-    if (entry && !entry->address) entry->address = (uint64_t)communicator;
+    if (!entry || entry->address) return;
+    entry->address = (uint64_t)communicator;
+    ibp_mpich_drop_freed(entry->key);
 }
 
 ibp_handle ibp_mpich_communicator_of(uint32_t context)
@@ -31,26 +47,44 @@ ibp_handle ibp_mpich_communicator_of(uint32_t context)
     return entry ? (ibp_handle)entry->address : 0;
 }
 
-/* Return the entry of a communicator; NULL when its context is unknown. */
-static struct ibp_peer *find_mapped(ibp_handle communicator)
+/* Return the entry of a communicator's context of a kind; NULL when it is unknown. */
+static struct ibp_peer *find_mapped(ibp_handle communicator, bool is_local)
 {
-    for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++)
-        if (communicator_of.place[i].key && communicator_of.place[i].address == (uint64_t)communicator)
-            return &communicator_of.place[i];
+    for (uint64_t i = 0; communicator_of.place && i <= communicator_of.mask; i++) {
+        struct ibp_peer *entry = &communicator_of.place[i];
+
+        if (entry->key && entry->address == (uint64_t)communicator && ibp_mpich_is_local(context_of(entry)) == is_local)
+            return entry;
+    }
     return NULL;
 }
 
-bool ibp_mpich_has_context(ibp_handle communicator)
+bool ibp_mpich_has_context(ibp_handle communicator, bool is_local)
 {
-    return find_mapped(communicator);
+    return find_mapped(communicator, is_local);
+}
+
+unsigned ibp_mpich_call_of_freed(uint32_t context, uint32_t tag)
+{
+    return ibp_mpich_freed_call(key_of(context), tag);
+}
+
+unsigned ibp_mpich_call_of_freed_guessed(uint32_t context, uint32_t tag)
+{
+    return ibp_mpich_freed_call_guessed(key_of(context), tag);
 }
 
 void ibp_mpich_forget_communicator(ibp_handle communicator)
 {
-    struct ibp_peer *entry;
+    struct ibp_peer *local, *entry;
+    struct ibp_communicator *known;
 
     ibp_lock();
-    entry = find_mapped(communicator);
+    entry = find_mapped(communicator, false);
+    local = find_mapped(communicator, true);
+    known = ibp_communicator_enter(communicator);
+    if (known) ibp_mpich_keep_freed(entry ? entry->key : 0, known);
     if (entry) entry->address = 0;
+    if (local) local->address = 0;
     ibp_unlock();
 }

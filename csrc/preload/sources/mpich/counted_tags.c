@@ -90,6 +90,7 @@ void ibp_mpich_before_tag(void)
     struct ibp_communicator *communicator;
 
     if (!ibp_current_communicator()) return;
+    ibp_communicator_learn(ibp_current_communicator());
     ibp_lock();
     communicator = ibp_communicator_enter(ibp_current_communicator());
     if (communicator) take_tag(communicator);
@@ -125,6 +126,14 @@ static unsigned operation_of(unsigned call)
     return ibp_call_by_number(call)->operation;
 }
 
+/* Return whether a context may be one of a communicator whose contexts are not all known. */
+static bool may_have(const struct ibp_communicator *communicator, uint32_t context)
+{
+    const bool is_local = ibp_mpich_is_local(context);
+
+    return !ibp_mpich_has_context(communicator->handle, is_local) && (!is_local || communicator->is_between);
+}
+
 /* Return the operation that a tag belongs to on a communicator whose context is unknown; IBP_OPERATION_NONE where no
  * communicator expects the tag. */
 static unsigned guess_call(uint32_t context, uint32_t tag)
@@ -138,8 +147,7 @@ static unsigned guess_call(uint32_t context, uint32_t tag)
 
         if (!candidate) break;
         found = ibp_tag_call(candidate, (int)tag);
-        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || ibp_mpich_has_context(candidate->handle))
-            continue;
+        if (found == IBP_OPERATION_NONE || candidate->is_duplicated || !may_have(candidate, context)) continue;
         if (call != IBP_OPERATION_NONE && operation_of(call) != operation_of(found)) return IBP_OPERATION_UNATTRIBUTED;
         only = call == IBP_OPERATION_NONE ? candidate->handle : 0;
         call = call == IBP_OPERATION_NONE || call == found ? found : operation_of(found);
@@ -163,15 +171,29 @@ static bool is_blocking_collective(void)
     return ibp_current_call.operation && ibp_current_call.kind == IBP_CALL_COLLECTIVE;
 }
 
+/* Return whether the current call is a blocking neighbourhood collective. */
+static bool is_of_neighbours(void)
+{
+    return is_blocking_collective() && ibp_current_call.operation >= IBP_OPERATION_Neighbor_allgather &&
+           ibp_current_call.operation <= IBP_OPERATION_Neighbor_alltoallw;
+}
+
+/* Return whether a context may be the present call's, of a message that is not a freed communicator's. */
+static bool may_be_current(uint32_t context, uint32_t tag)
+{
+    const struct ibp_communicator *communicator = ibp_communicator_enter(ibp_current_communicator());
+
+    if (!communicator || !may_have(communicator, context)) return false;
+    return is_of_neighbours() || tag == (uint32_t)ibp_current_call.tag ||
+           ibp_mpich_call_of_freed(context, tag) == IBP_OPERATION_NONE;
+}
+
 /* Return whether a counted tag belongs to a blocking collective: always in neighbourhood collectives, in others only
  * where nothing else was started on the communicator. */
 static bool is_of_blocking_collective(const struct ibp_communicator *communicator)
 {
-    const unsigned operation = ibp_current_call.operation;
-
     return is_blocking_collective() && communicator->handle == ibp_current_communicator() &&
-           ((operation >= IBP_OPERATION_Neighbor_allgather && operation <= IBP_OPERATION_Neighbor_alltoallw) ||
-            !communicator->only_started);
+           (is_of_neighbours() || !communicator->only_started);
 }
 
 /* Return the number of a call that takes tags of its communicator unexpectedly: a blocking collective, or one
@@ -196,15 +218,20 @@ unsigned ibp_mpich_counted_call(uint32_t context, uint32_t tag)
     unsigned call;
 
     if (ibp_current_call.operation && ibp_current_call.starts_request) return ibp_current_call.operation;
-    if (!handle && within && !ibp_mpich_has_context(ibp_current_communicator())) {
+    if (!handle && within && may_be_current(context, tag)) {
         ibp_mpich_enter_context(context, ibp_current_communicator());
         handle = ibp_current_communicator();
     }
-    if (!handle && !makes_communicator()) {
-        call = guess_call(context, tag);
+    if (!handle) {
+        call = makes_communicator() ? IBP_OPERATION_NONE : guess_call(context, tag);
+        if (call == IBP_OPERATION_NONE && !is_of_neighbours()) call = ibp_mpich_call_of_freed(context, tag);
         if (call != IBP_OPERATION_NONE) return call;
-        if (!is_blocking_collective() || ibp_mpich_has_context(ibp_current_communicator()))
-            return IBP_OPERATION_UNATTRIBUTED;
+    }
+    if (!handle && !makes_communicator()) {
+        if (!is_blocking_collective() || !may_be_current(context, tag)) {
+            call = ibp_mpich_call_of_freed_guessed(context, tag);
+            return call == IBP_OPERATION_NONE ? IBP_OPERATION_UNATTRIBUTED : call;
+        }
         ibp_mpich_enter_context(context, ibp_current_communicator());
         handle = ibp_current_communicator();
     }

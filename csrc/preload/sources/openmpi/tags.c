@@ -54,22 +54,50 @@ void ibp_openmpi_after_tag(bool succeeded)
     ibp_unlock();
 }
 
+/* Return the call that took a tag on the intercommunicator that a communicator is the local part of. Nonblocking
+ * collectives between two groups send within their own group too, on a communicator that only the intercommunicator
+ * refers to (c_local_comm), under its tags. */
+static unsigned call_of_both_groups(ibp_handle local, int tag)
+{
+    enum { SEARCHED = 40 }; /* words of a communicator, which has 44 in 4.1 and 48 in 5.0; it is word 33 or 35 */
+    const struct ibp_communicator *known;
+
+    for (size_t place = 0; (known = ibp_communicator_at(&place)); place++) {
+        const ibp_handle *words = (const ibp_handle *)known->handle;
+
+        if (!known->is_between || ibp_tag_call(known, tag) == IBP_OPERATION_NONE) continue;
+        for (unsigned i = 0; i < SEARCHED; i++)
+            if (words[i] == local) return ibp_tag_call(known, tag);
+    }
+    return IBP_OPERATION_NONE;
+}
+
+/* Return whether a blocking collective on a communicator may have taken a tag: it is one of the last ones. A persistent
+ * collective that is not remembered took its tag long ago. */
+static bool may_be_of_blocking(ibp_handle communicator, int tag)
+{
+    const int next = next_tag_offset ? next_tag(communicator) : tag;
+
+    return tag > next && tag - next < IBP_TAGS_REMEMBERED / 2;
+}
+
 unsigned ibp_openmpi_tagged_call(struct ibp_communicator *communicator, int tag)
 {
     unsigned call = ibp_tag_call(communicator, tag), operation;
 
+    if (call == IBP_OPERATION_NONE) call = call_of_both_groups(communicator->handle, tag);
     if (call != IBP_OPERATION_NONE) return call;
     /* No call of the application took the tag. Either a persistent collective that was made long ago is started
-     * again, or a communicator is duplicated, or a call uses nonblocking collectives, on its own communicator or on
-     * others. A blocking collective has fixed tags on its own communicator, so there it is not the sender; behind a
-     * layer its own communicator is unknown. */
+     * again, or a communicator is duplicated, or a call uses nonblocking collectives, on its own communicator (as in
+     * coll/adapt) or on others. Behind a layer its own communicator is unknown. */
     if (ibp_current_call.starts_request && ibp_current_call.operation)
         operation = ibp_current_call.operation;
     else if (communicator->is_duplicated)
         operation = IBP_OPERATION_Comm_idup;
     else if (ibp_current_call.operation &&
              !(ibp_current_call.kind == IBP_CALL_COLLECTIVE &&
-               (ibp_mpi.is_behind_layer || ibp_current_communicator() == communicator->handle)))
+               (ibp_mpi.is_behind_layer || (ibp_current_communicator() == communicator->handle &&
+                                            !may_be_of_blocking(communicator->handle, tag)))))
         operation = ibp_current_call.operation;
     else
         operation = IBP_OPERATION_UNATTRIBUTED;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ */
+#include "platform/system.h"
+#include "sources/mpich/freed_communicators.h"
+#include "platform/memory.h"
+#include "recording/operations.h"
+
+#include <stddef.h>
+
+/* Number that is kept; later ones replace the oldest. Few programs free communicators in use. */
+#define KEPT 16
+
+static struct freed {
+    uint64_t key; /* 0 until a message shows it */
+    struct ibp_tag_memory *tags; /* NULL in a free place */
+} all[KEPT];
+
+static unsigned next;
+
+static void drop(struct freed *freed)
+{
+    ibp_memory_unmap(freed->tags, sizeof *freed->tags);
+    *freed = (struct freed){0};
+}
+
+void ibp_mpich_keep_freed(uint64_t key, struct ibp_communicator *communicator)
+{
+    if (!communicator->tags) return;
+    if (all[next].tags) drop(&all[next]);
+    all[next] = (struct freed){key, communicator->tags};
+    communicator->tags = NULL;
+    next = (next + 1) % KEPT;
+}
+
+/* Return the call that took a tag on a communicator of this key, and set the place of the last such communicator. Where
+ * several ones did, the number is their count. */
+static unsigned find_call(uint64_t key, uint32_t tag, unsigned *place, unsigned *number)
+{
+    unsigned call = IBP_OPERATION_NONE;
+
+    *number = 0;
+    for (unsigned i = 0; i < KEPT; i++) {
+        const struct ibp_communicator freed = {.tags = all[i].tags};
+        const unsigned found = all[i].key == key ? ibp_tag_call(&freed, (int)tag) : IBP_OPERATION_NONE;
+
+        if (found == IBP_OPERATION_NONE) continue;
+        call = found;
+        *place = i;
+        ++*number;
+    }
+    return call;
+}
+
+unsigned ibp_mpich_freed_call(uint64_t key, uint32_t tag)
+{
+    unsigned place, number;
+
+    return find_call(key, tag, &place, &number);
+}
+
+unsigned ibp_mpich_freed_call_guessed(uint64_t key, uint32_t tag)
+{
+    unsigned place = 0, number;
+    const unsigned call = find_call(0, tag, &place, &number);
+
+    if (number != 1) return IBP_OPERATION_NONE;
+    all[place].key = key;
+    return call;
+}
+
+void ibp_mpich_drop_freed(uint64_t key)
+{
+    for (unsigned i = 0; i < KEPT; i++)
+        if (all[i].tags && all[i].key == key) drop(&all[i]);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The ibprof developers
+ *
+ * Nonblocking collectives that send after their call: between two groups of different sizes, which also send within
+ * their group; or on a communicator that is freed meanwhile, whose handle the next one may reuse.
+ *
+ *     pending_collectives between|freed all     all calls are pending at the same time
+ *     pending_collectives between|freed CALL    one call alone, waited for at once
+ */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITEMS 3000
+#define CALLS 5 /* of start_all */
+
+static MPI_Request requests[CALLS + 1];
+static int started;
+static const char *only;
+
+#define START(call, ...)                                                                                               \
+    do {                                                                                                               \
+        if (strcmp(only, "all") && strcmp(only, #call)) break;                                                         \
+        MPI_##call(__VA_ARGS__, &requests[started++]);                                                                 \
+        if (strcmp(only, "all")) MPI_Wait(&requests[--started], MPI_STATUS_IGNORE);                                    \
+    } while (0)
+
+/* Each group reduces ITEMS items of the other one and scatters them to its own ranks. */
+static void start_all(MPI_Comm comm, int ranks, int root)
+{
+    const size_t most = (size_t)ranks * ITEMS;
+    int *from = calloc(most, sizeof *from), *into = calloc(most * CALLS, sizeof *into), size;
+
+    MPI_Comm_size(comm, &size);
+    START(Iallreduce, from, into, ITEMS, MPI_INT, MPI_SUM, comm);
+    START(Ibcast, into + most, ITEMS - 1, MPI_INT, root, comm);
+    START(Iallgather, from, ITEMS / 4, MPI_INT, into + 2 * most, ITEMS / 4, MPI_INT, comm);
+    START(Ireduce_scatter_block, from, into + 3 * most, ITEMS / size, MPI_INT, MPI_SUM, comm);
+    START(Ialltoall, from, ITEMS / 8, MPI_INT, into + 4 * most, ITEMS / 8, MPI_INT, comm);
+}
+
+static void between(int me, int ranks)
+{
+    const int upper = me >= 1;
+    MPI_Comm group, both, comm, another = MPI_COMM_NULL;
+
+    MPI_Comm_split(MPI_COMM_WORLD, upper, upper ? -me : me, &group);
+    /* MPICH then numbers what follows differently in the two groups. */
+    if (upper) MPI_Comm_dup(group, &another);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, upper ? 0 : ranks - 1, 1, &both);
+    MPI_Comm_dup(both, &comm);
+    MPI_Comm_free(&both);
+    start_all(comm, ranks, upper ? 0 : MPI_ROOT);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&group);
+    if (upper) MPI_Comm_free(&another);
+}
+
+static void freed(int ranks)
+{
+    int from[ITEMS] = {0}, into[ITEMS];
+    MPI_Comm comm, next;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    start_all(comm, ranks, 0);
+    MPI_Comm_free(&comm);
+    MPI_Comm_dup(MPI_COMM_WORLD, &next);
+    START(Iscan, from, into, ITEMS, MPI_INT, MPI_SUM, next);
+    MPI_Comm_free(&next);
+    MPI_Waitall(started, requests, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    int me, ranks;
+
+    MPI_Init(&argc, &argv);
+    if (argc < 3) return 2;
+    only = argv[2];
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    for (int round = 0; round < 2; round++) {
+        started = 0;
+        if (!strcmp(argv[1], "between"))
+            between(me, ranks);
+        else
+            freed(ranks);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nonblocking collectives keep their bytes: between groups, and on a communicator that is freed while they send.
+
+What a call sends is known from a run of it alone, in which nothing else sends.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibprof.profile.profile_data import Profile
+from ibprof_testing.mpi import mpis
+from ibprof_testing.mpi.matrices import Matrix, load_complete, operations_sent, recorded
+from ibprof_testing.mpi.mpis import THROUGH_NETWORK, Build, Mpi, run_mpi
+
+RANKS = 4
+CALLS = ("Iallreduce", "Ibcast", "Iallgather", "Ireduce_scatter_block", "Ialltoall")
+MAKING = {"COMM_SPLIT", "COMM_DUP", "COMM_FREE", "INTERCOMM_CREATE"}
+
+
+def by_operation(run: Profile) -> dict[str, Matrix]:
+    matrices = {name: recorded(run, operation=name) for name in operations_sent(run) - MAKING}
+    return {name: matrix for name, matrix in matrices.items() if matrix}
+
+
+def check_pending(mpi: Mpi, program: Path, how: str, calls: tuple[str, ...], folder: Path) -> None:
+    def run(name: str) -> dict[str, Matrix]:
+        env = THROUGH_NETWORK if mpi.is_mpich_like else None
+        run_mpi(mpi, RANKS, [program, how, name], recording=folder / name, env=env)
+        return by_operation(load_complete(folder / name, RANKS))
+
+    wanted = {}
+    for call in calls:
+        (wanted[call.upper()],) = run(call).values()
+    assert run("all") == wanted
+
+
+def test_between_groups(mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """Each group also sends within itself, on a communicator that the program does not know."""
+    check_pending(mpi, build(mpi, "pending_collectives.c"), "between", CALLS, tmp_path)
+
+
+@pytest.mark.parametrize("how", ["between", "freed"])
+@pytest.mark.parametrize("name", ["mpich-5.0.2", mpis.INTEL])
+def test_mpich(name: str, how: str, build: Build, tmp_path: Path) -> None:
+    """Open MPI crashes on a communicator that is freed so early, without ibprof too."""
+    mpi = mpis.find_mpich_like(name)
+    calls = (*CALLS, "Iscan") if how == "freed" else CALLS
+    check_pending(mpi, build(mpi, "pending_collectives.c"), how, calls, tmp_path)
