@@ -52,11 +52,11 @@ def _count(bench: Bench, variant: str, program: Path, case: str, messages: int =
     return int(found[1]) / (messages + WARM_UP)
 
 
-def count_added(bench: Bench, case: str, messages: int) -> float:
-    """Count the instructions that ibprof adds to a message of one case."""
+def count_added(bench: Bench, case: str, messages: int, variant: str = WITH) -> float:
+    """Count the instructions that ibprof, or another variant, adds to a message of one case."""
     program = bench.build("cases")
-    recorded, bare = (_count(bench, variant, program, case, messages) for variant in (WITH, WITHOUT))
-    return recorded - bare
+    counted, bare = (_count(bench, each, program, case, messages) for each in (variant, WITHOUT))
+    return counted - bare
 
 
 def count_cases(bench: Bench) -> Counts:

@@ -15,7 +15,7 @@ from ibprof_testing.mpi.mpis import SYSTEM, find_mpi, library
 from ibprof_testing.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks" / "overhead"))
-from bench import Bench
+from bench import MONITORED, WITH, Bench
 from cases import GOALS, count_added
 
 
@@ -25,3 +25,12 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
     added = count_added(bench, case, messages=1000)
     assert 0 < round(added) <= GOALS[case]
     assert list(bench.recording.iterdir()), "nothing was recorded"
+
+
+def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
+    """Open MPI 5's own monitoring takes fewer instructions than that of Open MPI 4."""
+    bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())
+    ours, monitored = (
+        count_added(bench, "ThreadMultiple", messages=1000, variant=variant) for variant in (WITH, MONITORED)
+    )
+    assert 0 < ours < monitored

@@ -15,15 +15,25 @@ from ibprof_testing.mpi.mpis import Build, Mpi, run_mpi
 RANKS = 3
 
 
-@pytest.mark.parametrize("recorded_too", ["", "IBPROF_TIME", "IBPROF_SITES", "IBPROF_TIME IBPROF_SITES"])
-def test_pending_receives(mpi: Mpi, build: Build, recorded_too: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("threads", "recorded_too"),
+    [
+        ("single", ""),
+        ("single", "IBPROF_TIME"),
+        ("single", "IBPROF_SITES"),
+        ("single", "IBPROF_TIME IBPROF_SITES"),
+        ("multiple", ""),
+        ("multiple", "IBPROF_SITES"),
+    ],
+)
+def test_pending_receives(mpi: Mpi, build: Build, threads: str, recorded_too: str, tmp_path: Path) -> None:
     books = tmp_path / "books"
     books.mkdir()
     env = {"TALLY": str(books)} | dict.fromkeys(recorded_too.split(), "1")
-    run_mpi(mpi, RANKS, [build(mpi, "pending_receives.c")], recording=tmp_path / "recording", env=env)
+    run_mpi(mpi, RANKS, [build(mpi, "pending_receives.c"), threads], recording=tmp_path / "recording", env=env)
     profile = load_complete(tmp_path / "recording", RANKS)
     expected = read_tally(books)
-    assert set(expected) == {"RECV", "SENDRECV"}
+    assert set(expected) == {"RECV", "RECV_INIT", "SENDRECV"}
     for operation, matrix in expected.items():
         assert recorded(profile, operation=operation, directions=[Direction.RECEIVED]) == matrix
     assert received(profile) == recorded(profile, kinds=Kind)

@@ -15,10 +15,16 @@ extern IBP_INTERNAL bool ibp_threads_multiple;
 extern IBP_INTERNAL char ibp_spinlock;
 void ibp_lock_slowly(void);
 
-/* For code that runs only while several threads may be in MPI. */
+/* For code that runs only while several threads may be in MPI. A message's shortest path only tries to lock: it calls
+ * no function that it would have to save registers for, and leaves waiting to another path. */
+static inline bool ibp_try_lock_among_threads(void)
+{
+    return IBP_LIKELY(!__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE));
+}
+
 static inline void ibp_lock_among_threads(void)
 {
-    if (IBP_UNLIKELY(__atomic_test_and_set(&ibp_spinlock, __ATOMIC_ACQUIRE))) ibp_lock_slowly();
+    if (!ibp_try_lock_among_threads()) ibp_lock_slowly();
 }
 
 static inline void ibp_unlock_among_threads(void)

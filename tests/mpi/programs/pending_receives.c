@@ -3,12 +3,15 @@
  *
  * Receives that are posted in one region and arrive in another one, in calls of other operations. Meanwhile their
  * communicator receives by MPI_Sendrecv and collectives, is freed by some of its ranks, and others take its place, with
- * ranks in the other order. RECV and SENDRECV are noted as received bytes, by the rank that they come from.
+ * ranks in the other order. RECV, RECV_INIT and SENDRECV are noted as received bytes, by the rank that they come from.
+ *
+ *     pending_receives single|multiple      the level of threads
  */
 #include "tally.h"
 
 #include <ibprof.h>
 #include <mpi.h>
+#include <string.h>
 
 #define LIVES 40
 #define PENDING 3
@@ -64,6 +67,29 @@ static void send_to(MPI_Comm communicator, int reversed, int tag, int bytes)
     }
 }
 
+/* A receive is the first message that a rank sees of a communicator, and the rank frees that before it arrives. */
+static void receive_first(int life)
+{
+    const int frees = (me + life) % ranks, bytes = 30 + life % 7, is_persistent = life / ranks % 2;
+    MPI_Comm fresh = make(0);
+    MPI_Request request = MPI_REQUEST_NULL;
+    char in[64], out[64] = "";
+
+    if (!frees && is_persistent) {
+        MPI_Recv_init(in, 64, MPI_CHAR, MPI_ANY_SOURCE, 1, fresh, &request);
+        MPI_Start(&request);
+    } else if (!frees) {
+        MPI_Irecv(in, 64, MPI_CHAR, MPI_ANY_SOURCE, 1, fresh, &request);
+    }
+    if (!frees) MPI_Comm_free(&fresh);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (frees == 1) MPI_Send(out, bytes, MPI_CHAR, (me + ranks - 1) % ranks, 1, fresh);
+    if (frees == 1) tally_add(is_persistent ? "RECV_INIT" : "RECV", me, (me + ranks - 1) % ranks, bytes);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (is_persistent && !frees) MPI_Request_free(&request);
+    if (frees) MPI_Comm_free(&fresh);
+}
+
 static void live(int life)
 {
     const int reversed = life % 2, frees = (me + life) % 2;
@@ -95,10 +121,17 @@ static void live(int life)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
+    const int level = argc > 1 && !strcmp(argv[1], "multiple") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    int provided;
+
+    MPI_Init_thread(&argc, &argv, level, &provided);
+    if (provided < level) return 2;
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    for (int life = 0; life < LIVES; life++) live(life);
+    for (int life = 0; life < LIVES; life++) {
+        live(life);
+        receive_first(life);
+    }
     MPI_Finalize();
     tally_write(me);
     return 0;

@@ -98,8 +98,7 @@ void ibp_openmpi_end_pending(struct ibp_context *context)
 }
 
 /* Count what arrived from another peer than the last one, or what is not counted. */
-static __attribute__((noinline)) void count_other_among_threads(const struct ibp_openmpi_status *status,
-                                                                struct ibp_context *context)
+static void count_other_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
 {
     struct ibp_recent *recent = &context->receive;
     uint32_t peer;
@@ -111,15 +110,34 @@ static __attribute__((noinline)) void count_other_among_threads(const struct ibp
     ibp_add(recent->amount, status->bytes);
 }
 
-static inline void count_arrived(const struct ibp_openmpi_status *status, struct ibp_context *context)
+static __attribute__((noinline)) int count_arrived_slowly(const struct ibp_openmpi_status *status,
+                                                          struct ibp_context *context)
 {
     ibp_lock_among_threads();
     end_pending_locked(context);
-    if (IBP_LIKELY(status->source == context->receive.peer) && IBP_LIKELY(!status->cancelled))
-        ibp_add(context->receive.amount, status->bytes);
-    else
-        count_other_among_threads(status, context);
+    count_other_among_threads(status, context);
     ibp_unlock_among_threads();
+    return 0;
+}
+
+static __attribute__((noinline)) int count_other_and_unlock(const struct ibp_openmpi_status *status,
+                                                            struct ibp_context *context)
+{
+    count_other_among_threads(status, context);
+    ibp_unlock_among_threads();
+    return 0;
+}
+
+/* Return 0, for tail calls. */
+static inline int count_arrived(const struct ibp_openmpi_status *status, struct ibp_context *context)
+{
+    if (!ibp_try_lock_among_threads()) return count_arrived_slowly(status, context);
+    end_pending_locked(context);
+    if (IBP_UNLIKELY(status->source != context->receive.peer) || IBP_UNLIKELY(status->cancelled))
+        return count_other_and_unlock(status, context);
+    ibp_add(context->receive.amount, status->bytes);
+    ibp_unlock_among_threads();
+    return 0;
 }
 
 void ibp_openmpi_count_among_threads(const struct ibp_openmpi_status *status, struct ibp_context *context)
@@ -133,8 +151,7 @@ int ibp_openmpi_request_arrived_among_threads(void *request)
     struct ibp_context *context = (struct ibp_context *)(uintptr_t)part->datum;
 
     part->datum = 0;
-    count_arrived(&part->status, context);
-    return 0;
+    return count_arrived(&part->status, context);
 }
 
 static bool is_watched(const struct ibp_openmpi_request *part)
@@ -246,6 +263,16 @@ int ibp_openmpi_request_expect_slowly(struct ibp_openmpi_request *part, struct i
         part->callback = (void *)ibp_openmpi_request_arrived;
     }
     return 0;
+}
+
+void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context)
+{
+    struct ibp_openmpi_request *part = ibp_openmpi_request_of(request);
+
+    if (!set_datum(part, (uintptr_t)context)) return;
+    context->pending++;
+    ibp_openmpi_pending++;
+    part->callback = (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
 void ibp_openmpi_request_watch_next(void *request, uint64_t watch)

@@ -118,6 +118,10 @@ ibp_openmpi_release_function ibp_openmpi_release_watched;
 
 int ibp_openmpi_request_expect_among_threads_slowly(void *request, struct ibp_context *context);
 
+/* Count what a persistent request that is about to be started, which no other thread uses yet, receives under a context.
+ * Requires the lock. */
+void ibp_openmpi_request_expect_next_among_threads(void *request, struct ibp_context *context);
+
 /* Count what a request receives under a context, which counts it as pending: now if it is complete, else on completion.
  * Return 0, for a tail call. */
 static inline int ibp_openmpi_request_expect_among_threads(void *request, struct ibp_context *context)

@@ -13,8 +13,6 @@
 #include "sources/openmpi/classify.h"
 #include "sources/openmpi/completion.h"
 
-#define UNWATCHED 0
-
 /* -- hooks --------------------------------------------------------------------------------------------------------- */
 
 /* Return the context under which a receive is counted; NULL where it must be classified. */
@@ -30,26 +28,25 @@ static inline struct ibp_context *find_context(struct ibp_context *here, int tag
     return NULL;
 }
 
-/* Return the watch of a receive that is about to be posted; UNWATCHED when it is not counted. */
-static __attribute__((noinline)) uint64_t find_watch(ibp_handle communicator, int tag)
+__attribute__((noinline)) uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag)
 {
     struct ibp_openmpi_message message;
 
-    if (!ibp_is_active()) return UNWATCHED;
+    if (!ibp_is_active()) return IBP_UNWATCHED;
     message = ibp_openmpi_classify(communicator, 0, tag, IBP_OPERATION_Recv);
     if (ibp_get_here()->received_on && tag >= ibp_get_here()->lowest_tag)
         (void)ibp_context_find_for_receives(communicator, ibp_get_here()->receive.operation);
-    if (!ibp_operation_wanted[message.operation]) return UNWATCHED;
+    if (!ibp_operation_wanted[message.operation]) return IBP_UNWATCHED;
     return IBP_WATCH_OF(communicator, message.operation, message.kind);
 }
 
 __attribute__((noinline)) int ibp_openmpi_recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
                                                      ibp_handle communicator, struct ibp_openmpi_status *status)
 {
-    const uint64_t watch = find_watch(communicator, tag);
+    const uint64_t watch = ibp_openmpi_find_watch(communicator, tag);
     const int result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
 
-    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
+    if (!result && watch != IBP_UNWATCHED) ibp_openmpi_count_watched(status, watch);
     return result;
 }
 
@@ -69,14 +66,14 @@ int ibp_openmpi_hook_recv(void *buffer, size_t count, ibp_handle datatype, int p
     return result;
 }
 
-__attribute__((noinline)) int ibp_openmpi_irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer,
-                                                      int tag, ibp_handle communicator, void **request)
+static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                 ibp_handle communicator, void **request)
 {
-    const uint64_t watch = find_watch(communicator, tag);
-    struct ibp_context *context = ibp_threads_multiple ? NULL : find_context(ibp_get_here(), tag, communicator);
+    const uint64_t watch = ibp_openmpi_find_watch(communicator, tag);
+    struct ibp_context *context = find_context(ibp_get_here(), tag, communicator);
     const int result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
 
-    if (result || watch == UNWATCHED) return result;
+    if (result || watch == IBP_UNWATCHED) return result;
     /* The communicator may be freed before the message arrives: its context knows the sender even then. */
     if (context && ibp_key_kind(watch) == IBP_KIND_USER &&
         context->receive.operation == ((unsigned)watch & IBP_KEY_OPERATION_MASK))
@@ -91,8 +88,7 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
     struct ibp_context *context = find_context(ibp_get_here(), tag, communicator);
     int result;
 
-    if (IBP_UNLIKELY(!context))
-        return ibp_openmpi_irecv_other(buffer, count, datatype, peer, tag, communicator, request);
+    if (IBP_UNLIKELY(!context)) return irecv_other(buffer, count, datatype, peer, tag, communicator, request);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     IBP_IN_MEMORY(request);
     if (IBP_UNLIKELY(result)) return result;
@@ -149,7 +145,7 @@ static uint64_t take_watch(void *message)
 {
     const ibp_handle communicator = take_message(message);
 
-    return communicator ? find_watch(communicator, 0) : UNWATCHED;
+    return communicator ? ibp_openmpi_find_watch(communicator, 0) : IBP_UNWATCHED;
 }
 
 int ibp_openmpi_hook_mrecv(void *buffer, size_t count, ibp_handle datatype, void **message,
@@ -161,7 +157,7 @@ int ibp_openmpi_hook_mrecv(void *buffer, size_t count, ibp_handle datatype, void
 
     if (!status) status = &own;
     result = ibp_openmpi_next.mrecv(buffer, count, datatype, message, status);
-    if (!result && watch != UNWATCHED) ibp_openmpi_count_watched(status, watch);
+    if (!result && watch != IBP_UNWATCHED) ibp_openmpi_count_watched(status, watch);
     return result;
 }
 
@@ -170,6 +166,6 @@ int ibp_openmpi_hook_imrecv(void *buffer, size_t count, ibp_handle datatype, voi
     const uint64_t watch = take_watch(*message);
     const int result = ibp_openmpi_next.imrecv(buffer, count, datatype, message, request);
 
-    if (!result && watch != UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    if (!result && watch != IBP_UNWATCHED) ibp_openmpi_request_watch(*request, watch);
     return result;
 }

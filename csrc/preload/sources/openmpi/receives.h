@@ -6,7 +6,10 @@
 #ifndef IBPROF_SOURCES_OPENMPI_RECEIVES_H
 #define IBPROF_SOURCES_OPENMPI_RECEIVES_H
 
+#include "libmpi/library.h"
 #include "sources/openmpi/table.h"
+
+#include <stdint.h>
 
 ibp_openmpi_recv_function ibp_openmpi_hook_recv;
 ibp_openmpi_irecv_function ibp_openmpi_hook_irecv;
@@ -15,8 +18,11 @@ ibp_openmpi_improbe_function ibp_openmpi_hook_improbe;
 ibp_openmpi_mrecv_function ibp_openmpi_hook_mrecv;
 ibp_openmpi_imrecv_function ibp_openmpi_hook_imrecv;
 
-/* Classify a receive, and count it on completion. Blocking receives need a status. */
+/* Classify a receive, which needs a status, and count it on completion. */
 ibp_openmpi_recv_function ibp_openmpi_recv_other;
-ibp_openmpi_irecv_function ibp_openmpi_irecv_other;
+
+/* Return the watch (completion.h) of a receive that is about to be posted; IBP_UNWATCHED when it is not counted. */
+#define IBP_UNWATCHED 0
+uint64_t ibp_openmpi_find_watch(ibp_handle communicator, int tag);
 
 #endif

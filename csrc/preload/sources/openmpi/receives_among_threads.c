@@ -9,18 +9,34 @@
 #include "sources/openmpi/completion.h"
 #include "sources/openmpi/receives.h"
 
-/* Return the context of a receive, which counts it as pending; NULL where it must be classified. */
-static inline struct ibp_context *take_context(int tag, ibp_handle communicator)
+/* Return the context of a receive if it is cached, and count the receive as pending; NULL otherwise. */
+static inline struct ibp_context *take_cached(int tag, ibp_handle communicator)
 {
     const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);
     struct ibp_context *context;
 
-    if (IBP_UNLIKELY(!operation)) return NULL;
-    ibp_lock_among_threads();
+    if (IBP_UNLIKELY(!operation) || !ibp_try_lock_among_threads()) return NULL;
     context = ibp_context_cached(communicator);
-    if (IBP_UNLIKELY(!context) || IBP_UNLIKELY(context->receive.operation != operation))
-        context = ibp_context_find_for_receives(communicator, operation);
-    if (IBP_LIKELY(context != NULL)) {
+    if (IBP_LIKELY(context != NULL) && IBP_LIKELY(context->receive.operation == operation)) {
+        context->pending++;
+        ibp_openmpi_pending++;
+    } else {
+        context = NULL;
+    }
+    ibp_unlock_among_threads();
+    return context;
+}
+
+/* The same for any communicator that has a context; NULL where the receive must be classified. */
+static struct ibp_context *take_context(int tag, ibp_handle communicator)
+{
+    const unsigned operation = ibp_openmpi_operation_among_threads(tag, IBP_OPERATION_Recv);
+    struct ibp_context *context;
+
+    if (!operation) return NULL;
+    ibp_lock_among_threads();
+    context = ibp_context_find_for_receives(communicator, operation);
+    if (context) {
         context->pending++;
         ibp_openmpi_pending++;
     }
@@ -28,15 +44,13 @@ static inline struct ibp_context *take_context(int tag, ibp_handle communicator)
     return context;
 }
 
-int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
-                                        ibp_handle communicator, struct ibp_openmpi_status *status)
+static int recv_in(struct ibp_context *context, void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                   ibp_handle communicator, struct ibp_openmpi_status *status)
 {
-    struct ibp_context *context = take_context(tag, communicator);
     struct ibp_openmpi_status own = {0};
     int result;
 
     if (!status) status = &own;
-    if (IBP_UNLIKELY(!context)) return ibp_openmpi_recv_other(buffer, count, datatype, peer, tag, communicator, status);
     result = ibp_openmpi_next.recv(buffer, count, datatype, peer, tag, communicator, status);
     if (IBP_LIKELY(!result))
         ibp_openmpi_count_among_threads(status, context);
@@ -45,14 +59,50 @@ int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle d
     return result;
 }
 
+static __attribute__((noinline)) int recv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                ibp_handle communicator, struct ibp_openmpi_status *status)
+{
+    struct ibp_context *context = take_context(tag, communicator);
+    struct ibp_openmpi_status own = {0};
+
+    if (!status) status = &own;
+    if (!context) return ibp_openmpi_recv_other(buffer, count, datatype, peer, tag, communicator, status);
+    return recv_in(context, buffer, count, datatype, peer, tag, communicator, status);
+}
+
+int ibp_openmpi_hook_recv_among_threads(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                        ibp_handle communicator, struct ibp_openmpi_status *status)
+{
+    struct ibp_context *context = take_cached(tag, communicator);
+
+    if (IBP_UNLIKELY(!context)) return recv_other(buffer, count, datatype, peer, tag, communicator, status);
+    return recv_in(context, buffer, count, datatype, peer, tag, communicator, status);
+}
+
+/* Classify a receive, unless its communicator has a context: it has one afterwards. The communicator may be freed before
+ * the message arrives, which the context survives. */
+static __attribute__((noinline)) int irecv_other(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
+                                                 ibp_handle communicator, void **request)
+{
+    struct ibp_context *context = take_context(tag, communicator);
+    const uint64_t watch = context ? IBP_UNWATCHED : ibp_openmpi_find_watch(communicator, tag);
+    int result;
+
+    if (watch != IBP_UNWATCHED) context = take_context(tag, communicator);
+    result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
+    if (context && !result) return ibp_openmpi_request_expect_among_threads(*request, context);
+    if (context) ibp_openmpi_end_pending(context);
+    if (!result && watch != IBP_UNWATCHED) ibp_openmpi_request_watch(*request, watch);
+    return result;
+}
+
 int ibp_openmpi_hook_irecv_among_threads(void *buffer, size_t count, ibp_handle datatype, int peer, int tag,
                                          ibp_handle communicator, void **request)
 {
-    struct ibp_context *context = take_context(tag, communicator);
+    struct ibp_context *context = take_cached(tag, communicator);
     int result;
 
-    if (IBP_UNLIKELY(!context))
-        return ibp_openmpi_irecv_other(buffer, count, datatype, peer, tag, communicator, request);
+    if (IBP_UNLIKELY(!context)) return irecv_other(buffer, count, datatype, peer, tag, communicator, request);
     result = ibp_openmpi_next.irecv(buffer, count, datatype, peer, tag, communicator, request);
     IBP_IN_MEMORY(request);
     if (IBP_LIKELY(!result)) return ibp_openmpi_request_expect_among_threads(*request, context);

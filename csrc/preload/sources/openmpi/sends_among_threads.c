@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) bool see_recent(size_t count, ibp_h
 
     if (IBP_UNLIKELY(tag < (current ? ibp_lowest_tag_within : IBP_OPENMPI_LOWEST_USER_TAG))) return false;
     if (IBP_UNLIKELY(!ibp_is_active()) || IBP_UNLIKELY(ibp_sites_recorded)) return false;
-    ibp_lock_among_threads();
+    if (!ibp_try_lock_among_threads()) return false;
     context = ibp_context_cached(communicator);
     seen = IBP_LIKELY(context != NULL) && IBP_LIKELY(context->send.peer == peer) &&
            IBP_LIKELY(context->send.origin == ibp_calls[operation].context.send.origin);

@@ -62,8 +62,10 @@ static void expect_receive(struct ibp_request *request, unsigned operation)
 {
     struct ibp_context *context = request->context;
 
-    if (!context && !ibp_threads_multiple) context = ibp_context_find_for_receives(request->communicator, operation);
-    if (context && context->receive.operation == operation)
+    if (!context) context = ibp_context_find_for_receives(request->communicator, operation);
+    if (context && context->receive.operation == operation && ibp_threads_multiple)
+        ibp_openmpi_request_expect_next_among_threads(request->address, context);
+    else if (context && context->receive.operation == operation)
         ibp_openmpi_request_expect_next(request->address, context);
     else
         ibp_openmpi_request_watch_next(request->address, IBP_WATCH(request->communicator, operation));
