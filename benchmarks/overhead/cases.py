@@ -22,8 +22,8 @@ GOALS = {
     "DerivedType": 120,
     "Persistent": 150,
     "PersistentDup": 150,
-    "ThreadMultiple": 250,
-    "ThreadMultipleDup": 250,
+    "ThreadMultiple": 175,
+    "ThreadMultipleDup": 175,
 }
 TIMED_ALONE = ("TwoThreads",)
 

@@ -30,7 +30,7 @@ def test_message_costs_few_instructions(case: str, tmp_path: Path) -> None:
 def test_threads_cost_less_than_monitoring(tmp_path: Path) -> None:
     """Open MPI 5's own monitoring takes fewer instructions than that of Open MPI 4."""
     bench = Bench(find_mpi("5.0.11").folder, tmp_path, library())
-    ours, monitored = (
+    recorded, monitored = (
         count_added(bench, "ThreadMultiple", messages=1000, variant=variant) for variant in (WITH, MONITORED)
     )
-    assert 0 < ours < monitored
+    assert 0 < recorded < monitored
