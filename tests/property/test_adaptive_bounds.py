@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from ibprof_converter.cli import layout, report
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.routing.adaptive_bounds import bound_adaptive
+from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.indexed_network import IndexedNetwork
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import join_subnet
@@ -83,12 +84,15 @@ def test_bounds_are_those_of_every_shortest_way(fabric: Fabric) -> None:
     pairs = [(a, b, 1 + 7 * a + b) for a in lids for b in lids]
     source, destination, amount = (np.array(column) for column in zip(*pairs, strict=True))
     bounds = bound_adaptive(
-        IndexedNetwork.index(fabric, right_tables(fabric)), [(source, destination, amount.astype(np.uint64))]
+        AdaptivePaths(IndexedNetwork.index(fabric, right_tables(fabric))),
+        [(source, destination, amount.astype(np.uint64))],
     )
     shared, most = walk_everywhere(fabric, pairs)
     assert np.allclose(bounds.shared, shared)
     assert np.array_equal(bounds.most, most)
     assert (bounds.shared <= bounds.most + 1e-6).all()
+    assert (bounds.estimate <= bounds.most + 1e-6).all()
+    assert np.isclose(bounds.estimate.sum(), bounds.shared.sum())  # as many links are passed
 
 
 @pytest.mark.parametrize("sample", ["testbed44", "xgft3-512", "dragonfly-72", "torus2d-5x4"])
@@ -98,7 +102,7 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
     source, destination = np.repeat(lids, len(lids)), np.tile(lids, len(lids))
     ones = np.ones(len(source), np.uint64)
     static = spread(subnet.routes, source, destination, ones, ones * 0, 1).bytes[:, :, 0]
-    bounds = bound_adaptive(subnet.routes.network, [(source, destination, ones)])
+    bounds = bound_adaptive(AdaptivePaths(subnet.routes.network), [(source, destination, ones)])
     assert (static <= bounds.most).all()
     assert bounds.unrouted == 0
     assert np.isclose(bounds.shared.sum(), static.sum())  # as many links are passed
@@ -107,7 +111,9 @@ def test_the_static_answer_is_within_the_bounds_where_its_routes_are_minimal(sam
 def test_a_leaf_shares_over_all_its_uplinks() -> None:
     made = generate("xgft:2:4,3:1,2:1,3")
     subnet = join_subnet(made.fabric, made.tables)
-    bounds = bound_adaptive(subnet.routes.network, [(np.array([1]), np.array([12]), np.array([600], np.uint64))])
+    bounds = bound_adaptive(
+        AdaptivePaths(subnet.routes.network), [(np.array([1]), np.array([12]), np.array([600], np.uint64))]
+    )
     between = (subnet.fabric.node_kind[subnet.fabric.link_node] == NodeKind.SWITCH).all(axis=1)
     assert sorted(bounds.shared[between].ravel())[-12:] == [100.0] * 12  # 6 up, 6 down
     assert bounds.most[between].sum() == 12 * 600
@@ -127,7 +133,7 @@ def test_bounds_stand_next_to_the_loads(tmp_path: Path, capsys: pytest.CaptureFi
     lst = str(find_sample("testbed44", IBDIAGNET))
     assert layout.main([lst, "pattern:shift:1:900", "--adaptive", "--used"]) == 0
     printed = capsys.readouterr()
-    assert "bounds, not one value" in printed.err
+    assert "loads are not one value" in printed.err
     rows = list(csv.DictReader(io.StringIO(printed.out)))
     assert all(int(row["a_bytes"]) <= int(row["a_most"]) for row in rows)
     far = tmp_path / "x.far"

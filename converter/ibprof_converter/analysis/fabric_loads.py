@@ -132,7 +132,7 @@ class FabricLoads(NotebookView):
 
     def ends(self) -> LinkDirections:
         """Return all link directions in one list."""
-        return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic)
+        return LinkDirections(self.fabric.subnets, self.fabric.layouts, self.loads, self.traffic, self.bounds)
 
     def about(self) -> dict[str, object]:
         """Return what the loads are of, as plain values."""

@@ -83,11 +83,12 @@ def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_adaptive_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that asks for bounds of adaptive routing."""
+    """Add the argument that asks for the loads of adaptive routing."""
     parser.add_argument(
         "--adaptive",
         action="store_true",
-        help="bounds next to the loads, as if switches chose among minimal paths (default where a .ar or .far exists)",
+        help="bounds and an estimate, by which links are judged, as if switches chose among minimal paths (default "
+        "where a .far says what they choose from)",
     )
 
 

@@ -17,7 +17,12 @@ from ibprof_converter.analysis.output_files import STDOUT, check_files
 from ibprof_converter.analysis.placement_outputs import PlacementFiles, write_placement
 from ibprof_converter.analysis.rank_placing import SEARCH_SECONDS, PlaceOptions, place_ranks, read_ranks_to_place
 from ibprof_converter.cli.arguments import fill_options
-from ibprof_converter.cli.input_arguments import add_input_arguments, fabric_options, traffic_options
+from ibprof_converter.cli.input_arguments import (
+    add_adaptive_argument,
+    add_input_arguments,
+    fabric_options,
+    traffic_options,
+)
 from ibprof_converter.cli.printing import print_captured, print_json, show_stages
 from ibprof_converter.cli.subcommands import make_parser
 from ibprof_converter.traffic.traffic_reader import KINDS
@@ -94,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser = make_parser(NAME, description, _EXAMPLE)
     add_input_arguments(parser, fabric_needed=True)
+    add_adaptive_argument(parser)
     what = parser.add_argument_group("what to choose from")
     what.add_argument(
         "--hosts",

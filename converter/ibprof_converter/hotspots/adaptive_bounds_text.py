@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of adaptive routing next to the static loads, for people and for programs."""
+"""Loads with adaptive routing, bounds and estimate, next to the static ones, for people and for programs."""
 
 from __future__ import annotations
 
@@ -15,31 +15,34 @@ from ibprof_converter.traffic.rail_bounds import LABEL, Bounds
 
 _TOP = 10
 
+_LOADS = {"static": "by the tables", "shared": "shared", "estimate": "estimate", "most": "at most"}
+
 
 def bounds_as_json(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> dict[str, object]:
-    """Return the largest loads between switches by tables, shared, and at most, and the ends with the largest bound."""
+    """Return the largest loads between switches, static and adaptive, and the ends with the largest estimates."""
     ends = _find_ends(bounds, loads, fabrics)
     return {
         "label": LABEL,
         "reason": bounds.reason,
-        "max_switch_link": {name: max((end[name] for end in ends), default=0) for name in ("static", "shared", "most")},
+        "max_switch_link": {name: max((end[name] for end in ends), default=0) for name in _LOADS},
         "bytes_unrouted": sum(each.unrouted for each in bounds.by_rail),
-        "link_ends": sorted(ends, key=lambda end: -end["most"])[:_TOP],
+        "link_ends": sorted(ends, key=_rank)[:_TOP],
     }
 
 
 def describe_bounds(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> Iterator[str]:
-    """Say in lines what adaptive routing can make of the loads between switches."""
+    """Yield lines on the loads between switches with adaptive routing."""
     ends = _find_ends(bounds, loads, fabrics)
     yield f"Adaptive routing ({bounds.reason})"
     yield f"  {LABEL}"
     yield "  largest load of a link direction between switches:"
-    for name, words in (("static", "by the tables"), ("shared", "shared"), ("most", "at most")):
+    for name, words in _LOADS.items():
         yield f"    {words:<14}{format_bytes(max((int(end[name]) for end in ends), default=0))}"
-    for end in sorted(ends, key=lambda end: -end["most"])[:_TOP]:
+    for end in sorted(ends, key=_rank)[:_TOP]:
         yield (
             f"  rail {end['rail']}: {end['name']} port {end['port']}: by the tables {format_bytes(end['static'])}, "
-            f"shared {format_bytes(end['shared'])}, at most {format_bytes(end['most'])}"
+            f"shared {format_bytes(end['shared'])}, estimate {format_bytes(end['estimate'])}, "
+            f"at most {format_bytes(end['most'])}"
         )
 
 
@@ -59,7 +62,12 @@ def _find_ends(bounds: Bounds, loads: Loads, fabrics: Sequence[Fabric]) -> list[
                     "port": int(fabric.link_port[link, end]),
                     "static": int(static[link, end]),
                     "shared": round(float(bound.shared[link, end])),
+                    "estimate": round(float(bound.estimate[link, end])),
                     "most": int(bound.most[link, end]),
                 }
             )
     return ends
+
+
+def _rank(end: dict[str, Any]) -> tuple[int, int]:
+    return -end["estimate"], -end["most"]

@@ -19,6 +19,7 @@ from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.flow_scan import scan_flows
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.rail_bounds import Bounds
 from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic, join_parts
 
 NAMED_PAIRS = 3
@@ -124,11 +125,13 @@ class Hotspot:
         end: "a" or "b", the side that sends these bytes.
         kind: `HOST_LINK` or `SWITCH_LINK` (between switches).
         gbps: None where the speed is not known.
-        bytes: sent by that side.
+        bytes: sent by that side; with adaptive routing the estimate.
         share: of the bytes of the traffic that are on links.
         ratio_to_mean: `bytes` over the mean of all link directions that carry anything.
         least_time_s: in which the link could carry the bytes at its data rate; None where that is not known.
-        contributors: None where the bytes were counted at the ports, which know no sender.
+        contributors: along static routes; None where the bytes were counted at the ports, which know no sender, and
+            with adaptive routing where no static route passes.
+        static_bytes: by the forwarding tables, with adaptive routing; else None.
     """
 
     rail: int
@@ -142,11 +145,12 @@ class Hotspot:
     ratio_to_mean: float
     least_time_s: float | None
     contributors: Contributors | None
+    static_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LinkHeat:
-    """How the loads of all link directions compare.
+    """How the loads of all link directions compare; with adaptive routing those of the estimate.
 
     Attributes:
         links: of all rails.
@@ -167,7 +171,12 @@ class LinkDirections:
     """All link directions of all rails in one list, with what they carry."""
 
     def __init__(
-        self, subnets: Sequence[Subnet], layouts: Sequence[FabricLayout], loads: Loads, traffic: Traffic | None
+        self,
+        subnets: Sequence[Subnet],
+        layouts: Sequence[FabricLayout],
+        loads: Loads,
+        traffic: Traffic | None,
+        bounds: Bounds | None = None,
     ) -> None:
         self._subnets = subnets
         self._traffic = traffic
@@ -175,7 +184,9 @@ class LinkDirections:
         self._counter = FlowCounter(len(subnets))
         self._on_end: dict[int, Traffic] = {}
         self._lower = [lower_ends(subnet.fabric, layout) for subnet, layout in zip(subnets, layouts, strict=True)]
-        totals = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
+        static = [loaded.sum(axis=2, dtype=np.uint64) for loaded in loads.by_rail]
+        totals = static if bounds is None else list(bounds.estimates)
+        self._static = None if bounds is None else np.concatenate([total.reshape(-1) for total in static])
         self._links = sum(map(len, totals))
         self._links_used = sum(int(total.any(axis=1).sum()) for total in totals)
         self._bytes = np.concatenate([total.reshape(-1) for total in totals])
@@ -242,12 +253,13 @@ class LinkDirections:
             share=amount / self._routed,
             ratio_to_mean=amount / self._mean,
             least_time_s=None if math.isnan(gbps) else amount * 8 / (gbps * 1e9),
-            contributors=self._contributors(index, amount),
+            contributors=self._contributors(index, amount if self._static is None else int(self._static[index])),
+            static_bytes=None if self._static is None else int(self._static[index]),
         )
 
     def _contributors(self, index: int, amount: int) -> Contributors | None:
         flows = self._on_end.get(index)
-        if flows is None:
+        if flows is None or not amount:
             return None
         rail = int(self._rail[index])
         fabric = self._subnets[rail].fabric

@@ -14,6 +14,7 @@ from ibprof_converter.layout.positions import FabricLayout
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.loaded_links import Loads
+from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC, Bounds
 from ibprof_converter.traffic.traffic_data import PortCounters, Traffic
 
 DIAGNOSED_FLOWS = 5_000_000
@@ -28,6 +29,7 @@ class LinkReport:
 
     Attributes:
         bytes_total, bytes_routed, bytes_on_host, bytes_unrouted: as in `Loads`.
+        load_basis: loads that rank and judge, `static` or `estimate`.
         heat: how the loads compare.
         hotspots: the link directions that carry most.
         diagnosis: why the busiest link direction is as busy as it is; None for port counters, which know no flows,
@@ -40,6 +42,7 @@ class LinkReport:
     bytes_routed: int
     bytes_on_host: int
     bytes_unrouted: dict[str, int]
+    load_basis: str
     heat: LinkHeat
     hotspots: tuple[Hotspot, ...]
     switch_hotspots: tuple[Hotspot, ...]
@@ -52,6 +55,7 @@ def report_on_links(
     layouts: Sequence[FabricLayout],
     loads: Loads,
     top: int,
+    bounds: Bounds | None = None,
 ) -> LinkReport:
     """Report on a traffic on the links of a fabric.
 
@@ -60,27 +64,35 @@ def report_on_links(
         subnets, layouts: the rails.
         loads: what `placed` puts on their links.
         top: number of hot link directions to name.
+        bounds: of adaptive routing; the estimate then ranks and judges.
     """
-    ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None)
+    ends = LinkDirections(subnets, layouts, loads, placed if isinstance(placed, Traffic) else None, bounds)
     hotspots, switch_hotspots = ends.most_loaded(top)
     return LinkReport(
         bytes_total=loads.bytes_total,
         bytes_routed=loads.bytes_routed,
         bytes_on_host=loads.bytes_on_host,
         bytes_unrouted=loads.bytes_unrouted,
+        load_basis=ESTIMATE if bounds else STATIC,
         heat=ends.heat(),
         hotspots=hotspots,
         switch_hotspots=switch_hotspots,
-        diagnosis=diagnose_traffic(placed, subnets) if isinstance(placed, Traffic) else None,
+        diagnosis=diagnose_traffic(placed, subnets, bounds is not None) if isinstance(placed, Traffic) else None,
     )
 
 
-def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet]) -> Diagnosis | None:
-    """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`."""
+def diagnose_traffic(placed: Traffic, subnets: Sequence[Subnet], is_adaptive: bool = False) -> Diagnosis | None:
+    """Return why the busiest link is as busy as it is; None for no traffic, and beyond `DIAGNOSED_FLOWS`.
+
+    Args:
+        placed: the flows.
+        subnets: the rails.
+        is_adaptive: whether switches route adaptively.
+    """
     if not 0 < len(placed.bytes) <= DIAGNOSED_FLOWS:
         return None
     hosts = find_hosts([subnet.fabric for subnet in subnets])
-    return diagnose(Situation(subnets, hosts, PairBytes.of_traffic(placed)))
+    return diagnose(Situation(subnets, hosts, PairBytes.of_traffic(placed), is_adaptive))
 
 
 def links_as_json(links: LinkReport) -> dict[str, Any]:
@@ -96,6 +108,8 @@ def links_as_json(links: LinkReport) -> dict[str, Any]:
 def _hotspot(spot: dict[str, object]) -> dict[str, object]:
     """Put what identifies the link under one key."""
     link = {name: spot.pop(name) for name in ("rail", "a", "b", "kind", "gbps")}
+    if spot["static_bytes"] is None:
+        del spot["static_bytes"]
     contributors = spot["contributors"]
     # With a single job nothing distinguishes jobs.
     if isinstance(contributors, dict) and not contributors["jobs"]:

@@ -42,8 +42,8 @@ JOB_COLUMNS = ("job",)
 COUNTER_COLUMNS = ("a_counted", "b_counted")
 """Columns more, behind all others, where port counters were given."""
 
-BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most")
-"""Columns more, behind the others but for counters, with adaptive routing: bounds next to the static loads."""
+BOUND_COLUMNS = ("a_shared", "b_shared", "a_most", "b_most", "a_estimate", "b_estimate")
+"""Columns more, behind the others but for counters, with adaptive routing: bounds and estimate of the loads."""
 
 NODE_COLUMNS = ("rail", "guid", "name", "kind", "level", "x", "y", "lids", "ranks", "host")
 
@@ -96,8 +96,8 @@ def link_rows(
 
 
 def _bound_columns(bounds: AdaptiveBounds, link: int, a: int) -> Row:
-    shared, most = bounds.shared[link], bounds.most[link]
-    values = (round(float(shared[a])), round(float(shared[1 - a])), int(most[a]), int(most[1 - a]))
+    ends = (a, 1 - a)
+    values = [round(float(load[link, end])) for load in (bounds.shared, bounds.most, bounds.estimate) for end in ends]
     return dict(zip(BOUND_COLUMNS, values, strict=True))
 
 

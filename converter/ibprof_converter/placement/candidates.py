@@ -11,17 +11,25 @@ import numpy as np
 
 from ibprof.text.notebook_html import NotebookView
 from ibprof.text.quantities import format_seconds
+from ibprof_converter.placement.adaptive_times import AdaptiveTimes
 from ibprof_converter.placement.placement_problem import PlacementProblem, PlacementScore, SlotOfRank
 from ibprof_converter.placement.starting_placements import random_slots
 from ibprof_converter.placement.swap_search import SearchResult
 from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.rail_bounds import STATIC
 
 RANDOM_SEEDS = 20
 
 LIMITS = (
     "times are bytes over data rate, summed over the whole job along static routes. They leave out when bytes flow, "
     "queueing, latency and the traffic of other jobs. Placements with close times may rank differently in practice"
+)
+
+
+ADAPTIVE_LIMITS = (
+    "switches route adaptively: times are those of estimated loads. The search itself goes by static routes. The best "
+    "by the estimate is taken of what it finds, where it begins, and random placements. No lower bound is known"
 )
 
 
@@ -52,6 +60,7 @@ class PlacementComparison(NotebookView):
         found: result of the search.
         hosts: host of each rank in the best placement.
         nic: how the adapter of each rank is known, as `modelled:rank`; None where no host has several on one rail.
+        load_basis: loads whose times these are, `static` or `estimate`; with estimates no lower bound is known.
         free_hosts, slots: number of hosts and of slots to choose from.
         notes: gaps, what is modelled and further facts for the reader, a sentence each.
     """
@@ -64,6 +73,12 @@ class PlacementComparison(NotebookView):
     slots: int
     notes: tuple[str, ...]
     nic: str | None = None
+    load_basis: str = STATIC
+
+    @property
+    def limits(self) -> str:
+        """Limits of the times, for the reader."""
+        return LIMITS if self.load_basis == STATIC else ADAPTIVE_LIMITS
 
     def __repr__(self) -> str:
         times = ", ".join(f"{row.name} {format_seconds(row.max_link_seconds)}" for row in self.rows)
@@ -90,7 +105,8 @@ class PlacementComparison(NotebookView):
             },
             "placement": list(self.hosts),
             "nic": self.nic,
-            "limits": LIMITS,
+            "load_basis": self.load_basis,
+            "limits": self.limits,
             "notes": list(self.notes),
         }
 
@@ -98,14 +114,16 @@ class PlacementComparison(NotebookView):
 class CandidateTimes:
     """Times of placements on a fabric, access links of hosts included."""
 
-    def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet]) -> None:
+    def __init__(self, problem: PlacementProblem, subnets: Sequence[Subnet], is_adaptive: bool = False) -> None:
         self._problem = problem
         self._host_seconds_per_byte = _host_links(problem, subnets)
+        self._estimate = AdaptiveTimes(problem, subnets) if is_adaptive else None
 
     def row(self, name: str, slot_of_rank: SlotOfRank, score: PlacementScore | None = None) -> CandidateRow:
         """Return the times of one placement."""
         score = score or self._problem.score(slot_of_rank)
-        return CandidateRow(name, score.max_seconds, self._host_seconds(slot_of_rank), score.lost)
+        seconds = score.max_seconds if self._estimate is None else self._estimate.max_seconds(slot_of_rank)
+        return CandidateRow(name, seconds, self._host_seconds(slot_of_rank), score.lost)
 
     def random_rows(self) -> tuple[CandidateRow, CandidateRow]:
         """Return the median of `RANDOM_SEEDS` random placements, and the best of them."""

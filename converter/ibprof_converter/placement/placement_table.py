@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ibprof.text.quantities import format_seconds, printable
-from ibprof_converter.placement.candidates import LIMITS, PlacementComparison
+from ibprof_converter.placement.candidates import PlacementComparison
+from ibprof_converter.traffic.rail_bounds import STATIC
 
 _ROW_NAMES = {
     "best": "best found",
@@ -39,7 +40,8 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
             gain,
             format_seconds(row.host_link_seconds),
         )
-    table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
+    if comparison.load_basis == STATIC:
+        table.add_row("lower bound", format_seconds(comparison.bound_seconds), "", "")
     console.print(
         Text(f"{len(comparison.hosts)} ranks, {comparison.slots} slots on {comparison.free_hosts} hosts to choose from")
     )
@@ -49,5 +51,5 @@ def print_placements(console: Console, comparison: PlacementComparison) -> None:
     if comparison.bound_seconds > 0:
         said += f"; no placement is more than {(1 - comparison.bound_seconds / best) * 100 if best else 0:.0f}% better"
     console.print(Text(said))
-    for note in (*comparison.notes, LIMITS):
+    for note in (*comparison.notes, comparison.limits):
         console.print(Text(f"note: {printable(note)}"))

@@ -14,7 +14,7 @@ from ibprof_converter.hotspots.hot_links import Hotspot
 from ibprof_converter.hotspots.link_report import LinkReport
 from ibprof_converter.reports.job_report import JobReport
 from ibprof_converter.reports.job_sections import describe_report
-from ibprof_converter.reports.link_sections import ends_of
+from ibprof_converter.reports.link_sections import ends_of, name_basis
 from ibprof_converter.reports.report_figures import draw_amounts, draw_bar, draw_matrix, draw_timeline
 from ibprof_converter.reports.report_page import ReportPage, escape, show_number, write_report_page
 from ibprof_converter.reports.report_sections import ValueKind
@@ -94,8 +94,9 @@ def _answer(links: LinkReport, coverage: Coverage) -> str:
     diagnosis = links.diagnosis
     listed = "".join(_hot_end(spot, number, links) for number, spot in enumerate(links.hotspots[:_FIRST]))
     tone = "" if diagnosis is None or diagnosis.causes or warning else " good"
+    title = f"Most loaded links{name_basis(links.load_basis)}"
     return (
-        f'<section class="answer{tone}" id="answer"><h2>Most loaded links</h2><ol>{listed}</ol>'
+        f'<section class="answer{tone}" id="answer"><h2>{title}</h2><ol>{listed}</ol>'
         f"{_explain(diagnosis) if diagnosis else ''}{warning}</section>"
     )
 

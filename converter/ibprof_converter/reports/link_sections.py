@@ -20,8 +20,14 @@ from ibprof_converter.reports.report_sections import (
     format_value,
     tabulate,
 )
+from ibprof_converter.traffic.rail_bounds import ESTIMATE
 
 _SENDERS = (("job", "jobs"), ("region", "regions"), ("operation", "operations"), ("site", "sites"))
+
+
+def name_basis(basis: str) -> str:
+    """Return what is added to a title where the loads are estimated."""
+    return " (estimate, adaptive routing)" if basis == ESTIMATE else ""
 
 
 def describe_bytes(report: JobReport, links: LinkReport) -> Section:
@@ -31,7 +37,9 @@ def describe_bytes(report: JobReport, links: LinkReport) -> Section:
     if heat.links_used:
         ratio = "hotspots.0.ratio_to_mean" if links.hotspots else ""
         facts += [
-            Fact("max_link", "most loaded link direction", heat.max_link, ValueKind.BYTES),
+            Fact(
+                "max_link", f"most loaded link direction{name_basis(links.load_basis)}", heat.max_link, ValueKind.BYTES
+            ),
             Fact("max_switch_link", "most loaded between switches", heat.max_switch_link, ValueKind.BYTES),
             Fact("mean_link", "mean of link directions in use", heat.mean_link, ValueKind.BYTES),
             Fact(ratio, "max/mean", heat.max_link / heat.mean_link, ValueKind.RATIO),
@@ -55,7 +63,7 @@ def describe_hot_ends(links: LinkReport) -> tuple[Section, ...]:
     sections = [
         Section(
             "hot",
-            "Most loaded links, and who loads them",
+            f"Most loaded links, and who loads them{name_basis(links.load_basis)}",
             tables=(_table_of_ends("hotspots", links.hotspots, rails),),
         )
     ]
@@ -75,7 +83,9 @@ def _table_of_ends(key: str, spots: Sequence[Hotspot], rails: int) -> Table:
         Column("share", "share", ValueKind.SHARE),
         Column("ratio_to_mean", "x mean", ValueKind.RATIO),
         Column("least_time_s", "at line rate", ValueKind.SECONDS),
-        Column("", "loaded by"),
+        Column(
+            "", "loaded by, on static routes" if any(spot.static_bytes is not None for spot in spots) else "loaded by"
+        ),
     )
     return Table(key, columns, tuple(_row_of_end(spot, rails) for spot in spots))
 
@@ -110,7 +120,7 @@ def _percent(share: float) -> str:
 def _senders(spot: Hotspot) -> tuple[str, ...]:
     causes = spot.contributors
     if causes is None:
-        return ("(counted at the port)",)
+        return ("(counted at the port)" if spot.static_bytes is None else "(on no static route)",)
     lines = []
     for pair in causes.rank_pairs:
         job = f"job {pair.job}, " if pair.job else ""
@@ -160,16 +170,16 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Section:
         sentences.append(("advice", cause.advice))
         after, before = format_seconds(cause.max_time_after_s), format_seconds(cause.max_time_s)
         sentences.append(("predicted", f"the busiest link then needs {after} in place of {before}"))
-    title = "Why: bounds, causes and what would help"
+    title = f"Why: bounds, causes and what would help{name_basis(diagnosis.load_basis)}"
     return Section("why", title, facts=facts, sentences=tuple(sentences))
 
 
 def say_verdict(diagnosis: Diagnosis) -> str:
     """Return the first cause in one sentence, or that none was found."""
     if not diagnosis.causes:
-        return "no network problem found"
+        return f"no network problem found{name_basis(diagnosis.load_basis)}"
     cause = diagnosis.causes[0]
-    return f"{cause.cause} at {', '.join(cause.at[:3])}: {'; '.join(cause.evidence)}"
+    return f"{cause.cause}{name_basis(diagnosis.load_basis)} at {', '.join(cause.at[:3])}: {'; '.join(cause.evidence)}"
 
 
 def describe_rails(report: JobReport) -> Section:
@@ -203,4 +213,6 @@ def describe_rails(report: JobReport) -> Section:
         report.levels,
         caption="between levels; level 0: hosts",
     )
-    return Section("rails", "By rail and level", tables=(rails, levels))
+    estimated = report.links is not None and report.links.load_basis == ESTIMATE
+    title = "By rail and level (static routes)" if estimated else "By rail and level"
+    return Section("rails", title, tables=(rails, levels))

@@ -20,12 +20,13 @@ from ibprof_converter.checks.fabric_check import FabricHealth
 from ibprof_converter.hotspots.coverage import Coverage
 from ibprof_converter.hotspots.hot_links import Hotspot
 from ibprof_converter.hotspots.link_report import diagnose_traffic
-from ibprof_converter.placement.candidates import LIMITS, PlacementComparison
+from ibprof_converter.placement.candidates import PlacementComparison
 from ibprof_converter.reports.comparison_sections import say_threshold
 from ibprof_converter.reports.job_report import JobReport, describe_additions
 from ibprof_converter.reports.link_sections import say_verdict
 from ibprof_converter.reports.run_comparison import RunComparison
 from ibprof_converter.simulation.study.study_results import StudyResults
+from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
 _SHOWN = 10
@@ -75,7 +76,8 @@ def render_counters(counters: PortCounters) -> str:
 def render_loads(loads: FabricLoads) -> str:
     """Return loads as HTML: picture, verdict, most loaded link directions, gaps."""
     bytes_of, heat = loads.loads, loads.heat()
-    diagnosis = diagnose_traffic(loads.traffic, loads.fabric.subnets) if loads.traffic else None
+    is_adaptive = loads.bounds is not None
+    diagnosis = diagnose_traffic(loads.traffic, loads.fabric.subnets, is_adaptive) if loads.traffic else None
     said = f"{format_bytes(bytes_of.bytes_routed)} over {heat.links_used:,} of {heat.links:,} links"
     unrouted = sum(bytes_of.bytes_unrouted.values())
     head = ("rail", "from", "to", "bytes", "x mean", "at line rate", "most by")
@@ -148,12 +150,13 @@ def render_placement(comparison: PlacementComparison) -> str:
         )
         for row in comparison.rows
     ]
-    rows.append(("lower bound", format_seconds(comparison.bound_seconds), "", ""))
+    if comparison.load_basis == STATIC:
+        rows.append(("lower bound", format_seconds(comparison.bound_seconds), "", ""))
     slots = f"{comparison.slots} slots on {comparison.free_hosts} hosts"
     return _wrap([
         _head(f"{len(comparison.hosts)} ranks, {slots} to choose from"),
         render_table(head, rows),
-        *_sentences("note", (*comparison.notes, LIMITS)),
+        *_sentences("note", (*comparison.notes, comparison.limits)),
     ])  # fmt: skip
 
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on link loads where switches route adaptively.
+"""Link loads where switches route adaptively: bounds, and an estimate between them.
 
-An adaptive switch chooses among its minimal egress ports for each packet, by their fill level. Minimal ports are those
-on a shortest path to the destination. If all ports share evenly, a link carries its smallest load. If the other ports
-are always full, one link carries all traffic that can use it. The actual load lies between these. Tables, `.ar` and
-`.far` may restrict the choice further; this module ignores that.
+An adaptive switch chooses among the ports of a group for each packet, by their fill level. If all ports share evenly, a
+link carries its `shared` load. If the other ports are always full, one link carries all traffic that can use it, its
+`most` load. The estimate lies between these two: packets avoid ports that are fuller than the others. It is what even
+shares become in a few rounds. In each, a port gets less of what has a choice the longer its load takes, or most of the
+loads behind it, since a full buffer fills those before it.
+
+Choices per packet are those of the packet simulation. benchmarks/adaptive_estimate.py compares the two;
+docs/formats/fabrics.md has the errors. Private tables, virtual lanes and service levels are left out.
 """
 
 from __future__ import annotations
@@ -15,24 +19,37 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ibprof_converter.fabric.fabric_graph import LIDS
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
+from ibprof_converter.routing.adaptive_paths import AdaptivePaths, Choices, Integers, find_flow_ports
+from ibprof_converter.routing.indexed_network import NONE
 
-Integers = npt.NDArray[np.integer]
+ROUNDS = 8
+EXPONENT = 0.5
+BACK_PRESSURE = 0.8
+"""Chosen by benchmarks/adaptive_estimate.py."""
+
+_LEAST_PRESSURE = 0.05
+
+_SETTLED = 1e-3
+"""Rounds end when no load changes by more than this part of the largest one."""
+
+_KEPT_CHOICES = 1 << 23
+"""Choices kept from round to round; more are found again in each."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveBounds:
-    """Bounds on the loads of link directions.
+    """Loads of link directions with adaptive routing.
 
     Attributes:
-        shared: float64 [link, end], bytes if each switch spreads evenly over its minimal egress ports.
+        shared: float64 [link, end], bytes if each switch spreads evenly over the ports it may choose.
         most: uint64 [link, end], bytes if each link carries all traffic that can use it.
+        estimate: float64 [link, end], bytes if packets avoid the ports that are fuller than others.
         unrouted: bytes of flows without a path.
     """
 
     shared: npt.NDArray[np.float64]
     most: npt.NDArray[np.uint64]
+    estimate: npt.NDArray[np.float64]
     unrouted: int
 
 
@@ -40,126 +57,198 @@ LidFlows = tuple[Integers, Integers, npt.NDArray[np.uint64]]
 """LIDs of sources and destinations, and bytes, [flow] each."""
 
 
-def bound_adaptive(network: IndexedNetwork, parts: Iterable[LidFlows]) -> AdaptiveBounds:
-    """Return bounds on the loads of flows on minimal paths, independent of the tables.
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """Flows summed up.
+
+    Attributes:
+        access: uint64 [link direction], bytes of the hosts' own links.
+        between: uint64 [class + 1, switch + 1], bytes from a switch to a class of destinations.
+        unrouted: bytes of flows without a path.
+    """
+
+    access: npt.NDArray[np.uint64]
+    between: npt.NDArray[np.uint64]
+    unrouted: int
+
+
+def bound_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> AdaptiveBounds:
+    """Return bounds on the loads of flows, and the estimate.
 
     Args:
-        network: of one subnet.
+        paths: what the switches of one subnet may choose.
         parts: the flows, in parts.
     """
-    fabric = network.fabric
-    ends = 2 * fabric.links
-    shared, most = np.zeros(ends), np.zeros(ends, np.uint64)
-    distance = _count_switch_hops(network)
-    demand = np.zeros(distance.shape, np.uint64)
+    fabric = paths.network.fabric
+    demand = _sum_flows(paths, parts)
+    most = demand.access.copy()
+    batches = _Batches(paths, demand)
+    even = batches.spread(np.ones(len(paths.edges.end)))
+    for choices in batches.each():
+        _add_all(paths, choices, demand.between, most)
+    estimate = _estimate(paths, batches, even.load)
+    access = demand.access.astype(np.float64)
+    shape = (fabric.links, 2)
+    loads = []
+    for edge_loads in (even.load, estimate):
+        load = access.copy()
+        load[paths.edges.end] += edge_loads
+        loads.append(load.reshape(shape))
+    return AdaptiveBounds(loads[0], most.reshape(shape), loads[1], demand.unrouted + even.lost)
+
+
+def estimate_adaptive(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> npt.NDArray[np.float64]:
+    """Return the estimate alone: float64 [link, end]."""
+    demand = _sum_flows(paths, parts)
+    batches = _Batches(paths, demand)
+    load = demand.access.astype(np.float64)
+    load[paths.edges.end] += _estimate(paths, batches, batches.spread(np.ones(len(paths.edges.end))).load)
+    return load.reshape(-1, 2)
+
+
+def _sum_flows(paths: AdaptivePaths, parts: Iterable[LidFlows]) -> _Demand:
+    network = paths.network
+    access = np.zeros(2 * network.fabric.links, np.uint64)
+    between = np.zeros((len(paths.target) + 1, paths.switches + 1), np.uint64)
     unrouted = 0
     for source_lid, destination_lid, amount in parts:
-        source, destination = (_find_flow_ports(network, lid) for lid in (source_lid, destination_lid))
+        source, destination = (find_flow_ports(network, lid) for lid in (source_lid, destination_lid))
         apart = source.port != destination.port
         known = (source.switch != NONE) & (destination.switch != NONE)
-        joined = known & np.isfinite(distance[source.switch, destination.switch])
+        joined = known & np.isfinite(paths.distance[source.switch, destination.switch])
         chosen = apart & joined
         for place, end in ((source, source.out), (destination, destination.into)):
             cabled = chosen & (end != NONE) & (place.port != NONE)
-            np.add.at(most, end[cabled], amount[cabled])
-        between = chosen & (source.switch != destination.switch)
-        np.add.at(demand, (source.switch[between], destination.switch[between]), amount[between])
+            np.add.at(access, end[cabled], amount[cabled])
+        crosses = chosen & (source.switch != destination.switch)
+        np.add.at(between, (paths.class_of_lid[destination_lid[crosses]], source.switch[crosses]), amount[crosses])
         unrouted += int(amount[apart & ~joined].sum(dtype=np.uint64))
-    shared += most
-    edges = _SwitchEdges.of(network)
-    for target in np.flatnonzero(demand.any(axis=0)).tolist():
-        _spread_evenly(edges, distance[:, target], demand[:, target], shared)
-        _add_all(edges, distance, target, demand[:, target], most)
-    shape = (fabric.links, 2)
-    return AdaptiveBounds(shared.reshape(shape), most.reshape(shape), unrouted)
+    return _Demand(access, between, unrouted)
 
 
 @dataclass(frozen=True, slots=True)
-class _FlowPorts:
-    """Ports of flows, [flow]: port, its switch (an index of switches), and the link directions between the two."""
+class _Spread:
+    """Flows spread over the edges between switches.
 
-    port: npt.NDArray[np.int32]
-    switch: npt.NDArray[np.int32]
-    out: npt.NDArray[np.int32]
-    into: npt.NDArray[np.int32]
-
-
-def _find_flow_ports(network: IndexedNetwork, lid: Integers) -> _FlowPorts:
-    fabric = network.fabric
-    port = np.where((lid >= 0) & (lid < LIDS), fabric.lid_port[np.clip(lid, 0, LIDS - 1)], NONE).astype(np.int32)
-    node = np.append(fabric.port_node, np.int32(NONE))[port]
-    number = np.append(fabric.port_number, np.int32(0))[port]
-    own = np.where(node == NONE, NONE, network.switch_of[node])
-    out = np.where((node == NONE) | (own != NONE), NONE, network.end_at[node, number]).astype(np.int32)
-    beyond = np.where(out == NONE, NONE, network.next_node[out])
-    switch = np.where(own != NONE, own, np.where(beyond == NONE, NONE, network.switch_of[beyond]))
-    return _FlowPorts(port, switch.astype(np.int32), out, np.where(out == NONE, NONE, out ^ 1).astype(np.int32))
-
-
-def _count_switch_hops(network: IndexedNetwork) -> npt.NDArray[np.float64]:
-    """Return the number of links between all switches: float64 [switch + 1, switch + 1], inf without a path.
-
-    The last row and column are for `NONE`.
+    Attributes:
+        load: float64 [edge], bytes.
+        behind: float64 [edge], mean pressure of the edges that its bytes take next.
+        lost: bytes of flows whose switch has no choice that leads to their destination.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415  (slow to import)
-    from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
 
-    edges = _SwitchEdges.of(network)
-    switches = len(network.switch_node) + 1
-    near = csr_array((np.ones(len(edges.end)), (edges.source, edges.target)), shape=(switches, switches))
-    return np.asarray(shortest_path(near, unweighted=True), np.float64)
+    load: npt.NDArray[np.float64]
+    behind: npt.NDArray[np.float64]
+    lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class _SwitchEdges:
-    """Link directions between switches, [edge]: the link direction, the sending and the receiving switch."""
+class _Batches:
+    """The choices that traffic has, and its way over them."""
 
-    end: npt.NDArray[np.intp]
-    source: npt.NDArray[np.int32]
-    target: npt.NDArray[np.int32]
+    def __init__(self, paths: AdaptivePaths, demand: _Demand) -> None:
+        self._paths = paths
+        self._between = demand.between
+        self._classes = np.flatnonzero(demand.between.any(axis=1))
+        self._kept: list[Choices] | None = []
+        size = 0
+        for choices in paths.batches(self._classes):
+            self._kept.append(self._reached(choices))
+            size += len(self._kept[-1].edge)
+            if size > _KEPT_CHOICES:
+                self._kept = None
+                break
 
-    @classmethod
-    def of(cls, network: IndexedNetwork) -> _SwitchEdges:
-        switch = network.switch_of[network.fabric.link_node.ravel()]
-        other = network.switch_of[network.fabric.link_node[:, ::-1].ravel()]
-        end = np.flatnonzero((switch != NONE) & (other != NONE) & (switch != other))
-        return cls(end, switch[end], other[end])
+    def each(self) -> Iterable[Choices]:
+        """Yield the choices that some flow has."""
+        if self._kept is not None:
+            return self._kept
+        return (self._reached(choices) for choices in self._paths.batches(self._classes))
+
+    def spread(self, weight: npt.NDArray[np.float64], pressure: npt.NDArray[np.float64] | None = None) -> _Spread:
+        """Spread the flows over the edges, in proportion to their weights at each switch.
+
+        Args:
+            weight: float64 [edge].
+            pressure: float64 [edge], for `_Spread.behind`; None: without.
+        """
+        edges = len(self._paths.edges.end)
+        load, behind = np.zeros(edges), np.zeros(edges)
+        lost = 0
+        for choices in self.each():
+            nodes = len(choices.classes) * self._paths.switches
+            of_choice = np.where(choices.hashed, 1.0, weight[choices.edge])
+            total = np.bincount(choices.sender, of_choice, nodes)
+            share = of_choice / total[choices.sender]
+            inflow = self._inflow(choices)
+            lost += int(inflow[total == 0].sum())
+            for begin, end in zip(choices.steps, choices.steps[1:], strict=False):
+                amount = inflow[choices.sender[begin:end]] * share[begin:end]
+                load += np.bincount(choices.edge[begin:end], amount, edges)
+                inflow += np.bincount(choices.receiver[begin:end], amount, nodes)
+            if pressure is not None:
+                amount = inflow[choices.sender] * share
+                ahead = np.bincount(choices.sender, share * pressure[choices.edge], nodes)
+                behind += np.bincount(choices.edge, amount * ahead[choices.receiver], edges)
+        return _Spread(load, np.divide(behind, load, out=np.zeros(edges), where=load > 0), lost)
+
+    def _inflow(self, choices: Choices) -> npt.NDArray[np.float64]:
+        """Return the bytes that hosts send into each switch for each class, without those for its own hosts."""
+        amount = self._between[choices.classes, :-1].astype(np.float64)
+        return amount.ravel()
+
+    def _reached(self, choices: Choices) -> Choices:
+        """Return the choices that some flow comes to."""
+        reached = self._inflow(choices) > 0
+        kept = np.zeros(len(choices.edge), np.bool_)
+        for begin, end in zip(choices.steps, choices.steps[1:], strict=False):
+            kept[begin:end] = reached[choices.sender[begin:end]]
+            reached[choices.receiver[begin:end][kept[begin:end]]] = True
+        return choices.take(kept)
 
 
-def _spread_evenly(
-    edges: _SwitchEdges,
-    distance: npt.NDArray[np.float64],
-    demand: npt.NDArray[np.uint64],
-    shared: npt.NDArray[np.float64],
-) -> None:
-    """Forward the bytes for one switch step by step, evenly over all minimal ports."""
-    minimal = _find_minimal(edges, distance)
-    ports = np.bincount(edges.source[minimal], minlength=len(distance))
-    inflow = demand.astype(np.float64)
-    steps = distance[edges.source[minimal]]
-    for step in range(int(steps.max(initial=0)), 0, -1):
-        here = minimal[steps == step]
-        amount = inflow[edges.source[here]] / ports[edges.source[here]]
-        shared[edges.end[here]] += amount
-        np.add.at(inflow, edges.target[here], amount)
+def _estimate(paths: AdaptivePaths, batches: _Batches, shared: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the estimated load of each edge, from even shares on: float64 [edge], bytes."""
+    seconds_per_byte = 1 / np.repeat(np.nan_to_num(paths.network.fabric.link_gbps, nan=1.0), 2)[paths.edges.end]
+    weight, load = np.ones(len(shared)), shared
+    pressure = load * seconds_per_byte
+    for _ in range(ROUNDS):
+        largest = np.zeros(paths.switches)
+        np.maximum.at(largest, paths.edges.source, pressure)
+        usual = largest[paths.edges.source]
+        relative = np.divide(pressure, usual, out=np.ones(len(pressure)), where=usual > 0)
+        weight = weight * np.maximum(relative, _LEAST_PRESSURE) ** -EXPONENT
+        weight /= weight.max(initial=1.0)
+        before, spread = load, batches.spread(weight, pressure)
+        load = spread.load
+        pressure = np.maximum(load * seconds_per_byte, BACK_PRESSURE * spread.behind)
+        if np.abs(load - before).max(initial=0.0) <= _SETTLED * load.max(initial=0.0):
+            break
+    return load
 
 
 def _add_all(
-    edges: _SwitchEdges,
-    distance: npt.NDArray[np.float64],
-    target: int,
-    demand: npt.NDArray[np.uint64],
+    paths: AdaptivePaths,
+    choices: Choices,
+    between: npt.NDArray[np.uint64],
     most: npt.NDArray[np.uint64],
 ) -> None:
-    """Add to each link direction all bytes for one switch that have a minimal path over it."""
-    senders = np.flatnonzero(demand)
-    passes = distance[senders] + distance[:, target] == distance[senders, target][:, np.newaxis]
-    coming = np.where(passes, demand[senders][:, np.newaxis], np.uint64(0)).sum(axis=0, dtype=np.uint64)
-    minimal = _find_minimal(edges, distance[:, target])
-    most[edges.end[minimal]] += coming[edges.source[minimal]]
-
-
-def _find_minimal(edges: _SwitchEdges, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Return the edges that lead a step closer, from the distance of each switch (inf without a path)."""
-    near = distance[edges.target]
-    return np.flatnonzero(np.isfinite(near) & (near == distance[edges.source] - 1))
+    """Add to each link direction all bytes that have a path over it."""
+    switches = paths.switches
+    bounds = np.searchsorted(np.sort(choices.sender // switches), np.arange(len(choices.classes) + 1))
+    by_class = np.argsort(choices.sender // switches, kind="stable")
+    for number, each in enumerate(choices.classes.tolist()):
+        here = by_class[bounds[number] : bounds[number + 1]]
+        edge = choices.edge[here]
+        source, target = paths.edges.source[edge], paths.edges.target[edge]
+        senders = np.flatnonzero(between[each, :-1])
+        amount = between[each, senders]
+        passes = np.zeros((switches, len(senders)), np.bool_)
+        passes[senders, np.arange(len(senders))] = True
+        if paths.is_grouped:
+            for one, other in zip(source.tolist(), target.tolist(), strict=True):
+                passes[other] |= passes[one]
+        else:
+            to_here = paths.distance[senders][:, :-1]
+            left = paths.distance[:-1, paths.target[each]]
+            passes = (to_here + left == paths.distance[senders, paths.target[each]][:, np.newaxis]).T
+        coming = np.where(passes, amount, np.uint64(0)).sum(axis=1, dtype=np.uint64)
+        np.add.at(most, paths.edges.end[edge], coming[source])

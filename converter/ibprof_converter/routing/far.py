@@ -319,6 +319,8 @@ def _join_sub_groups(
 def _list_warnings(reading: _Reading, groups: dict[tuple[int, int], tuple[SubGroup, ...]]) -> Iterator[str]:
     if weighted := sum(any(each.weight for each in parts) for parts in groups.values()):
         yield f"{weighted} groups have weights for hash-based forwarding (WHBF), which are not used"
+    if several := sum(sum(bool(each.ports) for each in parts) > 1 for parts in groups.values()):
+        yield f"{several} groups have several sub-groups with ports; loads are those of the first ones"
     for name, entries in reading.strange.items():
         yield f"{entries} entries have the state {name!r}, which is not known; they are taken for static ones"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the loads of all rails, for switches that route adaptively."""
+"""Bounds on the loads of all rails and an estimate of them, for switches that route adaptively."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof_converter.routing.adaptive_bounds import AdaptiveBounds, LidFlows, bound_adaptive
+from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.traffic_data import Traffic
 
+STATIC, ESTIMATE = "static", "estimate"
+"""Loads that rank links and judge causes: those of the forwarding tables, or the estimate for adaptive routing."""
+
 LABEL = (
-    "with adaptive routing loads are bounds, not one value: `shared` if every switch spreads evenly over its minimal "
-    "egress ports, `most` if a link carries all flows that can use it. Static loads follow the forwarding tables"
+    "with adaptive routing loads are not one value: `shared` if every switch spreads evenly over the ports it may "
+    "choose, `most` if a link carries all flows that can use it. The `estimate`, for packets that avoid the fuller "
+    "ports, ranks links and judges causes. Static loads follow the forwarding tables"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on the link loads that adaptive routing can cause.
+    """Bounds on the link loads that adaptive routing can cause, and the estimate.
 
     Attributes:
         by_rail: for each rail.
@@ -29,6 +35,11 @@ class Bounds:
 
     by_rail: tuple[AdaptiveBounds, ...]
     reason: str
+
+    @property
+    def estimates(self) -> tuple[npt.NDArray[np.uint64], ...]:
+        """The estimate for each rail, uint64 [link, end], bytes."""
+        return tuple(np.rint(each.estimate).astype(np.uint64) for each in self.by_rail)
 
 
 def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bounds | None:
@@ -46,7 +57,10 @@ def bound_loads(traffic: Traffic, subnets: Sequence[Subnet], asked: bool) -> Bou
     if not (asked or adaptive):
         return None
     reason = "; ".join(f"{each.name}: {each.switches} switches route adaptively" for each in adaptive) or "--adaptive"
-    by_rail = (bound_adaptive(subnet.routes.network, _parts(traffic, rail)) for rail, subnet in enumerate(subnets))
+    by_rail = (
+        bound_adaptive(AdaptivePaths(subnet.routes.network, subnet.adaptive), _parts(traffic, rail))
+        for rail, subnet in enumerate(subnets)
+    )
     return Bounds(tuple(by_rail), reason)
 
 

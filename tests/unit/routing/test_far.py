@@ -68,6 +68,7 @@ def test_tables_groups_and_states_are_those_of_the_file() -> None:
     assert found.tables.warnings == ("1 switches have private tables (PLFT); only table 0 is used",)
     assert found.warnings == (
         "1 groups have weights for hash-based forwarding (WHBF), which are not used",
+        "1 groups have several sub-groups with ports; loads are those of the first ones",
         "1 entries have the state 'Somehow', which is not known; they are taken for static ones",
         "2 entries of 1 switches name a group without ports; they are taken for static ones",
     )

@@ -36,6 +36,7 @@ from ibprof_converter.hotspots.causes.sender_causes import find_concentration, f
 from ibprof_converter.hotspots.causes.situation import LinkDirection, Situation
 from ibprof_converter.hotspots.causes.slow_link_causes import find_slow_links
 from ibprof_converter.hotspots.causes.table_causes import find_bad_tables
+from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 
 _AS_BY_CHANCE = 0.9
 """A placement is no better than chance from this part of the median random one on."""
@@ -60,6 +61,7 @@ class Diagnosis:
         ideal_routing_s: what the same traffic, placed as it is, would need on ideal routing: the larger one of
             `max_host_link_s` and of the cut's time.
         causes: the first one first; empty where no network problem is found.
+        load_basis: loads whose times these are, `static` or `estimate`.
     """
 
     busiest: str
@@ -70,11 +72,13 @@ class Diagnosis:
     cut_at: str
     ideal_routing_s: float
     causes: tuple[LoadCause, ...]
+    load_basis: str = STATIC
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain values."""
         cut = self.cut
         return {
+            "load_basis": self.load_basis,
             "hottest": self.busiest,
             "max_time_s": self.max_time_s,
             "max_host_link_s": self.max_host_link_s,
@@ -108,6 +112,7 @@ def diagnose(situation: Situation) -> Diagnosis | None:
         cut_at=_name_cut(situation, cut) if cut else "",
         ideal_routing_s=max(situation.max_host_seconds, cut.seconds if cut else 0.0),
         causes=tuple(_find_causes(situation)),
+        load_basis=ESTIMATE if situation.is_adaptive else STATIC,
     )
 
 
@@ -132,7 +137,8 @@ def _find_faults(situation: Situation) -> Iterator[LoadCause]:
     busiest = situation.most_loaded_between_switches()
     if busiest is not None and situation.max_host_seconds <= SMALL_GAIN * situation.max_switch_seconds:
         yield from find_cabling(situation, busiest)
-        yield from find_bad_tables(situation, busiest)
+        if not situation.is_adaptive:
+            yield from find_bad_tables(situation, busiest)
 
 
 def _find_placement_or_design(situation: Situation) -> Iterator[LoadCause]:

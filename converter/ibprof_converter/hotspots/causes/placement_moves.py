@@ -90,9 +90,13 @@ def try_moves(situation: Situation, own_hosts_only: bool) -> PlacementMove | Non
 
     randoms = [moved(random_slots(slots, len(talking), seed)) for seed in range(_RANDOM_SEEDS)]
     cuts = [narrowest_cut(each) for each in randoms]
-    host = slots.host[slots.host_of_slot[found.slot_of_rank]]
+    best, after = found.slot_of_rank, moved(found.slot_of_rank)
+    if situation.is_adaptive:  # the search goes by static routes
+        others = [(each, moved(each)) for each in starts]
+        best, after = min([(best, after), *others], key=lambda one: one[1].max_seconds)
+    host = slots.host[slots.host_of_slot[best]]
     return PlacementMove(
-        after=moved(found.slot_of_rank),
+        after=after,
         hosts=int((host != talking).sum()),
         random_seconds=statistics.median(each.max_seconds for each in randoms),
         random_cut_seconds=statistics.median(cut.seconds if cut else 0.0 for cut in cuts),

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from ibprof.profile.exact_sums import number_keys
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.layout.node_levels import find_levels
+from ibprof_converter.routing.adaptive_bounds import estimate_adaptive
+from ibprof_converter.routing.adaptive_paths import AdaptivePaths
 from ibprof_converter.routing.spread import spread
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
@@ -77,12 +79,19 @@ class Situation:
         subnets: the rails.
         hosts: of the rails.
         flows: what is sent.
+        is_adaptive: whether switches route adaptively; times are then those of the estimated loads.
     """
 
-    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: PairBytes) -> None:
+    def __init__(self, subnets: Sequence[Subnet], hosts: Hosts, flows: PairBytes, is_adaptive: bool = False) -> None:
         self.subnets = tuple(subnets)
         self.hosts = hosts
         self.flows = flows
+        self.is_adaptive = is_adaptive
+
+    @cached_property
+    def adaptive_paths(self) -> tuple[AdaptivePaths, ...]:
+        """Link directions that the switches of each rail may choose."""
+        return tuple(AdaptivePaths(subnet.routes.network, subnet.adaptive) for subnet in self.subnets)
 
     @cached_property
     def seconds(self) -> tuple[npt.NDArray[np.float64], ...]:
@@ -90,9 +99,12 @@ class Situation:
         seconds = []
         for rail, subnet in enumerate(self.subnets):
             here = self.flows.rail == rail
-            source, destination = self.flows.source_lid[here], self.flows.destination_lid[here]
-            group = np.zeros(len(source), np.int64)
-            load = spread(subnet.routes, source, destination, self.flows.bytes[here], group, 1).bytes[:, :, 0]
+            flows = self.flows.source_lid[here], self.flows.destination_lid[here], self.flows.bytes[here]
+            load: npt.NDArray[np.float64] | npt.NDArray[np.uint64]
+            if self.is_adaptive:
+                load = estimate_adaptive(self.adaptive_paths[rail], [flows])
+            else:
+                load = spread(subnet.routes, *flows, np.zeros(len(flows[0]), np.int64), 1).bytes[:, :, 0]
             seconds.append(load * (8e-9 / _gbps(subnet)[:, np.newaxis]))
         return tuple(seconds)
 
@@ -173,7 +185,10 @@ class Situation:
 
     def changed(self, subnets: Sequence[Subnet] | None = None, flows: PairBytes | None = None) -> Situation:
         """Return the situation with other rails or other flows; hosts stay the same ones."""
-        return Situation(subnets or self.subnets, self.hosts, flows or self.flows)
+        situation = Situation(subnets or self.subnets, self.hosts, flows or self.flows, self.is_adaptive)
+        if self.is_adaptive and not subnets:
+            situation.adaptive_paths = self.adaptive_paths
+        return situation
 
 
 def joins_switches(subnet: Subnet) -> npt.NDArray[np.bool_]:
