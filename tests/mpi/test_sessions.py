@@ -17,24 +17,24 @@ BYTES = 5000
 
 AGAIN, OPEN = "MPI was initialised again when it had ended", "sessions were open when MPI_Finalize was called"
 RINGS = {"one": (1, None), "again": (1, AGAIN), "within": (2, None), "around": (2, None), "asked": (1, None)}
-RINGS |= {"left": (1, OPEN)}
+RINGS |= {"left": (1, OPEN), "self": (1, None)}
 """Mode of programs/sessions.c -> messages recorded of each rank, and messages reported missing."""
 
 # The others crash on a second start without ibprof too, and Intel MPI on MPI_Init next to a session.
-BEGINS_ONCE = ("one", "within", "around", "left")
+BEGINS_ONCE = ("one", "within", "around", "left", "self")
 LIVES_THROUGH = {
     "5.0.11": BEGINS_ONCE,
     "mpich-4.3.2": tuple(RINGS),
     mpis.MPICH_SYSTEM: BEGINS_ONCE,
     mpis.STANDARD_ABI: tuple(RINGS),
-    mpis.INTEL: ("one",),
+    mpis.INTEL: ("one", "self"),
 }
 QUICK = ("5.0.11", "mpich-4.3.2")
 
 CASES = [
     pytest.param(name, what, marks=[] if name in QUICK else pytest.mark.full)
     for name, programs in LIVES_THROUGH.items()
-    for what in (*programs, "empty")
+    for what in (*programs, "empty", "alone")
 ]
 
 
@@ -48,7 +48,7 @@ def test_messages_in_and_around_sessions(name: str, what: str, build: Build, tmp
     command: list[str | Path] = [build(mpi, "sessions.c"), what, str(BYTES)]
     done = run_mpi(mpi, RANKS, command, recording=tmp_path, env=mpis.THROUGH_NETWORK)
     assert (done.stdout, "ibprof" in done.stderr) == ("", False)
-    if what == "empty":  # nothing is sent in its session, and nothing of ibprof's may go wrong
+    if what in ("empty", "alone"):  # nothing is sent in its session, and nothing of ibprof's may go wrong
         return
     rings, note = RINGS[what]
     profile = load_complete(tmp_path, RANKS)

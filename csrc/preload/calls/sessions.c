@@ -13,6 +13,11 @@
 #include "recording/operations.h"
 #include "recording/process_state.h"
 
+static ibp_handle read_handle(const void *handle)
+{
+    return ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)handle : *(const ibp_handle *)handle;
+}
+
 static void begin(const void *session)
 {
     if (__atomic_fetch_add(&ibp_lifecycle.sessions, 1, __ATOMIC_RELAXED)) return;
@@ -23,14 +28,32 @@ static void begin(const void *session)
     if (ibp_mpi.abi == IBP_ABI_NONE)
         ibp_mpi.session = 1; /* not a handle, which may be of any size */
     else
-        ibp_mpi.session = ibp_mpi.abi == IBP_ABI_MPICH ? *(const int *)session : *(const ibp_handle *)session;
+        ibp_mpi.session = read_handle(session);
+}
+
+/* Ask about a group, since the communicator that is made from it may be MPI_COMM_NULL, which MPI_Comm_size rejects. */
+static bool has_several_processes(ibp_handle group)
+{
+    static int (*size_of)(ibp_handle, int *);
+    int size = 0;
+
+    IBP_FIND_NEXT(size_of, "MPI_Group_size");
+    return size_of(group, &size) || size > 1;
 }
 
 /* Begin recording at the first communicator, which may never be made: then the program begins by MPI_Init, if at
- * all. MPICH opens the network for the first communicator of several processes. */
+ * all. */
 static void begin_recording(void)
 {
     if (ibp_mpi.session && !ibp_lifecycle_is_started()) ibp_lifecycle_start();
+}
+
+/* The same for MPICH, which opens the network for the first communicator of several processes: until then there is
+ * nothing to attach to, and nothing to see. */
+static void begin_recording_with(ibp_handle group, bool is_between_groups)
+{
+    if (!ibp_mpi.session || ibp_lifecycle_is_started()) return;
+    if (ibp_mpi.abi == IBP_ABI_NONE || is_between_groups || has_several_processes(group)) begin_recording();
 }
 
 /* Close a session. Return whether MPI ends: a program that called MPI_Init meanwhile goes on. */
@@ -66,7 +89,7 @@ SESSION_INIT(MPI_Session_init)
 SESSION_INIT(PMPI_Session_init)
 
 /* Calls that make the first communicator of a program without MPI_COMM_WORLD. */
-#define CREATE(exported, name, parameters, arguments)                                                                  \
+#define CREATE(exported, name, parameters, arguments, is_between_groups)                                               \
     IBP_DEFINE(exported, UNPACK parameters)                                                                            \
     {                                                                                                                  \
         static int (*next)(UNPACK parameters);                                                                         \
@@ -81,20 +104,20 @@ SESSION_INIT(PMPI_Session_init)
             return result;                                                                                             \
         }                                                                                                              \
         result = next arguments;                                                                                       \
-        if (!result) begin_recording();                                                                                \
+        if (!result) begin_recording_with(group, is_between_groups);                                                   \
         return result;                                                                                                 \
     }
 #define UNPACK(...) __VA_ARGS__
-#define BOTH(name, parameters, arguments)                                                                              \
-    CREATE(MPI_##name, name, parameters, arguments)                                                                    \
-    CREATE(PMPI_##name, name, parameters, arguments)
+#define BOTH(name, parameters, arguments, is_between_groups)                                                           \
+    CREATE(MPI_##name, name, parameters, arguments, is_between_groups)                                                 \
+    CREATE(PMPI_##name, name, parameters, arguments, is_between_groups)
 
 BOTH(Comm_create_from_group, (ibp_handle group, const char *tag, ibp_handle info, ibp_handle handler, void *made),
-     (group, tag, info, handler, made))
+     (group, tag, info, handler, made), false)
 BOTH(Intercomm_create_from_groups,
      (ibp_handle group, int leader, ibp_handle remote_group, int remote_leader, const char *tag, ibp_handle info,
       ibp_handle handler, void *made),
-     (group, leader, remote_group, remote_leader, tag, info, handler, made))
+     (group, leader, remote_group, remote_leader, tag, info, handler, made), true)
 
 #define SESSION_FINALIZE(exported)                                                                                     \
     IBP_DEFINE(exported, void *session)                                                                                \

@@ -10,6 +10,8 @@
  *     sessions asked BYTES     on MPI_COMM_WORLD, after a session that was only asked something
  *     sessions left BYTES      on MPI_COMM_WORLD, with a session that is open still when MPI_Finalize is called
  *     sessions empty BYTES     nowhere: a session that begins and ends
+ *     sessions self BYTES      in a session whose first communicator is of one process
+ *     sessions alone BYTES     nowhere: a session whose only communicator is of one process
  */
 #include <mpi.h>
 #include <stdlib.h>
@@ -36,15 +38,20 @@ static void begin(void)
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
 }
 
-static MPI_Comm make_world(void)
+static MPI_Comm make_from(const char *set)
 {
     MPI_Group group;
     MPI_Comm comm;
 
-    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Group_from_session_pset(session, set, &group);
     MPI_Comm_create_from_group(group, "sessions", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
     MPI_Group_free(&group);
     return comm;
+}
+
+static MPI_Comm make_world(void)
+{
+    return make_from("mpi://WORLD");
 }
 
 static void end(MPI_Comm comm)
@@ -68,6 +75,15 @@ int main(int argc, char **argv)
             send_around(comm);
             end(comm);
         }
+    } else if (!strcmp(what, "self") || !strcmp(what, "alone")) {
+        begin();
+        comm = make_from("mpi://SELF");
+        if (!strcmp(what, "self")) {
+            MPI_Comm_free(&comm);
+            comm = make_world();
+            send_around(comm);
+        }
+        end(comm);
     } else if (!strcmp(what, "within") || !strcmp(what, "around")) {
         const int ends_first = !strcmp(what, "within");
 
