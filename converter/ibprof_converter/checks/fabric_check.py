@@ -32,6 +32,7 @@ class RailSummary:
         hosts_by_adapters: ports of a host in this subnet -> number of such hosts.
         remarks: what else the files leave open, a sentence each.
         directors: chassis with several switch chips, each in words.
+        unused: files that were found and are not used, a sentence each.
     """
 
     links_from: str
@@ -45,6 +46,7 @@ class RailSummary:
     hosts_by_adapters: dict[int, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     directors: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,10 +96,10 @@ def check_fabric_files(rails: Sequence[RailFiles], progress: Callable[[str], Non
         except InconsistentError as error:
             kind = FindingKind.LID_TWICE if isinstance(error, LidTwiceError) else FindingKind.CONTRADICTION
             findings.append(FabricFinding(kind, number, str(error), ()))
-            summaries.append(RailSummary(str(files.links), None))
+            summaries.append(RailSummary(str(files.links), None, unused=files.notes))
             continue
         subnets.append(subnet)
-        summaries.append(_summarise(subnet))
+        summaries.append(_summarise(subnet, files.notes))
         progress(f"following the routes of rail {number}")
         findings += check_dumps(number, subnet)
         findings += check_tables(number, subnet)
@@ -118,7 +120,7 @@ def _read(files: RailFiles, number: int) -> Subnet:
         return read_without_tables(files)
 
 
-def _summarise(subnet: Subnet) -> RailSummary:
+def _summarise(subnet: Subnet, unused: tuple[str, ...]) -> RailSummary:
     fabric = subnet.fabric
     switches, adapters, routers = (
         int((fabric.node_kind == kind).sum()) for kind in (NodeKind.SWITCH, NodeKind.CA, NodeKind.ROUTER)
@@ -135,4 +137,5 @@ def _summarise(subnet: Subnet) -> RailSummary:
         hosts_by_adapters=find_hosts([fabric]).count_by_adapters(0),
         remarks=subnet.warnings,
         directors=describe_directors(fabric),
+        unused=unused,
     )

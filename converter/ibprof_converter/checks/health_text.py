@@ -19,6 +19,7 @@ def describe_health(health: FabricHealth) -> Iterator[str]:
             yield f"rail {number}: {_describe_hosts(rail.hosts_by_adapters)}"
         for director in rail.directors:
             yield f"rail {number}: director {director}"
+        yield from rail.unused
     if not health.findings:
         yield "nothing is wrong"
     for finding in health.findings:

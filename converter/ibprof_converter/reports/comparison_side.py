@@ -12,6 +12,7 @@ from typing import Any
 
 from ibprof.errors import InputError, quote_found
 from ibprof_converter.outputs.rows import LINK_COLUMNS, Row
+from ibprof_converter.traffic.rail_bounds import STATIC
 from ibprof_converter.traffic.traffic_data import RankTraffic
 
 OPERATION = "operation"
@@ -36,6 +37,8 @@ class ComparedRun:
         parts: by dimension and name, bytes; of sizes messages.
         messages: by dimension and name; no entry where they are not known.
         notes: what the run lacks and what is modelled, a sentence each.
+        nic: how it is known which adapter each rank used, as in a report; None where no rank had a choice.
+        load_basis: loads that its links and times are of, `static` or `estimate`.
     """
 
     name: str
@@ -44,6 +47,8 @@ class ComparedRun:
     parts: Mapping[str, Mapping[str, int]]
     messages: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    nic: str | None = None
+    load_basis: str = STATIC
 
 
 def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
@@ -77,7 +82,8 @@ def side_of_report(name: str, document: Mapping[str, Any]) -> ComparedRun:
     if spots := [*document.get("hotspots", ()), *document.get("switch_hotspots", ())]:
         parts[LINK] = {_name_spot(spot): spot["bytes"] for spot in spots}
     ranks = job.get("ranks") if job else matrix["size"] if matrix else None
-    return ComparedRun(name, ranks, totals, parts, messages, tuple(_list_gaps(document)))
+    basis = document.get("load_basis", STATIC)
+    return ComparedRun(name, ranks, totals, parts, messages, tuple(_list_gaps(document)), document.get("nic"), basis)
 
 
 def _list_gaps(document: Mapping[str, Any]) -> Iterator[str]:

@@ -91,6 +91,7 @@ class RunComparison(NotebookView):
         verdicts: on the thresholds.
         notes: what the runs lack, what is modelled, and what could not be compared, a sentence each.
         provenance: how this was made.
+        nic: how it is known which adapter each rank used, of A and of B; None where no rank had a choice.
     """
 
     a: str
@@ -103,6 +104,7 @@ class RunComparison(NotebookView):
     verdicts: tuple[ThresholdVerdict, ...]
     notes: tuple[str, ...]
     provenance: Provenance
+    nic: tuple[str | None, str | None] = (None, None)
 
     def __repr__(self) -> str:
         changes = sum(len(part.changes) for part in self.parts)
@@ -118,6 +120,7 @@ class RunComparison(NotebookView):
     def as_json(self) -> dict[str, Any]:
         """Return it as plain values."""
         document = asdict(self)
+        document["nic"] = dict(zip("ab", self.nic, strict=True))
         document["reproduce"] = document.pop("provenance") | {"versions": dict(self.provenance.versions)}
         return document | {"fails": self.fails}
 
@@ -132,6 +135,10 @@ def compare(
     """
     by_share = a.ranks is not None and b.ranks is not None and a.ranks != b.ranks
     notes = list(_merge_notes(a.notes, b.notes))
+    if a.load_basis != b.load_basis:
+        notes.insert(
+            0, f"loads of links are by basis `{a.load_basis}` in A, `{b.load_basis}` in B: changes may come from that"
+        )
     if by_share:
         notes.insert(0, f"{a.ranks} and {b.ranks} ranks: bytes are compared by share of all bytes of their run")
         notes.append("pairs of ranks are not compared: a rank of the one run is none of the other")
@@ -151,6 +158,7 @@ def compare(
         verdicts=tuple(_judge(condition, a, b, by_share) for condition in conditions),
         notes=tuple(notes),
         provenance=provenance,
+        nic=(a.nic, b.nic),
     )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 
-from ibprof.errors import InputError, UsageError
+from ibprof.errors import InconsistentError, InputError, UsageError
 from ibprof_converter.fabric.folder_files import list_folders
+from ibprof_converter.fabric.link_reader import read_fabric
 from ibprof_converter.fabric.node_name_map import find_name_map
 from ibprof_converter.fabric.node_names import natural_key
 from ibprof_converter.routing.folder_dumps import Content, FolderDumps, identify_content, sort_below, sort_folder
@@ -160,9 +161,32 @@ def _read_folder(folder: Path, found: FolderDumps) -> list[RailFiles]:
     if not rails:
         for path in sorted(list_folders(folder), key=lambda path: natural_key(path.name)):
             rails += _rails_of(path, sort_folder(path))
+        rails = _pass_over_unusable(rails)
     if not rails:
         raise InputError(folder, None, "a folder with dumps of a fabric, or with folders of them", "none")
     return rails
+
+
+def _pass_over_unusable(rails: list[RailFiles]) -> list[RailFiles]:
+    """Return the rails whose lists can be read, with a note for each of the others.
+
+    Any text can look like a list. The only list of a search is kept, so that its error is shown.
+    """
+    if len(rails) < 2:
+        return rails
+    usable, notes = [], []
+    for rail in rails:
+        try:
+            read_fabric(rail.links, rail.lid_ranges)
+        except InputError as error:
+            notes.append(f"passed over: {error}")
+        except InconsistentError:
+            usable.append(rail)  # a contradiction is a finding
+        else:
+            usable.append(rail)
+    if not usable:
+        return rails
+    return [replace(usable[0], notes=(*usable[0].notes, *notes)), *usable[1:]]
 
 
 def _rails_of(folder: Path, found: FolderDumps) -> list[RailFiles]:

@@ -35,7 +35,7 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
     Returns:
         The lists, in the natural order of their names; and those that are passed over, a sentence each.
     """
-    subnets: list[tuple[set[int], list[tuple[int, Path]]]] = []
+    subnets: list[tuple[set[int], list[tuple[bool, int, Path]]]] = []
     if len(lists) < 2:
         return [path for _, path in lists], []
     for rank, path in lists:
@@ -43,10 +43,11 @@ def choose_lists(lists: Sequence[tuple[int, Path]]) -> tuple[list[Path], list[st
         same = [subnet for subnet in subnets if not switches or not subnet[0] or subnet[0] & switches]
         joined = (
             switches.union(*(subnet[0] for subnet in same)),
-            [(rank, path), *(each for subnet in same for each in subnet[1])],
+            [(not switches, rank, path), *(each for subnet in same for each in subnet[1])],
         )
         subnets = [subnet for subnet in subnets if subnet not in same] + [joined]
-    best = [min(found)[1] for _, found in subnets]
+    # Text that has no switch and only looks like the best format comes last.
+    best = [min(found)[-1] for _, found in subnets]
     if len(best) < 2:
         return best, []
     return _choose_rails(best)

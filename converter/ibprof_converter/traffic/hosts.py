@@ -17,7 +17,11 @@ from ibprof_converter.traffic.traffic_data import NO_LID
 
 NO_HOST = -1
 
-_MODEL = re.compile(r"\bMellanox Technologies\b|^MT\d{3,}\b|\bInfiniHost\b|\bConnectX-?\d*\b\s*$", re.IGNORECASE)
+_MODEL = re.compile(
+    r"\bMellanox Technologies\b|^\s*MT\d{3,5}(?![a-z0-9])|\bInfiniHost\b|\bConnectX-?\d*\b\s*$"
+    r"|^\s*(?:MCX\d\w*(?:-\w+)?|ConnectX-?\d*|BlueField(?:-\d)?|NVIDIA|Mellanox|HCA(?:-\d+)?|mlx\d_\d+)(?=\s|$)",
+    re.IGNORECASE,
+)
 """Descriptions that drivers set before the host's name is known: they name the adapter's model."""
 
 _ADAPTER_ENDING = re.compile(r"[-_.](?:hca|mlx\d)[-_]?\d*$", re.IGNORECASE)

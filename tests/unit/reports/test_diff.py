@@ -249,3 +249,21 @@ def test_text_and_page_say_what_the_json_says(
             assert change["name"] in text
             assert change["name"].replace(">", "&gt;") in html
     assert diff.main([*runs, "--html", runs[0]]) == 2
+
+
+def test_the_document_says_how_adapters_are_known_and_which_routes_loads_follow(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = compare([*runs, "--fabric", LST], capsys)
+    assert document["nic"] == {"a": None, "b": None}
+    reports = []
+    for number, (run, nic, options) in enumerate(
+        zip(runs, ("recorded", "modelled:rank"), ([], ["--adaptive"]), strict=True)
+    ):
+        assert report.main([LST, run, "--json", *options]) == 0
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(json.loads(capsys.readouterr().out) | {"nic": nic}))
+        reports.append(str(path))
+    document = compare(reports, capsys)
+    assert document["nic"] == {"a": "recorded", "b": "modelled:rank"}
+    assert "loads of links are by basis `static` in A, `estimate` in B: changes may come from that" in document["notes"]

@@ -189,3 +189,26 @@ def test_a_name_map_names_nodes_by_option_and_next_to_the_links(
     assert names("--node-name-map", "ib-node-name-map", str(links))  # at its usual place
     (tmp_path / "ib-node-name-map").rename(links.with_name("ib-node-name-map"))
     assert names(str(links.parent))
+
+
+BOGUS = "sub x {\n  print <<'END';\nSTART_VERSION\nthat is no dump\nEND\n"
+
+
+def test_a_search_passes_over_lists_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(tmp_path / "b" / OPENSM, "testbed44", OPENSM)
+    put(tmp_path / "b" / "opensm.fdbs", "testbed44", "opensm.fdbs")
+    (tmp_path / "b" / "script.pl").write_text(BOGUS)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "h2xs").write_text(BOGUS)
+    (rail,) = find_rails([tmp_path])
+    assert rail.links.name == OPENSM
+    assert any("passed over: " in note and "h2xs: expected a section NODES" in note for note in rail.notes)
+    assert layout.main(["--check", str(tmp_path)]) == 0
+    assert "h2xs" in capsys.readouterr().out
+
+
+def test_a_search_that_finds_no_usable_list_ends_with_its_error(tmp_path: Path) -> None:
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "h2xs").write_text(BOGUS)
+    assert layout.main(["--check", str(tmp_path)]) == 3

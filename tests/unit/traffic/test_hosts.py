@@ -75,6 +75,20 @@ def test_an_empty_or_repeated_description_names_no_host() -> None:
     assert "MT25408" in hosts.shared
 
 
+@pytest.mark.parametrize(
+    "model", ["MT4123", "MT4123_0", "ConnectX6", "ConnectX-7", "MCX653105A-HDAT", "BlueField-3", "HCA-1", "mlx5_0"]
+)
+def test_adapters_that_share_a_model_word_are_hosts_of_their_own(model: str) -> None:
+    hosts = find_hosts([renamed_testbed(("host01 HCA-1", f"{model} rack 1"), ("host02 HCA-1", f"{model} rack 2"))])
+    assert len(hosts.name) == 42
+    assert {"0x0002c903000a0000", "0x0002c903000a0010"} < set(hosts.name)
+
+
+@pytest.mark.parametrize("name", ["hca01", "nvidia-dgx01", "mellanox01", "bluefield7", "mt4123host", "mlx5-login"])
+def test_names_of_hosts_that_resemble_models_stay(name: str) -> None:
+    assert name in find_hosts([renamed_testbed(("host01 HCA-1", f"{name} HCA-1"))]).name
+
+
 def test_an_aggregation_node_is_no_host() -> None:
     hosts = find_hosts([renamed_testbed(("host01 HCA-1", "Mellanox Technologies Aggregation Node"))])
     assert len(hosts.name) == 41
