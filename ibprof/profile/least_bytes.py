@@ -120,8 +120,12 @@ def _least_of_alltoall(unit: Indices, amount: Bytes, members: Indices) -> int:
 
 
 def _least_of_vectors(_unit: Indices, amount: Bytes, members: Indices) -> int:
-    """Everything, if each member has its own unit; otherwise it is not known which of it."""
-    return sum_exactly(amount) if len(np.unique(members)) == len(members) else 0
+    """Everything, if each member has its own unit; otherwise it is not known which of it.
+
+    A lone member may send to threads of its process, which are ranks of MPICH's MPIX_Threadcomm.
+    """
+    units = len(np.unique(members))
+    return sum_exactly(amount) if units == len(members) and units > 1 else 0
 
 
 _WITH_ROOT = ("BCAST", "REDUCE", "GATHER", "GATHERV", "SCATTER", "SCATTERV")

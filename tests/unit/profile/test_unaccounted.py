@@ -144,3 +144,13 @@ def test_an_archive_keeps_the_ledger(tmp_path: Path) -> None:
     write_archive(run, tmp_path / "a.otf2")
     again = read_archive(tmp_path / "a.otf2")
     assert find_unaccounted(again) == find_unaccounted(run) != []
+
+
+@pytest.mark.parametrize("operation", ["ALLTOALLV", "IALLTOALLW"])
+@pytest.mark.parametrize("sees_host", [True, False])
+def test_threads_of_one_process_send_nothing_between_ranks(operation: str, sees_host: bool) -> None:
+    # The ranks of MPICH's MPIX_Threadcomm, whose one process asks to send to the other threads.
+    run = make_profile(
+        [], [make_rank(0, 0, sees_host=sees_host)], [make_host("h0")], operations=(operation, "UNATTRIBUTED")
+    )
+    assert find_unaccounted(with_demands(run, [(0, group_of(1), 24)])) == []
