@@ -11,6 +11,7 @@ from typing import Any
 
 from ibprof.errors import UsageError, with_plain_errors
 from ibprof.profile.profile_data import Profile
+from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.analysis import load_pipeline
 from ibprof_converter.analysis.fabric_loads import FabricLoads
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_columns, parse_pattern
@@ -33,6 +34,7 @@ from ibprof_converter.simulation.study.study_file import read_study
 from ibprof_converter.simulation.study.study_results import StudyOutput, StudyResults
 from ibprof_converter.simulation.study.sweep import open_pool
 from ibprof_converter.traffic import traffic_reader
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic, Traffic
 
@@ -157,6 +159,9 @@ def load_links(
     counters: StrPaths = (),
     adaptive: bool = False,
     strict: bool = False,
+    operation: str | None = None,
+    region: str | None = None,
+    site: str | None = None,
 ) -> FabricLoads:
     """Put traffic on the links of a fabric.
 
@@ -170,6 +175,7 @@ def load_links(
         counters: port counters to compare the loads with: one file, or two, before and after.
         adaptive: whether to add bounds of adaptive routing.
         strict: whether bytes that cannot be routed are an error.
+        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
 
     Returns:
         The bytes of each link direction, with their coverage: what was not seen, what is modelled, what was not routed.
@@ -192,6 +198,7 @@ def load_links(
         adaptive=adaptive,
         strict=strict,
         flows_limit=DIAGNOSED_FLOWS,
+        chosen=RowChoice(operation, region, site),
     )
     if all(isinstance(each, str | PathLike) for each in traffic):
         return load_pipeline.load_traffic(fabric, options)
@@ -254,6 +261,9 @@ def diff(
     nic: str | None = None,
     strict: bool = False,
     fail_on: str | Sequence[str] = (),
+    operation: str | None = None,
+    region: str | None = None,
+    site: str | None = None,
 ) -> RunComparison:
     """Compare two runs.
 
@@ -265,6 +275,7 @@ def diff(
         nic: policy for the adapter of a host in one subnet, as for `load_links`.
         strict: whether bytes that cannot be routed are an error.
         fail_on: thresholds such as `max_link>+10%`; `comparison.fails` says whether one is crossed.
+        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
 
     Raises:
         InputError: a file is not what it should be.
@@ -276,7 +287,8 @@ def diff(
     placements = [rule or None for rule in _several(placement)]
     if fabric is None and (placements or rails or nic or strict):
         raise UsageError("placement, rails, nic and strict need a fabric")
-    runs = pair_runs(_name_source(a), _name_source(b), placements, rails, strict, nic)
+    chosen = RowChoice(operation, region, site)
+    runs = pair_runs(_name_source(a), _name_source(b), placements, rails, strict, nic, chosen)
     before, after = (None if isinstance(each, str | PathLike) else read_traffic(each) for each in (a, b))
     options = DiffOptions(*runs, conditions=tuple(map(parse_condition, _several(fail_on))))
     return compare_runs(options, fabric=fabric, demands=(before, after))
@@ -294,6 +306,9 @@ def place(
     nic: str | None = None,
     seed: int = 1,
     seconds: float = SEARCH_SECONDS,
+    operation: str | None = None,
+    region: str | None = None,
+    site: str | None = None,
 ) -> PlacementComparison:
     """Search for a placement of the ranks that loads the busiest link between switches least.
 
@@ -307,6 +322,7 @@ def place(
         nic: policy for the adapter of a host in one subnet: `rank`, `first` or `spread`.
         seed: of the random choices; the same seed and input give the same placement.
         seconds: that set the work of the search.
+        operation, region, site: only what calls of one operation, region or line (`solver.c:212`) sent.
 
     Returns:
         The best placement found (`hosts`, a name for each rank) and the times of others, in seconds.
@@ -316,7 +332,8 @@ def place(
         UsageError: the traffic knows no ranks, or they do not fit.
     """
     _expect(fabric, RoutedFabric, "read_fabric()")
-    demand = require_ranks(_read_ends(traffic, fabric, over_hosts=True))
+    demand = _read_ends(traffic, fabric, over_hosts=True)
+    demand = require_ranks(choose_demand(demand, RowChoice(operation, region, site), _name_source(traffic)))
     where, free = (None if each is None else fspath(each) for each in (placement, hosts))
     options = PlaceOptions(where, rails, free, None if slots is None else index(slots), index(seed), seconds, nic)
     options.check()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibprof.cli.command import run_command
+from ibprof.cli.row_arguments import add_row_arguments
 from ibprof.cli.text_tables import print_pairs, print_table
 from ibprof.errors import UsageError
 from ibprof.text.quantities import format_bytes, format_seconds, printable
@@ -70,9 +71,7 @@ def _parse(argv: Sequence[str] | None) -> CallsOptions:
         metavar="KEYS",
         help="some of rank, host, region, operation and site, separated by commas (default: %(default)s)",
     )
-    parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
-    parser.add_argument("--region", metavar="NAME", help="only this region")
-    parser.add_argument("--site", metavar="FILE:LINE", help="only calls of this line, if sites were recorded")
+    add_row_arguments(parser)
     parser.add_argument("--csv", metavar="FILE", type=Path, help="write all rows to FILE as CSV; - is stdout")
     parser.add_argument("--json", action="store_true", help="print all rows as JSON")
     parser.add_argument("--run", metavar="NAME", help="which run of a recording (default: the newest)")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.row_arguments import add_row_arguments
 
 COLUMNS = ("src", "dst", "bytes", "messages")
 PORT_COLUMNS = ("src_port", "dst_port")
@@ -90,9 +91,7 @@ def _parse(argv: Sequence[str] | None) -> MatrixOptions:
     parser.add_argument(
         "--by", choices=("rank", "host", "port"), default="rank", help="what sends and receives (default: %(default)s)"
     )
-    parser.add_argument("--operation", metavar="OP", help="only this MPI operation, such as ALLTOALL")
-    parser.add_argument("--region", metavar="NAME", help="only this region")
-    parser.add_argument("--site", metavar="FILE:LINE", help="only calls of this line, if sites were recorded")
+    add_row_arguments(parser)
     parser.add_argument(
         "--since-start",
         action="store_true",

@@ -20,7 +20,7 @@ import pytest
 
 from ibprof.archive.otf2_archive import write_archive
 from ibprof.profile.profile_data import Profile, Site
-from ibprof_converter.cli import diff, layout, report, view
+from ibprof_converter.cli import diff, layout, place, report, view
 from ibprof_testing.samples.fabrics import IBDIAGNET, find_sample
 from ibprof_testing.samples.profiles import Count, make_host, make_profile, make_rank
 
@@ -185,3 +185,80 @@ def test_the_view_has_the_lines(profile: str, tmp_path: Path) -> None:
     assert not arrays["0.flow_site"].any()
     assert view.main(command) == 0
     assert "sites" not in read_page(page)[0]
+
+
+def amounts_by_end(path: Path, site: str | None = None) -> dict[tuple[str, ...], int]:
+    """The bytes of each link direction that has any, in links.csv; with a site, those of its rows."""
+    return {
+        (row["rail"], row["a_guid"], row["a_port"], end): int(row[f"{end}_bytes"])
+        for row in rows_of(path)
+        for end in "ab"
+        if int(row[f"{end}_bytes"]) and (site is None or row["site"] == site)
+    }
+
+
+@pytest.mark.parametrize("line", ["solver.c:212", "ice/util.c:7", "(unknown)"])
+def test_links_of_one_line(profile: str, tmp_path: Path, line: str) -> None:
+    """--site has the rows that --by site gives to the line."""
+    every, chosen = tmp_path / "every.csv", tmp_path / "chosen.csv"
+    assert layout.main([LST, profile, "-o", str(every), "--by", "site"]) == 0
+    assert layout.main([LST, profile, "-o", str(chosen), "--site", line]) == 0
+    assert amounts_by_end(chosen) == amounts_by_end(every, line) != {}
+
+
+def test_a_report_on_one_line(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--site", "solver.c:212", "--operation", "MPI_Put"]
+    for fabric in ([LST], []):
+        assert report.main([*fabric, profile, *chosen, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert {row["name"]: row["bytes"] for row in document["sites"] if row["bytes"]} == {"solver.c:212": 8000}
+        assert {row["name"]: row["bytes"] for row in document["operations"] if row["bytes"]} == {"PUT": 8000}
+        assert document["bytes_total"] == 8000
+        assert document["matrix_ranks"]["bytes"] == [[0, 4000], [4000, 0]]
+        assert "only --operation MPI_Put --site solver.c:212" in document["coverage"]["origin"]
+    assert report.main([LST, profile, *chosen]) == 0
+    assert "only --operation MPI_Put --site solver.c:212" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_comparison_of_one_line(profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_archive(make_run(3), tmp_path / "after.otf2")
+    runs = [profile, str(tmp_path / "after.otf2")]
+    for fabric in ([], ["--fabric", LST]):
+        assert diff.main([*runs, *fabric, "--site", "ocean/util.c:7", "--json"]) == 0
+        totals = {row["name"]: row for row in json.loads(capsys.readouterr().out)["totals"]}
+        assert (totals["bytes"]["a"], totals["bytes"]["b"]) == (40, 120)
+
+
+def test_a_comparison_with_a_table_knows_no_lines(
+    profile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = tmp_path / "links.csv"
+    assert layout.main([LST, profile, "-o", str(links)]) == 0
+    assert diff.main([str(links), profile, "--site", "solver.c:212"]) == 2
+    assert "links.csv: only recorded runs know the calls" in capsys.readouterr().err
+
+
+def test_a_view_of_one_line(profile: str, tmp_path: Path) -> None:
+    page = tmp_path / "view.html"
+    assert view.main([LST, profile, "-o", str(page), "--compare-placement", "spread", "--site", "solver.c:212"]) == 0
+    _, arrays = read_page(page)
+    for run in "01":
+        assert arrays[f"{run}.flow_bytes_low"].sum() == 2 * (BYTES[3] + BYTES[4])
+
+
+def test_a_placement_for_one_line(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    times = []
+    for chosen in ([], ["--site", "ice/util.c:7"]):
+        assert place.main([LST, profile, "--hosts", "own", "--time", "0.1", "--json", *chosen]) == 0
+        times.append(json.loads(capsys.readouterr().out)["host_link_seconds"]["best"])
+    assert times[1] / times[0] == pytest.approx(BYTES[2] / sum(BYTES))
+
+
+def test_other_traffic_has_no_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout.main([LST, "pattern:all-to-all", "--site", "solver.c:212"]) == 2
+    assert "--site solver.c:212: pattern:all-to-all: only recorded runs know the calls" in capsys.readouterr().err
+
+
+def test_an_unknown_line(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert layout.main([LST, profile, "--site", "solver.c:213"]) == 2
+    assert "the profile has no site 'solver.c:213'; it has" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import UsageError, quote_found
+from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.routing.rail_files import RailFiles, find_rails, has_links
 from ibprof_converter.traffic.traffic_reader import is_traffic
 
@@ -69,6 +70,7 @@ class TrafficOptions:
         strict: whether bytes that cannot be routed are an error.
         flows_limit: all-to-all of more flows than this is computed in parts; None: its flows are always held.
         inherited: placements, rails and nic come from another traffic: they apply where this one has ranks.
+        chosen: the calls whose bytes to put on links; all by default.
     """
 
     names: tuple[str, ...]
@@ -81,6 +83,7 @@ class TrafficOptions:
     strict: bool = False
     flows_limit: int | None = None
     inherited: bool = False
+    chosen: RowChoice = ALL_ROWS
 
     def files(self) -> Iterator[Path]:
         """Yield the files to read; patterns and rules for placements are among them as paths that do not exist."""

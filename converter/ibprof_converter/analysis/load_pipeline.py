@@ -25,6 +25,7 @@ from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fa
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.traffic.adapter_policies import SPREAD
 from ibprof_converter.traffic.all_to_all import load_all_to_all
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.counter_agreement import Agreement, compare_counters
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import Loads, load_counted, load_links
@@ -72,6 +73,8 @@ def _size_of_large_all_to_all(fabric: RoutedFabric, options: TrafficOptions) -> 
     limit = options.flows_limit
     if len(options.names) > 1 or limit is None or options.by or options.placements or options.nic == SPREAD:
         return None
+    if options.chosen:
+        return None
     ends = len(fabric.hosts.name if options.nic else fabric.hosts.ends)
     return read_all_to_all(options.names[0], ends) if ends * (ends - 1) > limit else None
 
@@ -90,6 +93,7 @@ def load_demands(
     Raises:
         UsageError, InputError, InconsistentError: as `load_traffic` does.
     """
+    demands = [choose_demand(each, options.chosen, name) for each, name in zip(demands, options.names, strict=True)]
     placed = _place_jobs(fabric, demands, options)
     progress("putting it on the links")
     return _complete(fabric, demands, placed, _load(fabric, placed, options), options)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
+from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand
 from ibprof_converter.analysis.routed_fabric import read_subnets
@@ -31,6 +32,7 @@ from ibprof_converter.placement.switch_paths import find_switch_paths
 from ibprof_converter.routing.subnet import Subnet
 from ibprof_converter.traffic import rail_policies
 from ibprof_converter.traffic.adapter_policies import describe_nic
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.hosts import Hosts, find_hosts
 from ibprof_converter.traffic.rail_bounds import ESTIMATE, STATIC
 from ibprof_converter.traffic.rank_placement import place_ranks_as_recorded, place_ranks_by_rule
@@ -88,9 +90,15 @@ class PlaceOptions:
 
 
 def read_ranks_to_place(
-    fabric: FabricOptions, traffic: str, progress: Progress = no_progress
+    fabric: FabricOptions, traffic: str, progress: Progress = no_progress, chosen: RowChoice = ALL_ROWS
 ) -> tuple[tuple[Subnet, ...], Hosts, RankTraffic]:
     """Read fabrics and traffic, and return what `place_ranks` takes: rails, their hosts, the traffic between ranks.
+
+    Args:
+        fabric: which fabrics to read.
+        traffic: between ranks.
+        progress: receives each stage.
+        chosen: the calls whose bytes decide.
 
     Raises:
         UsageError: the traffic knows no ranks.
@@ -100,7 +108,8 @@ def read_ranks_to_place(
     progress("reading the traffic")
     fabrics = [subnet.fabric for subnet in subnets]
     hosts = find_hosts(fabrics, fabric.host_names)
-    return subnets, hosts, require_ranks(read_traffic(traffic, hosts, fabrics, over_hosts=True))
+    demand = choose_demand(read_traffic(traffic, hosts, fabrics, over_hosts=True), chosen, traffic)
+    return subnets, hosts, require_ranks(demand)
 
 
 def require_ranks(demand: Demand) -> RankTraffic:

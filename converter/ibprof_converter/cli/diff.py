@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ibprof.cli.command import run_command
+from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import THRESHOLD_CROSSED, UsageError
 from ibprof_converter.analysis.output_files import check_files
 from ibprof_converter.cli.arguments import type_of
@@ -67,7 +68,13 @@ def _diff_options(arguments: argparse.Namespace) -> tuple[DiffOptions, DiffOutpu
     if not arguments.fabric and (arguments.placement or arguments.rails or arguments.nic or arguments.fdbs):
         raise UsageError("--placement, --rails, --nic and --fdbs need --fabric LST...")
     runs = pair_runs(
-        arguments.a, arguments.b, arguments.placement or (), arguments.rails, arguments.strict, arguments.nic
+        arguments.a,
+        arguments.b,
+        arguments.placement or (),
+        arguments.rails,
+        arguments.strict,
+        arguments.nic,
+        row_options(arguments),
     )
     fabric = reading_options(arguments, tuple(arguments.fabric)) if arguments.fabric else None
     options = DiffOptions(*runs, fabric, tuple(arguments.fail_on))
@@ -104,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
         "--fabric", metavar="LST", nargs="+", default=[], help="the fabric, behind A and B: compare links too"
     )
     add_fabric_arguments(parser)
+    add_row_arguments(parser)
     parser.add_argument(
         "--top", metavar="N", type=parse_count, default=_TOP, help=f"changes to list of each kind (default: {_TOP})"
     )

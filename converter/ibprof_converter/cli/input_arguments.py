@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ibprof.cli.row_arguments import add_row_arguments, row_options
 from ibprof.errors import UsageError
 from ibprof_converter.analysis.load_options import FabricOptions, TrafficOptions, parse_pattern, split_names
 from ibprof_converter.analysis.loads_view import AttributeFiles
@@ -26,6 +27,7 @@ def add_input_arguments(parser: argparse.ArgumentParser, fabric_needed: bool) ->
         "synthetic one (several: rails); last, what is sent over it (several: jobs that share the network)",
     )
     add_fabric_arguments(parser)
+    add_row_arguments(parser)
 
 
 def add_fabric_arguments(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +166,7 @@ def traffic_options(arguments: argparse.Namespace, flows_limit: int | None = Non
         adaptive=getattr(arguments, "adaptive", False),
         strict=arguments.strict,
         flows_limit=flows_limit,
+        chosen=row_options(arguments),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from ibprof.cli.command import run_command
 from ibprof.cli.progress import show_progress
 from ibprof.errors import UsageError
+from ibprof.profile.row_choice import RowChoice
 from ibprof.text.quantities import format_seconds
 from ibprof_converter.analysis.load_options import FabricOptions
 from ibprof_converter.analysis.output_files import STDOUT, check_files
@@ -49,6 +50,7 @@ class PlaceCommandOptions:
 
     fabric: FabricOptions
     traffic: str
+    chosen: RowChoice
     search: PlaceOptions
     files: PlacementFiles
     as_json: bool
@@ -62,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _place(argv: Sequence[str] | None) -> None:
     options = _place_options(_parser().parse_intermixed_args(argv))
     with show_stages() as progress:
-        subnets, hosts, demand = read_ranks_to_place(options.fabric, options.traffic, progress)
+        subnets, hosts, demand = read_ranks_to_place(options.fabric, options.traffic, progress, options.chosen)
     with show_progress("searching") as tell:
 
         def show(share: float, best: float) -> None:
@@ -89,7 +91,7 @@ def _place_options(arguments: argparse.Namespace) -> PlaceCommandOptions:
     search.check()
     files = fill_options(PlacementFiles, arguments)
     check_files((*fabric.files(), *traffic.files(), *search.files()), files.by_option())
-    return PlaceCommandOptions(fabric, traffic.names[0], search, files, arguments.json)
+    return PlaceCommandOptions(fabric, traffic.names[0], traffic.chosen, search, files, arguments.json)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -53,7 +53,7 @@ def describe_coverage(
         placed: the traffic on the fabric; None where there is no fabric.
         subnets: the rails.
     """
-    run = demand.profile if demand else None
+    run = demand.whole.profile if demand else None
     source = placed or demand
     if source is None:
         raise TypeError("a coverage is of a demand or a placed traffic")

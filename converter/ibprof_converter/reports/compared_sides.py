@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibprof.errors import UsageError
+from ibprof.profile.row_choice import ALL_ROWS, RowChoice
 from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
 from ibprof_converter.analysis.load_pipeline import Demand, load_demands, load_traffic
 from ibprof_converter.analysis.routed_fabric import RoutedFabric, read_routed_fabric
@@ -28,6 +29,7 @@ from ibprof_converter.reports.fail_conditions import FailCondition
 from ibprof_converter.reports.job_report import report_on_demand, report_on_loads
 from ibprof_converter.reports.provenance import NOWHERE, describe_provenance
 from ibprof_converter.reports.run_comparison import RunComparison, compare
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import PortCounters, RankTraffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
@@ -62,6 +64,7 @@ def pair_runs(
     rails: str | None = None,
     strict: bool = False,
     nic: str | None = None,
+    chosen: RowChoice = ALL_ROWS,
 ) -> tuple[TrafficOptions, TrafficOptions]:
     """Return how to read two runs, and how to put them on a fabric.
 
@@ -71,6 +74,7 @@ def pair_runs(
         rails: policy for bytes whose rail was not measured; None: the default policy.
         strict: whether bytes that cannot be routed are an error.
         nic: policy for the adapter of a host in one subnet; None: as measured or recorded, else the default policy.
+        chosen: the calls to compare, in both runs.
 
     Raises:
         UsageError: there are more than two placements.
@@ -80,7 +84,13 @@ def pair_runs(
     of_a, of_b = placements if len(placements) == 2 else [*placements, None][:1] * 2
     before, after = (
         TrafficOptions(
-            (name,), (rule,) if rule is not None else (), rails, nic, strict=strict, flows_limit=DIAGNOSED_FLOWS
+            names=(name,),
+            placements=(rule,) if rule is not None else (),
+            rails=rails,
+            nic=nic,
+            strict=strict,
+            flows_limit=DIAGNOSED_FLOWS,
+            chosen=chosen,
         )
         for name, rule in ((a, of_a), (b, of_b))
     )
@@ -135,6 +145,8 @@ def read_side(
         InputError, UsageError: as `compare_runs` does.
     """
     name = traffic.names[0]
+    if traffic.chosen and demand is None and _is_result(Path(name)):
+        raise UsageError(f"{traffic.chosen}: {name}: only recorded runs know the calls that bytes are of")
     if demand is None and looks_like_report(Path(name)):
         return read_report(Path(name))
     if demand is None and looks_like_links(Path(name)):
@@ -144,6 +156,7 @@ def read_side(
     if demand is None:
         progress("reading the traffic")
         demand = read_traffic(name, None)
+    demand = choose_demand(demand, traffic.chosen, name)
     if isinstance(demand, PortCounters):
         raise UsageError(f"{demand.origin}: port counters are compared on a fabric: give --fabric LST...")
     side = side_of_report(name, report_on_demand(demand, NOWHERE).as_json())

@@ -40,6 +40,7 @@ from ibprof_converter.reports.recorded_job import (
     measure_regions,
 )
 from ibprof_converter.reports.sender_balance import SenderBalance, weigh_senders
+from ibprof_converter.traffic.chosen_traffic import choose_demand
 from ibprof_converter.traffic.traffic_data import RankTraffic, Traffic
 from ibprof_converter.traffic.traffic_reader import read_traffic
 
@@ -164,7 +165,8 @@ def read_and_report(
     """
     if fabric is None:
         progress("reading the traffic")
-        demand = read_traffic(traffic.names[0], None)
+        name = traffic.names[0]
+        demand = choose_demand(read_traffic(name, None), traffic.chosen, name)
         return report_on_demand(demand, describe_provenance(command, files))
     loads = load_fabric(fabric, traffic, progress)
     # Reading may collect a recording into a profile, whose hash belongs to the provenance.

@@ -55,7 +55,7 @@ def render_rank_traffic(demand: RankTraffic) -> str:
         _head_of(demand),
         render_table(("operation", "bytes"), rows),
         *_sentences("not mapped", gone),
-        *_sentences("not seen", describe_gaps(demand.profile) if demand.profile else ()),
+        *_sentences("not seen", describe_gaps(run) if (run := demand.whole.profile) else ()),
     ])  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from ibprof.native.kernel_library import sum_exactly
 from ibprof_converter.fabric.fabric_graph import Fabric
 from ibprof_converter.traffic import adapter_policies
 from ibprof_converter.traffic.adapter_policies import choose_adapters, label_of_policy, spread_flows
+from ibprof_converter.traffic.chosen_traffic import choose_flows
 from ibprof_converter.traffic.hosts import NO_HOST, Hosts
 from ibprof_converter.traffic.measured_rails import map_measured_to_lids, why_not_measured
 from ibprof_converter.traffic.patterns import PREFIX
@@ -59,11 +60,13 @@ def map_to_lids(
         InputError: the placement file is invalid.
     """
     placement = _find_placement(demand, hosts, fabrics, rule, nic)
-    run = demand.profile
+    whole = demand if demand.profile and len(demand.profile.transfers.bytes) else demand.whole
+    run = whole.profile
     unmeasured = why_not_measured(run, fabrics) if run and len(run.transfers.bytes) else None
     as_it_ran = rule is None and policy is None and nic is None
     if run and len(run.transfers.bytes) and as_it_ran and not unmeasured:
-        return map_measured_to_lids(demand, run, placement, fabrics)
+        measured = map_measured_to_lids(whole, run, placement, fabrics)
+        return measured if whole is demand else choose_flows(measured, demand)
     on_host, unmapped, usable = _classify_flows(demand, placement)
     reasons = dict(demand.unmapped)
     for reason, rows in unmapped.items():

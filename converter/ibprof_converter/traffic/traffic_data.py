@@ -50,6 +50,8 @@ class RankTraffic(NotebookView):
         profile: the run they were recorded in; None if there is none.
         site: int32, index into the call sites; empty if there is only one name.
         sites: names of call sites; traffic without them has the only name `ALL`.
+        part_of: what this was chosen from, by operation, region or site; None if it is the whole. `profile` then has
+            the chosen rows alone.
     """
 
     source: npt.NDArray[np.int32]
@@ -66,10 +68,16 @@ class RankTraffic(NotebookView):
     profile: Profile | None = None
     site: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sites: tuple[str, ...] = (ALL,)
+    part_of: RankTraffic | None = None
 
     def __repr__(self) -> str:
         said = f"{len(self.bytes):,} flows of {format_bytes(sum_exactly(self.bytes))} between {self.ranks:,} ranks"
         return printable(f"<RankTraffic {self.origin}: {said}>")
+
+    @property
+    def whole(self) -> RankTraffic:
+        """The traffic of all calls, from which this was chosen."""
+        return self.part_of or self
 
 
 @dataclass(frozen=True, slots=True)

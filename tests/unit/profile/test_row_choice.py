@@ -71,3 +71,14 @@ def test_unknown_and_ambiguous(text: str, message: str) -> None:
 def test_without_sites() -> None:
     with pytest.raises(UsageError, match="IBPROF_SITES=1"):
         find_sites(replace(make_run(), sites=()), "solver.c:212")
+
+
+def test_a_profile_of_the_chosen_rows() -> None:
+    run = make_run()
+    chosen = RowChoice(operation="bcast", site="solver.c:212").restrict(run)
+    assert chosen.counters.bytes.tolist() == [8]
+    assert chosen.sites == run.sites
+    assert not len(chosen.transfers.bytes)
+    assert RowChoice().restrict(run) is run
+    assert [bool(each) for each in (RowChoice(), RowChoice(region=""), RowChoice(site="x"))] == [False, True, True]
+    assert str(RowChoice("SEND", site="a.c:1")) == "--operation SEND --site a.c:1"

@@ -12,16 +12,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from ibprof.errors import UsageError
 from ibprof.profile.profile_data import Host, Opcode, PortPair, Profile
+from ibprof.profile.row_choice import RowChoice
 from ibprof_converter.fabric.fabric_graph import NodeKind
 from ibprof_converter.hotspots.coverage import describe_coverage
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic.chosen_traffic import LEFT_OUT, choose_demand
 from ibprof_converter.traffic.hosts import find_hosts
 from ibprof_converter.traffic.lid_traffic import map_to_lids
 from ibprof_converter.traffic.loaded_links import load_links
 from ibprof_converter.traffic.measured_rails import MEASURED, UNKNOWN_PORT, split_in_proportion
 from ibprof_converter.traffic.recorded_traffic import profile_traffic
-from ibprof_converter.traffic.traffic_data import NO_RANK, Traffic
+from ibprof_converter.traffic.traffic_data import NO_RANK, RankTraffic, Traffic
 from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
 from ibprof_testing.samples.profiles import (
     Count,
@@ -185,3 +188,41 @@ def test_parts_add_up_and_are_in_proportion(total: int, weights: list[int]) -> N
     assert sum(parts) == total
     for part, weight in zip(parts, weights, strict=True):
         assert abs(part - total * weight / sum(weights)) <= 1 + total * 1e-12
+
+
+def test_chosen_calls_keep_their_share_of_measured_bytes() -> None:
+    counts = (Count(0, 1, 90), Count(0, 1, 10, operation=1), Count(1, 0, 5, operation=1))
+    posted = (Posted(0, 0, 1000), Posted(0, 1, 500), Posted(1, 2, 70), Posted(0, 4, 3), Posted(0, 3, 2))
+    run = make_run(*posted, counts=counts)
+    hosts, fabrics = find_hosts([rail.fabric for rail in rails()]), [rail.fabric for rail in rails()]
+    whole = profile_traffic(run)
+    chosen = choose_demand(whole, RowChoice(operation="BCAST"), "p.otf2")
+    assert isinstance(chosen, RankTraffic)
+    assert chosen.bytes.tolist() == [10, 5]
+    placed = map_to_lids(chosen, hosts, fabrics, None, None)
+    assert placed.rail_source == MEASURED
+    assert placed.bytes.tolist() == [100, 50, 70]  # a tenth of what went from rank 0 to 1, all of what came back
+    assert (placed.unmapped, placed.on_host_bytes) == ({}, 0)
+    assert LEFT_OUT in placed.notes
+    assert placed.origin.startswith(f"{whole.origin}, only --operation BCAST")
+    in_region = choose_demand(whole, RowChoice(region="main"), "p.otf2")
+    assert isinstance(in_region, RankTraffic)
+    assert map_to_lids(in_region, hosts, fabrics, None, None).bytes.sum() == 1570
+    nowhere = choose_demand(whole, RowChoice(region="x"), "p.otf2")
+    assert isinstance(nowhere, RankTraffic)
+    assert not len(map_to_lids(nowhere, hosts, fabrics, None, None).bytes)
+
+
+def test_coverage_is_of_the_whole_run() -> None:
+    run = make_run(counts=(Count(0, 1, 90), Count(0, 7, 4, operation=1)))
+    chosen = choose_demand(profile_traffic(run), RowChoice(operation="SEND"), "p.otf2")
+    assert isinstance(chosen, RankTraffic)
+    assert describe_coverage(chosen, None, ()).not_seen == describe_coverage(chosen.whole, None, ()).not_seen
+
+
+def test_only_recorded_runs_are_chosen_from() -> None:
+    matrix = replace(profile_traffic(make_run()), profile=None)
+    with pytest.raises(UsageError, match=r"--site a\.c:1: m\.csv: only recorded runs know"):
+        choose_demand(matrix, RowChoice(site="a.c:1"), "m.csv")
+    with pytest.raises(UsageError, match=r"p\.otf2: --site a\.c:1: call sites were not recorded"):
+        choose_demand(profile_traffic(make_run()), RowChoice(site="a.c:1"), "p.otf2")
