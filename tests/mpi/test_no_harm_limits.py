@@ -15,7 +15,7 @@ import pytest
 
 from ibprof.load import load_profile
 from ibprof_testing.machine import require_root
-from ibprof_testing.mpi.mpis import Build, Mpi, library
+from ibprof_testing.mpi.mpis import Build, Mpi, library, run_mpi
 from ibprof_testing.mpi.no_harm import (
     FAMILIES,
     MPICH,
@@ -131,13 +131,27 @@ def test_little(name: str, limit: str, unruly: Build, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))
 @pytest.mark.parametrize("spare", [1024, 8192, 65536], ids=lambda kib: f"{kib}KiB")
 def test_little_memory(name: str, spare: int, unruly: Build, tmp_path: Path) -> None:
-    """The limit is what the program takes by itself, and hardly more: libibprof.so takes 0.8 MiB of addresses."""
+    """The limit is what the program takes by itself, and hardly more: libibprof.so takes 0.8 MiB of addresses,
+    and its tables of sites a few pages."""
     mpi = find_any(name)
     command: list[str | Path] = [unruly(mpi), "names", "regions"]
     bare = launch(mpi, RANKS, [*command, "size"], {})
     taken = int(bare.stdout.split("size ")[1].split()[0])
-    done = check_no_harm(mpi, RANKS, command, tmp_path, within=shell(f"ulimit -v {taken + spare}"))
+    variables = {"IBPROF_SITES": "1", "IBPROF_TIME": "1"}
+    limit = shell(f"ulimit -v {taken + spare}")
+    done = check_no_harm(mpi, RANKS, command, tmp_path, variables=variables, within=limit)
     assert done.returncode == 0
+
+
+def test_tables_of_sites_are_small(system_mpi: Mpi, unruly: Build, tmp_path: Path) -> None:
+    """They grow with the sites that a program has; all together may take 1.3 MiB."""
+    taken_kib = {}
+    for sites in ("0", "1"):
+        command = [unruly(system_mpi), "names", "regions", "addresses"]
+        ran = run_mpi(system_mpi, RANKS, command, recording=tmp_path / sites, env={"IBPROF_SITES": sites})
+        taken_kib[sites] = int(ran.stdout.split("addresses ")[1].split()[0])
+    assert load_profile(tmp_path / "1").sites
+    assert 0 < taken_kib["1"] - taken_kib["0"] <= 256
 
 
 @pytest.mark.parametrize("name", every_mpi_but_quick(*FAMILIES))

@@ -13,32 +13,70 @@
 
 #include <string.h>
 
-/* Places by hash of their keys. */
+/* Places by hash of their keys: at first, a page of them. */
+#define PLACES_FIRST 256
 #define PLACES (4 * IBP_SITES_MAX)
+#define TABLES_MAX 8
 /* Most places that are taken. The last ones are kept for lines, which a program without end may compile again. */
 #define TAKEN_MAX (PLACES / 2)
 #define INSTRUCTIONS_MAX (TAKEN_MAX - IBP_SITES_MAX / 2)
 
-static struct {
+struct table {
     /* By hash of the key. */
     struct ibp_call_point *all;
+    uint32_t capacity;
+};
+
+static struct {
+    /* Each has twice as many places as the one before, whose memory is kept: other threads may be reading it. What
+     * they do not find there, they seek again with the lock. */
+    struct table tables[TABLES_MAX];
+    const struct table *current;
     uint32_t taken;
     uint32_t sites;
 } places;
 
-bool ibp_call_points_prepare(void)
+_Static_assert(PLACES_FIRST << (TABLES_MAX - 2) == PLACES, "the largest table fits");
+
+static struct ibp_call_point *place_in(const struct table *table, const void *key)
 {
-    if (!places.all) places.all = ibp_memory_map(PLACES * sizeof *places.all);
-    return places.all;
+    const uint32_t mask = table->capacity - 1;
+    uint32_t i = (uint32_t)((uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & mask;
+
+    while (__atomic_load_n(&table->all[i].key, __ATOMIC_ACQUIRE) && table->all[i].key != key) i = (i + 1) & mask;
+    return &table->all[i];
 }
 
 static struct ibp_call_point *place_at(const void *key)
 {
-    uint32_t i = (uint32_t)((uint64_t)(uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (PLACES - 1);
+    return place_in(__atomic_load_n(&places.current, __ATOMIC_ACQUIRE), key);
+}
 
-    while (__atomic_load_n(&places.all[i].key, __ATOMIC_ACQUIRE) && places.all[i].key != key)
-        i = (i + 1) & (PLACES - 1);
-    return &places.all[i];
+/* Make the next table, of all places. The lock must be held. Return false when there is no memory, or it would be too
+ * large. */
+static bool grow(void)
+{
+    const struct table *const before = places.current;
+    struct table *const table = before ? &places.tables[before - places.tables + 1] : places.tables;
+
+    table->capacity = before ? 2 * before->capacity : PLACES_FIRST;
+    table->all = table->capacity > PLACES ? NULL : ibp_memory_map(table->capacity * sizeof *table->all);
+    if (!table->all) return false;
+    for (uint32_t i = 0; before && i < before->capacity; i++)
+        if (before->all[i].key) *place_in(table, before->all[i].key) = before->all[i];
+    __atomic_store_n(&places.current, table, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Return whether there is space for some more places, of which a table is at most half full. The lock must be held. */
+static bool has_space(uint32_t more)
+{
+    return places.taken + more <= places.current->capacity / 2 || grow();
+}
+
+bool ibp_call_points_prepare(void)
+{
+    return places.current || grow();
 }
 
 /* Fill a free place, to which other threads may already look. The lock must be held. */
@@ -82,11 +120,12 @@ static bool calls_for_python(const char *path)
 
 static struct ibp_call_point *learn_address(const void *address)
 {
-    struct ibp_call_point *const place = place_at(address);
+    struct ibp_call_point *place = place_at(address);
     struct ibp_object_place where;
 
     if (place->key) return place; /* by another thread meanwhile */
-    if (places.taken == TAKEN_MAX) return NULL;
+    if (places.taken == TAKEN_MAX || !has_space(1)) return NULL;
+    place = place_at(address);
     if (!ibp_object_find(address, &where)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_C);
     if (ibp_is_mpi_binding(where.path)) return take(place, address, IBP_SITE_UNKNOWN, IBP_LANGUAGE_FORTRAN);
     if (calls_for_python(*where.path ? where.path : ibp_object_of_program())) {
@@ -129,6 +168,7 @@ static struct ibp_call_point *learn_script(const struct ibp_script_frame *frame)
     struct ibp_site site = {.line = 0};
 
     if (place->key) return place; /* by another thread meanwhile */
+    if (places.taken + 2 <= TAKEN_MAX && !has_space(2)) return NULL;
     if (!ibp_script_describe(frame, path, sizeof path, site.function, sizeof site.function, &site.line)) return NULL;
     site.object = ibp_object_of_script(path);
     of_line = place_at(key_of_line(&site));

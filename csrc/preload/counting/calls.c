@@ -18,10 +18,13 @@
 
 #include <string.h>
 
-/* Places by hash of a site and an operation. */
-#define PLACES (4 * IBP_SITES_MAX)
+/* Places by hash of a site and an operation: at first, a page of them. */
+#define PLACES_FIRST 2048
+#define PLACES_MAX (4 * IBP_SITES_MAX)
 /* Most sites have calls of one operation. */
 #define CALLS_MAX (IBP_SITES_MAX + 4 * IBP_OPERATIONS_MAX)
+/* Few programs have more than one part. */
+#define CALLS_OF_PART 64
 
 struct ibp_call ibp_calls[IBP_OPERATIONS + 1];
 struct ibp_cached_call ibp_cached_calls[IBP_CALLS_CACHED + IBP_OPERATIONS];
@@ -29,14 +32,58 @@ bool ibp_sites_recorded, ibp_labels_sends;
 
 /* Calls that have a site; never moved or removed. */
 static struct {
-    struct ibp_call *made;
+    struct ibp_call *parts[CALLS_MAX / CALLS_OF_PART];
     /* Their numbers, from 1, by hash of the site and the operation; 0 in a free place. */
     uint16_t *places;
-    uint32_t count;
+    uint32_t count, capacity;
 } calls;
 
 _Static_assert((sizeof(struct ibp_cached_call) & (sizeof(struct ibp_cached_call) - 1)) == 0, "offsets are masked");
-_Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && CALLS_MAX < PLACES, "numbers of calls fit");
+_Static_assert(CALLS_MAX + IBP_OPERATIONS < UINT16_MAX && 2 * CALLS_MAX < PLACES_MAX, "numbers of calls fit");
+
+/* Return a call by its number among those that have a site, from 0. */
+static struct ibp_call *made(uint32_t number)
+{
+    return &calls.parts[number / CALLS_OF_PART][number % CALLS_OF_PART];
+}
+
+static uint16_t *place_of(unsigned operation, uint32_t site)
+{
+    const uint64_t hash = (((uint64_t)site << 16) + operation) * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t place = (uint32_t)(hash >> 40) % calls.capacity;
+
+    for (; calls.places[place]; place = (place + 1) % calls.capacity) {
+        const struct ibp_call *call = made(calls.places[place] - 1U);
+
+        if (call->site == site && call->operation == operation) break;
+    }
+    return &calls.places[place];
+}
+
+/* Double the places; the lock must be held. Return false when there is no memory, or there are enough. */
+static bool grow_places(void)
+{
+    const uint32_t before = calls.capacity, capacity = before ? 2 * before : PLACES_FIRST;
+    uint16_t *const old = calls.places, *const places =
+                                            capacity > PLACES_MAX ? NULL : ibp_memory_map(capacity * sizeof *places);
+
+    if (!places) return false;
+    calls.places = places;
+    calls.capacity = capacity;
+    for (uint32_t i = 0; i < calls.count; i++) *place_of(made(i)->operation, made(i)->site) = (uint16_t)(i + 1);
+    ibp_memory_unmap(old, before * sizeof *places);
+    return true;
+}
+
+/* Return an unused call; NULL when there is no memory for it. */
+static struct ibp_call *next_call(void)
+{
+    struct ibp_call **const part = &calls.parts[calls.count / CALLS_OF_PART];
+
+    if (2 * (calls.count + 1) > calls.capacity && !grow_places()) return NULL;
+    if (!*part) *part = ibp_memory_map(CALLS_OF_PART * sizeof **part);
+    return *part ? made(calls.count) : NULL;
+}
 
 bool ibp_sites_are_wanted(void)
 {
@@ -46,9 +93,7 @@ bool ibp_sites_are_wanted(void)
 void ibp_sites_begin(void)
 {
     if (!ibp_sites_are_wanted()) return;
-    if (!calls.made) calls.made = ibp_memory_map(CALLS_MAX * sizeof *calls.made);
-    if (!calls.places) calls.places = ibp_memory_map(PLACES * sizeof *calls.places);
-    ibp_sites_recorded = ibp_call_points_prepare() && calls.made && calls.places;
+    ibp_sites_recorded = ibp_call_points_prepare() && (calls.places || grow_places());
 }
 
 void ibp_sites_end(void)
@@ -60,14 +105,14 @@ void ibp_sites_end(void)
 
 struct ibp_call *ibp_call_next(const struct ibp_call *call)
 {
-    const uint32_t next = call ? (uint32_t)(call - calls.made) + 1 : 0;
+    const uint32_t next = call ? (uint32_t)call->number - IBP_OPERATIONS : 0;
 
-    return next < calls.count ? &calls.made[next] : NULL;
+    return next < calls.count ? made(next) : NULL;
 }
 
 struct ibp_call *ibp_call_by_number(unsigned number)
 {
-    return number <= IBP_OPERATIONS ? &ibp_calls[number] : &calls.made[number - IBP_OPERATIONS - 1];
+    return number <= IBP_OPERATIONS ? &ibp_calls[number] : made(number - IBP_OPERATIONS - 1);
 }
 
 /* How wrappers treat an operation's calls. */
@@ -102,22 +147,18 @@ void ibp_call_begin(struct ibp_call *call)
 /* Return the call of an operation at a site, made if needed. The lock must be held. */
 static struct ibp_call *call_at(unsigned operation, uint32_t site)
 {
-    uint32_t place = (uint32_t)((((uint64_t)site << 16) + operation) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % PLACES;
-    struct ibp_call *call;
-
-    for (; calls.places[place]; place = (place + 1) % PLACES) {
-        call = &calls.made[calls.places[place] - 1];
-        if (call->site == site && call->operation == operation) return call;
-    }
+    const uint16_t number = *place_of(operation, site);
     /* The last ones are kept for calls at other sites. */
-    if (calls.count >= CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX))
-        return site == IBP_SITE_OTHER ? &ibp_calls[operation] : call_at(operation, IBP_SITE_OTHER);
-    call = &calls.made[calls.count];
+    const uint32_t most = CALLS_MAX - (site == IBP_SITE_OTHER ? 0 : IBP_OPERATIONS_MAX);
+    struct ibp_call *const call = number ? made(number - 1U) : calls.count < most ? next_call() : NULL;
+
+    if (!call) return site == IBP_SITE_OTHER ? &ibp_calls[operation] : call_at(operation, IBP_SITE_OTHER);
+    if (number) return call;
     call->site = site;
     call->operation = (uint16_t)operation;
     ibp_call_begin(call);
+    *place_of(operation, site) = (uint16_t)(calls.count + 1);
     call->number = (uint16_t)(IBP_OPERATIONS + ++calls.count);
-    calls.places[place] = (uint16_t)calls.count;
     return call;
 }
 

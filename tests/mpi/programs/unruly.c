@@ -318,6 +318,12 @@ static long size(void)
     return status_of("VmPeak");
 }
 
+/* What it has now. */
+static long addresses(void)
+{
+    return status_of("VmSize");
+}
+
 /* Long enough for others to come and go. */
 static long wait_a_second(void)
 {
@@ -408,9 +414,9 @@ static const struct {
     const char *name;
     long (*run)(void);
 } modes[] = {
-    {"handlers", handlers},  {"descriptors", descriptors}, {"forks", forks}, {"shells", shells}, {"spawns", spawns},
-    {"threads", threads},    {"regions", regions},         {"names", names}, {"limits", limits}, {"size", size},
-    {"wait", wait_a_second},
+    {"handlers", handlers},   {"descriptors", descriptors}, {"forks", forks}, {"shells", shells}, {"spawns", spawns},
+    {"threads", threads},     {"regions", regions},         {"names", names}, {"limits", limits}, {"size", size},
+    {"addresses", addresses}, {"wait", wait_a_second},
 };
 
 int main(int argc, char **argv)
