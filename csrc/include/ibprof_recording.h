@@ -503,6 +503,10 @@ struct ibp_snapshot {
     uint32_t reserved;
     uint64_t bytes[IBP_SNAPSHOT_GROUPS];
     uint64_t messages[IBP_SNAPSHOT_GROUPS];
+    /* Since version 2. Sums of the process's ibp_time, and of what had passed of a call that is timed as a whole. 0
+     * where times are not recorded. */
+    uint64_t ticks;
+    uint64_t sampled_ticks;
 };
 
 /* A Cartesian grid of the program's ranks (MPI_Cart_create), and this process's coordinates on it. */
@@ -539,7 +543,7 @@ IBP_STATIC_ASSERT(sizeof(struct ibp_address) == 64, "an address has no padding")
 IBP_STATIC_ASSERT(sizeof(struct ibp_mark) == 48, "a mark has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_pair) == 112, "a pair of ports has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_transfer) == 32, "a transfer is half a cache line");
-IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 528, "a snapshot has no padding");
+IBP_STATIC_ASSERT(sizeof(struct ibp_snapshot) == 544, "a snapshot has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_grid) == 72, "a grid has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_hardware) == 120, "a hardware counter has no padding");
 IBP_STATIC_ASSERT(sizeof(struct ibp_region) == IBP_REGION_NAME_BYTES + 32, "a region has no padding");

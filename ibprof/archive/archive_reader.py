@@ -23,6 +23,7 @@ from ibprof.profile.profile_data import (
     Demands,
     Host,
     Intervals,
+    IntervalTimes,
     Mark,
     MarkKind,
     MessageSizes,
@@ -100,6 +101,7 @@ def read_trace(path: Path, trace: Any) -> Profile:
         pairs=tuple(pairs),
         transfers=rows.transfers(),
         intervals=rows.intervals(),
+        interval_times=rows.interval_times(),
         demands=rows.demands(),
         times=rows.call_times(),
         sites=tuple(sites),
@@ -295,6 +297,7 @@ class _ProfileRows:
         self._sizes: list[Columns] = []
         self._transfers: list[Columns] = []
         self._intervals: list[Columns] = []
+        self._interval_times: list[Columns] = []
         self._demands: list[Columns] = []
         self._calls: list[Columns] = []
 
@@ -319,6 +322,11 @@ class _ProfileRows:
             sent = {"bytes": numbers[:, 0], "messages": numbers[:, 1]}
             peers = _tag(rows, first_peer=first_peer, last_peer=last_peer)
             self._intervals.append({"rank": batch.rank[rows]} | times | peers | sent)
+            return
+        if members == otf2_names.INTERVAL_TIME_MEMBERS:
+            begin_ns = batch.parameter(rows, 1, NUMBER, otf2_names.INTERVAL_PARAMETER)
+            inside = {"end_ns": numbers[:, 1], "time_ns": numbers[:, 0]}
+            self._interval_times.append({"rank": batch.rank[rows], "begin_ns": begin_ns} | inside)
             return
         row: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
         if members == otf2_names.TIME_MEMBERS:
@@ -380,6 +388,10 @@ class _ProfileRows:
     def intervals(self) -> Intervals:
         """Return all intervals."""
         return join_rows(Intervals, self._intervals)
+
+    def interval_times(self) -> IntervalTimes:
+        """Return the time inside calls over time."""
+        return join_rows(IntervalTimes, self._interval_times)
 
     def sizes(self) -> MessageSizes:
         """Return all messages by size."""

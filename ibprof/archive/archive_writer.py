@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from ibprof.profile.profile_data import (
     Demands,
     Direction,
     Intervals,
+    IntervalTimes,
     Kind,
     Mark,
     MessageSizes,
@@ -80,7 +82,7 @@ def write_files(run: Profile, folder: Path, name: str, progress: Progress | None
         marks = rows.marks(rank.rank)
         begin_ns = min([rank.start_ns, *(mark.time_ns for mark in marks)])
         location = Location(archive, number, begin_ns, definitions)
-        _write_over_time(location, run.regions, marks, rows.intervals, rank.rank)
+        _write_over_time(location, run.regions, marks, rows.intervals_of(rank.rank))
         location.advance(rank.stop_ns or 0)
         _write_totals(location, definitions, rows, rank.rank)
         location.close()
@@ -137,6 +139,7 @@ class _RowsByRank:
         self.demands = _RankColumns(order_rows(run.demands))
         self.calls = _RankColumns(order_rows(run.times))
         self.intervals = order_rows(run.intervals)
+        self.interval_times = order_rows(run.interval_times)
         self._marks: dict[int, list[Mark]] = {}
         for mark in run.marks:
             self._marks.setdefault(mark.rank, []).append(mark)
@@ -145,28 +148,61 @@ class _RowsByRank:
         """Return the marks of a rank."""
         return self._marks.get(rank, [])
 
+    def intervals_of(self, rank: int) -> list[_Interval]:
+        """Return what a rank sent, and how long it was inside calls, over time: in the order of the intervals' ends."""
+        return sorted([*_sent_over_time(self.intervals, rank), *_times_over_time(self.interval_times, rank)], key=_end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """Metrics of an interval: names of the values, and the values."""
+
+    begin_ns: int
+    end_ns: int
+    members: tuple[str, ...]
+    values: tuple[int, ...]
+
+
+def _end(interval: _Interval) -> int:
+    return interval.end_ns
+
+
+def _sent_over_time(intervals: Intervals, rank: int) -> Iterator[_Interval]:
+    for row in _rows_of(intervals.rank, rank):
+        members = otf2_names.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
+        end_ns, sent = int(intervals.end_ns[row]), (int(intervals.bytes[row]), int(intervals.messages[row]))
+        yield _Interval(int(intervals.begin_ns[row]), end_ns, members, (*sent, end_ns))
+
+
+def _times_over_time(times: IntervalTimes, rank: int) -> Iterator[_Interval]:
+    for row in _rows_of(times.rank, rank):
+        begin_ns, end_ns = int(times.begin_ns[row]), int(times.end_ns[row])
+        yield _Interval(begin_ns, end_ns, otf2_names.INTERVAL_TIME_MEMBERS, (int(times.time_ns[row]), end_ns))
+
+
+def _rows_of(ranks: npt.NDArray[np.int32], rank: int) -> range:
+    first, last = np.searchsorted(ranks, (rank, rank + 1)).tolist()
+    return range(first, last)
+
 
 def _write_over_time(
-    location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Intervals, rank: int
+    location: Location, regions: Sequence[str], marks: Iterable[Mark], intervals: Iterable[_Interval]
 ) -> None:
     """Write marks, and intervals at their ends, in the order of time."""
-    first, last = np.searchsorted(intervals.rank, (rank, rank + 1)).tolist()
-    rows = slice(first, last)
-    ends = intervals.end_ns[rows].tolist()
-    moments = deque((end, row) for row, end in enumerate(ends, first))
+    moments = deque(intervals)
     for mark in marks:
-        while moments and moments[0][0] <= mark.time_ns:
-            _write_interval(location, intervals, *moments.popleft())
+        while moments and moments[0].end_ns <= mark.time_ns:
+            _write_interval(location, moments.popleft())
         _write_mark(location, regions, mark)
     for moment in moments:
-        _write_interval(location, intervals, *moment)
+        _write_interval(location, moment)
 
 
-def _write_interval(location: Location, intervals: Intervals, end_ns: int, row: int) -> None:
-    location.advance(end_ns)
-    members = otf2_names.interval_members(int(intervals.first_peer[row]), int(intervals.last_peer[row]))
-    numbers = np.array([[intervals.bytes[row], intervals.messages[row], end_ns]], np.uint64)
-    location.numbered_metrics(otf2_names.INTERVAL_PARAMETER, intervals.begin_ns[row : row + 1], members, numbers)
+def _write_interval(location: Location, interval: _Interval) -> None:
+    location.advance(interval.end_ns)
+    begin = np.array([interval.begin_ns], np.uint64)
+    values = np.array([interval.values], np.uint64)
+    location.numbered_metrics(otf2_names.INTERVAL_PARAMETER, begin, interval.members, values)
 
 
 def _write_mark(location: Location, regions: Sequence[str], mark: Mark) -> None:

@@ -13,7 +13,7 @@ VERSION_PROPERTY = "ibprof::version"
 # Attributes of a Profile, a Host and a Rank that are no properties.
 NOT_OF_RUN = (
     *("hosts", "ranks", "regions", "operations", "counters", "region_times", "sizes", "marks"),
-    *("pairs", "transfers", "intervals", "demands", "times", "sites"),
+    *("pairs", "transfers", "intervals", "interval_times", "demands", "times", "sites"),
 )
 NOT_OF_RANK = ("host",)
 NOT_OF_PAIR = ("host",)
@@ -45,6 +45,8 @@ SIZE_MEMBER = "messages by size"
 TRANSFER_MEMBER = "bytes posted"
 INTERVAL_MEMBER = "bytes to ranks"
 INTERVAL_PARAMETER = "interval from"
+INTERVAL_TIME_MEMBERS = ("interval time_ns", "interval_end_ns")
+"""After the same parameter: the time inside MPI calls."""
 DEMAND_PARAMETER = "asked of"
 DEMAND_MEMBERS = ("bytes asked", "calls")
 CALL_MEMBERS = ("calls timed", "time_ns", "error_ns")

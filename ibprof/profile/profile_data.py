@@ -388,6 +388,25 @@ class Intervals(RowArrays):
 
 
 @dataclass(frozen=True, slots=True)
+class IntervalTimes(RowArrays):
+    """Time of each rank inside MPI calls over time; arrays of one length. See IBPROF_INTERVAL and IBPROF_TIME.
+
+    The times of a rank sum to those of its `CallTimes`, but for rounding. Rows are in the order of rank, begin_ns.
+    Intervals without time inside calls have no row.
+
+    Attributes:
+        rank: int32.
+        begin_ns, end_ns: uint64, Unix times, as in `Intervals`.
+        time_ns: uint64, inside calls, over all threads; short calls are estimated.
+    """
+
+    rank: npt.NDArray[np.int32]
+    begin_ns: npt.NDArray[np.uint64]
+    end_ns: npt.NDArray[np.uint64]
+    time_ns: npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
 class RegionTimes(RowArrays):
     """Visits and time of each rank in each region; arrays of one length, a row per (rank, region), in that order.
 
@@ -458,6 +477,7 @@ class Profile(NotebookView):
         pairs: distinct pairs of ports.
         transfers: between them.
         intervals: traffic over time, if it was recorded.
+        interval_times: time inside calls over time, if both were recorded.
         demands: what calls asked for.
         times: calls and the time inside them; empty where times were not recorded.
         sites: distinct places that called MPI.
@@ -486,6 +506,7 @@ class Profile(NotebookView):
     times: CallTimes = field(default_factory=CallTimes.empty)
     sites: tuple[Site, ...] = ()
     sites_without_lines: tuple[str, ...] = ()
+    interval_times: IntervalTimes = field(default_factory=IntervalTimes.empty)
 
     def __repr__(self) -> str:
         recorded = f"{self.ranks_recorded:,} of {self.world_size:,} ranks recorded"

@@ -17,6 +17,7 @@ from ibprof.profile.profile_data import (
     Counters,
     Demands,
     Intervals,
+    IntervalTimes,
     MessageSizes,
     RegionTimes,
     Transfers,
@@ -25,7 +26,7 @@ from ibprof.profile.row_arrays import Columns, Rows
 
 COLUMN_TYPES = {
     name: column
-    for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals, Demands, CallTimes)
+    for rows in (Counters, RegionTimes, MessageSizes, Transfers, Intervals, IntervalTimes, Demands, CallTimes)
     for name, column in rows.column_types().items()
 }
 """The numpy type of each column; of one name, it is the same in all rows."""

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof.errors import UsageError
-from ibprof.profile.profile_data import CallTimes, Counters, Demands, Intervals, MessageSizes, Profile, Transfers
+from ibprof.profile.profile_data import (
+    CallTimes,
+    Counters,
+    Demands,
+    Intervals,
+    IntervalTimes,
+    MessageSizes,
+    Profile,
+    Transfers,
+)
 from ibprof.profile.site_choice import find_sites
 
 ByCall = Counters | CallTimes | Demands | MessageSizes
@@ -87,6 +96,7 @@ class RowChoice:
             sizes=_keep(run.sizes, self.choose(run, run.sizes)),
             transfers=transfers,
             intervals=Intervals.empty(),
+            interval_times=IntervalTimes.empty(),
         )
 
 

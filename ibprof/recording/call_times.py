@@ -28,20 +28,30 @@ def find_times(file: RecordingFile, times: Records, owner: Owners) -> Columns:
     Raises:
         InputError: a process has times, and no clock.
     """
-    process = file.processes[owner]
-    ticks = process["clock_ticks"][:, 1].astype(np.int64) - process["clock_ticks"][:, 0].astype(np.int64)
-    elapsed_ns = process["clock_ns"][:, 1].astype(np.int64) - process["clock_ns"][:, 0].astype(np.int64)
-    weight = process["times_weight"].astype(np.float64)
-    if (np.minimum(ticks, elapsed_ns) <= 0).any() or (weight < 1).any():
-        raise InputError(file.path, None, "a clock that was read at two moments", "times without one")
+    tick_ns = find_tick_ns(file, owner)
+    weight = file.processes[owner]["times_weight"].astype(np.float64)
     inside = times["ticks"].astype(np.float64) + weight * times["sampled_ticks"].astype(np.float64)
     variance = weight * (weight - 1) * np.maximum(times["sampled_squares"], 0)
-    tick_ns = elapsed_ns / ticks
     return {
         "calls": times["calls"].astype(np.uint64),
         "time_ns": _whole(inside * tick_ns),
         "error_ns": _whole(np.sqrt(variance) * tick_ns),
     }
+
+
+def find_tick_ns(file: RecordingFile, owner: Owners) -> npt.NDArray[np.float64]:
+    """Return the length of a tick of processes' clocks, in ns: [process of `owner`].
+
+    Raises:
+        InputError: a process has no clock.
+    """
+    process = file.processes[owner]
+    ticks = process["clock_ticks"][:, 1].astype(np.int64) - process["clock_ticks"][:, 0].astype(np.int64)
+    elapsed_ns = process["clock_ns"][:, 1].astype(np.int64) - process["clock_ns"][:, 0].astype(np.int64)
+    if (np.minimum(ticks, elapsed_ns) <= 0).any() or (process["times_weight"] < 1).any():
+        raise InputError(file.path, None, "a clock that was read at two moments", "times without one")
+    length: npt.NDArray[np.float64] = elapsed_ns / ticks
+    return length
 
 
 def _whole(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

@@ -24,6 +24,7 @@ from ibprof.profile.profile_data import (
     Grid,
     Host,
     Intervals,
+    IntervalTimes,
     Kind,
     Mark,
     MarkKind,
@@ -45,6 +46,7 @@ from ibprof.recording.cartesian_grids import read_grids
 from ibprof.recording.counter_records import read_counters, read_demands, read_sizes, read_times
 from ibprof.recording.folder_runs import RecordedRun, choose_run, list_runs
 from ibprof.recording.host_file import RecordingFile, Records, decode_text, locate_records
+from ibprof.recording.interval_times import read_interval_times
 from ibprof.recording.intervals import read_intervals
 from ibprof.recording.peer_addresses import find_owners, resolve_peers
 from ibprof.recording.recorded_ports import read_choices, read_ports, read_transfers
@@ -119,6 +121,7 @@ def merge_run(path: Path, run: RecordedRun) -> Profile:
         pairs=tuple(names.pairs),
         transfers=join_rows(Transfers, [part.transfers for part in parts]),
         intervals=join_rows(Intervals, [interval for part in parts for interval in part.intervals]),
+        interval_times=join_rows(IntervalTimes, [interval for part in parts for interval in part.interval_times]),
         demands=join_rows(Demands, [part.demands for part in parts]),
         times=join_rows(CallTimes, [part.times for part in parts]),
         sites=sites,
@@ -156,6 +159,7 @@ class _FilePart:
     marks: list[Mark]
     transfers: Columns
     intervals: list[Columns]
+    interval_times: list[Columns]
     demands: Columns
     times: Columns
 
@@ -262,6 +266,7 @@ def _read_file(
         marks=_read_marks(file, regions, world_rank),
         transfers=read_transfers(file, host, world_rank, names.pairs, regions.translate),
         intervals=intervals,
+        interval_times=read_interval_times(file, world_rank, times, times_owner),
         demands=dict(
             rank=world_rank[demands_owner],
             region=regions.translate(demands["region"], demands_owner),

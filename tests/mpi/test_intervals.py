@@ -78,6 +78,44 @@ def test_none_are_asked_for(interval: str, system_mpi: Mpi, build: Build, tmp_pa
     assert not len(record(system_mpi, build, "end", tmp_path, interval).intervals.rank)
 
 
+def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
+    """The seconds inside calls between two moments, where an interval's are spread evenly over it."""
+    rows = profile.interval_times
+    own = rows.rank == rank
+    begin, end, time_ns = (column[own].astype(float) for column in (rows.begin_ns, rows.end_ns, rows.time_ns))
+    within = np.minimum(end, end_s * 1e9) - np.maximum(begin, begin_s * 1e9)
+    return float((time_ns * np.maximum(within, 0) / np.maximum(end - begin, 1)).sum()) * 1e-9
+
+
+@pytest.mark.parametrize("how", ["end", "kill"])
+def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    """By the program's own clock. Two intervals of 20 ms may lie on the border of a wait and be inexact."""
+    wait_s, border_s = 0.4, 0.04
+    command = [build(system_mpi, "waits_over_time.c"), str(wait_s), how]
+    env = {"IBPROF_INTERVAL": "20", "IBPROF_TIME": "1"}
+    ran = run_mpi(system_mpi, 2, command, recording=tmp_path / "profile.ibprof", env=env, check=how == "end")
+    profile = load_profile(tmp_path / "profile.ibprof")
+    spans = [line.split() for line in ran.stdout.splitlines() if line.count(" ") == 3]
+    assert sorted(operation for _, operation, _, _ in spans) == ["BARRIER", *["COMPUTE"] * 4, "RECV"]
+    for rank, operation, begin, end in spans:
+        within_s = inside(profile, int(rank), float(begin), float(end))
+        if operation == "COMPUTE":
+            assert within_s <= border_s, (rank, operation)
+        else:
+            assert within_s == pytest.approx(float(end) - float(begin), abs=border_s), (rank, operation)
+    for rank in (0, 1):
+        sums = (int(rows.time_ns[rows.rank == rank].sum()) for rows in (profile.interval_times, profile.times))
+        assert next(sums) == pytest.approx(next(sums), abs=len(profile.times.rank))
+    write_archive(profile, tmp_path / "profile.otf2")
+    read = load_profile(tmp_path / "profile.otf2").interval_times
+    for column in fields(read):
+        assert getattr(read, column.name).tolist() == getattr(profile.interval_times, column.name).tolist()
+
+
+def test_no_times_over_time_without_times(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
+    assert not len(record(system_mpi, build, "end", tmp_path).interval_times.rank)
+
+
 def test_an_archive_keeps_them(system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     profile = record(system_mpi, build, "end", tmp_path / "profile.ibprof")
     write_archive(profile, tmp_path / "profile.otf2")

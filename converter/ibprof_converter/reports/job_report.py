@@ -238,7 +238,7 @@ def _with_ranks(report: JobReport, demand: RankTraffic) -> JobReport:
         job=describe_job(run),
         regions=measure_regions(run),
         sizes=count_sizes(run),
-        timeline=follow_time(run.intervals),
+        timeline=follow_time(run),
     )
 
 

@@ -5,6 +5,7 @@
 #include "counting/timeline.h"
 #include "counting/counters.h"
 #include "counting/periodic.h"
+#include "counting/times.h"
 #include "platform/clock.h"
 #include "platform/text.h"
 #include "recording/recording.h"
@@ -27,8 +28,9 @@ static struct {
     uint64_t period_ns;
     /* Infinite until the first one is planned. */
     uint64_t next_ns;
-    /* When a message checked last. */
+    /* When a message checked last, and the time inside calls until then. */
     uint64_t asked_ns;
+    struct ibp_times_sum asked_sum;
     /* Time of the newest record, in Unix time. */
     uint64_t last_ns;
 } timeline = {.next_ns = UINT64_MAX};
@@ -80,7 +82,7 @@ static struct ibp_snapshot *next_record(void)
 
 /* Record the totals of a moment. Times increase, even if the clock was set, or a thread waited between reading two
  * clocks. */
-static void take(uint64_t unix_ns)
+static void take(uint64_t unix_ns, struct ibp_times_sum sum)
 {
     struct ibp_snapshot *record = next_record();
 
@@ -90,8 +92,16 @@ static void take(uint64_t unix_ns)
     memset(record, 0, sizeof *record);
     record->group_ranks = timeline.group_ranks;
     ibp_counters_by_group(timeline.group_ranks, record->bytes, record->messages);
+    record->ticks = sum.ticks;
+    record->sampled_ticks = sum.sampled_ticks;
     __atomic_store_n(&record->time_ns, unix_ns, __ATOMIC_RELEASE);
     timeline.kept++;
+}
+
+static void note_sum(struct ibp_times_sum sum)
+{
+    __atomic_store_n(&timeline.asked_sum.ticks, sum.ticks, __ATOMIC_RELAXED);
+    __atomic_store_n(&timeline.asked_sum.sampled_ticks, sum.sampled_ticks, __ATOMIC_RELAXED);
 }
 
 bool ibp_timeline_is_due(uint64_t now_ns)
@@ -99,8 +109,10 @@ bool ibp_timeline_is_due(uint64_t now_ns)
     /* Threads check without the lock; which of two simultaneous checks is kept does not matter. */
     const bool due = now_ns >= __atomic_load_n(&timeline.next_ns, __ATOMIC_RELAXED);
 
-    if (!due) __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
-    return due;
+    if (due) return true;
+    __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
+    note_sum(ibp_times_so_far());
+    return false;
 }
 
 void ibp_timeline_take(uint64_t now_ns)
@@ -108,10 +120,12 @@ void ibp_timeline_take(uint64_t now_ns)
     const uint64_t asked_ns = __atomic_load_n(&timeline.asked_ns, __ATOMIC_RELAXED);
     const uint64_t silent_ns = now_ns > asked_ns ? now_ns - asked_ns : 0;
     const uint64_t unix_ns = ibp_clock_ns();
+    const struct ibp_times_sum sum = ibp_times_so_far();
 
     /* Do not spread what was sent before a long silence over it. */
-    if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns);
-    take(unix_ns);
+    if (silent_ns > timeline.period_ns) take(unix_ns - silent_ns, timeline.asked_sum);
+    take(unix_ns, sum);
+    note_sum(sum);
     __atomic_store_n(&timeline.asked_ns, now_ns, __ATOMIC_RELAXED);
     __atomic_store_n(&timeline.next_ns, now_ns + timeline.period_ns, __ATOMIC_RELAXED);
 }

@@ -27,6 +27,7 @@
 bool ibp_times_recorded, ibp_times_see_progress;
 int64_t ibp_times_countdown;
 uint64_t ibp_times_waiting_since;
+struct ibp_times_sum ibp_times_sum;
 
 /* Those whose record is known. */
 static struct ibp_call *timed;
@@ -171,14 +172,49 @@ void ibp_times_move(uint32_t from, uint32_t into)
 
 /* -- calls --------------------------------------------------------------------------------------------------------- */
 
-/* Where the frame of this thread's timed call ends; 0 outside of one. */
-static IBP_THREAD_LOCAL uintptr_t timed_frame;
+/* This thread's call that is timed as a whole. */
+static IBP_THREAD_LOCAL struct {
+    /* Where its frame ends; 0 outside of one. */
+    uintptr_t frame;
+    struct ibp_time *time;
+    bool is_sampled;
+    uint64_t begin, before;
+} timed_call;
+
+static void begin_timed(const struct ibp_timing *timing)
+{
+    timed_call.frame = (uintptr_t)timing;
+    timed_call.time = timing->time;
+    timed_call.is_sampled = timing->is_sampled;
+    timed_call.begin = timing->begin;
+    timed_call.before = timing->before;
+}
+
+/* Return what the record of a call has, since the call began, of its waits. With several threads it has none, and the
+ * record may have grown by their calls. */
+static uint64_t waited_since(const struct ibp_time *time, uint64_t before)
+{
+    return ibp_threads_multiple ? 0 : time->ticks - before;
+}
+
+struct ibp_times_sum ibp_times_so_far(void)
+{
+    struct ibp_times_sum sum = ibp_times_sum;
+    uint64_t now, waited;
+
+    /* One chosen at random stands for others too, and seldom takes long. */
+    if (!ibp_times_recorded || !timed_call.frame || timed_call.is_sampled) return sum;
+    now = ibp_clock_cycles();
+    waited = waited_since(timed_call.time, timed_call.before);
+    if (now > timed_call.begin + waited) sum.ticks += now - timed_call.begin - waited;
+    return sum;
+}
 
 /* Return whether a call is made within a timed one. A frame that no longer exists means that the call was left
  * unnoticed. */
 static bool is_nested(const struct ibp_timing *timing)
 {
-    return timed_frame && (uintptr_t)timing < timed_frame;
+    return timed_call.frame && (uintptr_t)timing < timed_call.frame;
 }
 
 void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
@@ -200,13 +236,14 @@ void ibp_timing_begin(struct ibp_timing *timing, struct ibp_call *call)
     ibp_unlock();
     ibp_times_waiting_since = 0;
     if (!timing->time) return;
-    timed_frame = (uintptr_t)timing;
     timing->begin = ibp_clock_cycles();
+    begin_timed(timing);
 }
 
 static void stand_for_others(struct ibp_time *time, uint64_t ticks)
 {
     time->sampled_ticks += ticks;
+    ibp_times_sum.sampled_ticks += ticks;
     time->sampled_squares += (double)ticks * (double)ticks;
 }
 
@@ -224,12 +261,14 @@ static void end_sampled(const struct ibp_timing *timing, uint64_t ticks)
     /* Some long ones may be due to an interrupt or another process, and stand for themselves. More of them show that
      * calls of this site take long. */
     time->ticks += rest;
+    ibp_times_sum.ticks += rest;
     call->long_ticks[call->long_count++] = rest;
     if (call->long_count < IBP_CALL_LONG_COUNT) return;
     call->is_timed = true;
     call->time_at_random = NULL;
     while (call->long_count) {
         time->ticks -= call->long_ticks[--call->long_count];
+        ibp_times_sum.ticks -= call->long_ticks[call->long_count];
         stand_for_others(time, call->long_ticks[call->long_count]);
     }
 }
@@ -240,14 +279,17 @@ void ibp_timing_end(const struct ibp_timing *timing)
     const uint64_t ticks = now > timing->begin ? now - timing->begin : 0;
 
     if (!timing->time) return;
-    timed_frame = 0;
+    timed_call.frame = 0;
     if (!ibp_times_recorded) return;
     ibp_lock();
     if (timing->is_sampled) {
         end_sampled(timing, ticks);
     } else {
+        const uint64_t waited = waited_since(timing->time, timing->before);
+
         timing->time->timed++;
-        timing->time->ticks = (ibp_threads_multiple ? timing->time->ticks : timing->before) + ticks;
+        timing->time->ticks += ticks - waited;
+        ibp_times_sum.ticks += ticks - waited;
         if (!timing->call->is_timed && timing->time == timing->call->time && timing->time->timed >= FIRST_CALLS)
             timing->call->time_at_random = timing->time;
     }

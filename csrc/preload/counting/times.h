@@ -44,6 +44,15 @@ extern IBP_INTERNAL int64_t ibp_times_countdown;
 /* When the present call began to wait, or when the last pass of the progress loop ended; 0 before. */
 extern IBP_INTERNAL uint64_t ibp_times_waiting_since;
 
+/* Sums over all records. */
+struct ibp_times_sum {
+    uint64_t ticks, sampled_ticks;
+};
+extern IBP_INTERNAL struct ibp_times_sum ibp_times_sum;
+
+/* Return these sums at this moment: with what has passed of a call of this thread that is timed as a whole. */
+struct ibp_times_sum ibp_times_so_far(void);
+
 /* Return whether the user wants times: IBPROF_TIME. */
 bool ibp_times_are_wanted(void);
 
@@ -98,7 +107,10 @@ static inline void ibp_times_progress_end(uint64_t begin)
     /* A callback of the program may have made calls meanwhile. */
     if (IBP_UNLIKELY(!time) || IBP_UNLIKELY(begin != ibp_times_waiting_since)) return;
     now = ibp_clock_cycles();
-    if (IBP_LIKELY(now > begin)) time->ticks += now - begin;
+    if (IBP_LIKELY(now > begin)) {
+        time->ticks += now - begin;
+        ibp_times_sum.ticks += now - begin;
+    }
     ibp_times_waiting_since = now;
 }
 

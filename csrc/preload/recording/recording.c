@@ -22,7 +22,7 @@
 static const struct {
     uint32_t bytes, version;
 } record[KINDS] = {
-    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 2},
+    [IBP_SEGMENT_PROCESS] = {sizeof(struct ibp_process), 3},
     [IBP_SEGMENT_PORTS] = {sizeof(struct ibp_port), 2},
     [IBP_SEGMENT_REGIONS] = {sizeof(struct ibp_region), 1},
     [IBP_SEGMENT_ORIGINS] = {sizeof(struct ibp_origin), 1},
@@ -32,7 +32,7 @@ static const struct {
     [IBP_SEGMENT_PAIRS] = {sizeof(struct ibp_pair), 1},
     [IBP_SEGMENT_TRANSFERS] = {sizeof(struct ibp_transfer), 1},
     [IBP_SEGMENT_HARDWARE] = {sizeof(struct ibp_hardware), 1},
-    [IBP_SEGMENT_SNAPSHOTS] = {sizeof(struct ibp_snapshot), 1},
+    [IBP_SEGMENT_SNAPSHOTS] = {sizeof(struct ibp_snapshot), 2},
     [IBP_SEGMENT_ADDRESSES] = {sizeof(struct ibp_address), 1},
     [IBP_SEGMENT_LAUNCH] = {sizeof(struct ibp_launch), 1},
     [IBP_SEGMENT_GRIDS] = {sizeof(struct ibp_grid), 1},

@@ -11,6 +11,7 @@ import pytest
 
 from ibprof.errors import InputError
 from ibprof.profile.profile_data import UNKNOWN_PEER, Profile
+from ibprof.profile.row_choice import RowChoice
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.samples.recordings import Process, counter, make_recording
 
@@ -76,6 +77,35 @@ def test_groups_of_ranks(tmp_path: Path) -> None:
         (START + 10, START + 50, 4, 4, 100, 1),
         (START + 10, START + 50, UNKNOWN_PEER, UNKNOWN_PEER, 1000, 1),
     ]
+
+
+def test_time_inside_calls(tmp_path: Path) -> None:
+    """Two ticks a nanosecond. One call in 4 is timed at random. 6 ticks of the third snapshot are of a call that was
+    left, so that the sums have less than it at the end."""
+    sums = [(START + 10, 20, 0), (START + 20, 22, 1), (START + 30, 36, 1)]
+    taken = [snapshot(time, 4) | {"ticks": ticks, "sampled_ticks": sampled} for time, ticks, sampled in sums]
+    clock = {"times_weight": 4, "clock_ticks": [100, 300], "clock_ns": [1000, 1100]}
+    time = {
+        "operation": 2,
+        "calls": 3,
+        "timed": 1,
+        "ticks": 30,
+        "sampled": 1,
+        "sampled_ticks": 1,
+        "sampled_squares": 1.0,
+    }
+    timed = Process(1, 5, counters=[[counter(0, 1)]], snapshots=[taken], times=[[time]], fields=clock)
+    without = Process(2, 5, counters=[[counter(0, 1)]], snapshots=[[snapshot(START + 10, 4)]])
+    run = read_recording(make_recording(tmp_path, [timed, without]))
+    rows = run.interval_times
+    columns = (rows.rank, rows.begin_ns, rows.end_ns, rows.time_ns)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == [
+        (1, START, START + 10, 10),
+        (1, START + 10, START + 20, 3),
+        (1, START + 20, START + 30, 4),
+    ]
+    assert rows.time_ns.sum() == run.times.time_ns.sum() == 17
+    assert RowChoice(operation="SEND").restrict(run).interval_times.rank.tolist() == []
 
 
 @pytest.mark.parametrize(

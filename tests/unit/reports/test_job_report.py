@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import write_archive
-from ibprof.profile.profile_data import Intervals, Profile, RegionTimes
+from ibprof.profile.profile_data import Intervals, IntervalTimes, Profile, RegionTimes
 from ibprof_converter.cli import report
 from ibprof_converter.reports.recorded_job import count_sizes, follow_time
 from ibprof_testing.samples.fabrics import FABRICS
@@ -191,12 +191,28 @@ def test_message_sizes_and_the_time_line_keep_what_they_count() -> None:
         ("1 KiB to 2 KiB", 4),
     ]
     assert [(each.least_bytes, each.most_bytes) for each in count_sizes(run)][1:3] == [(2, 2), (3 * 512, 3 * 1023)]
-    bins = follow_time(run.intervals)
+    bins = follow_time(run)
+    assert {each.mpi_s for each in bins} == {None}
     assert sum(each.bytes for each in bins) == 20 * 1001
     assert bins[-1].end_s == pytest.approx(2.1)
     # In the middle two ranks send at once, each its bytes in 0.2 s.
     middle = bins[len(bins) // 2]
     assert middle.bytes == pytest.approx(2 * 1001 / 0.2 * (middle.end_s - middle.begin_s), abs=2)
+
+
+def test_the_time_line_has_the_time_inside_calls() -> None:
+    """Rank 0 waits in the first half of the time line, and half of the second one's."""
+    run = make_run()
+    first, last = int(run.intervals.begin_ns.min()), int(run.intervals.end_ns.max())
+    middle = (first + last) // 2
+    moments = np.array([first, middle, last], np.uint64)
+    time_ns = np.array([middle - first, (last - middle) // 2], np.uint64)
+    inside = IntervalTimes(np.zeros(2, np.int32), moments[:2], moments[1:], time_ns)
+    bins = follow_time(replace(run, interval_times=inside))
+    shares = [0 if each.mpi_s is None else each.mpi_s / (each.end_s - each.begin_s) for each in bins]
+    half = len(bins) // 2
+    assert shares[: half - 1] == pytest.approx([1.0] * (half - 1), rel=1e-6)
+    assert shares[half + 1 :] == pytest.approx([0.5] * (len(bins) - half - 1), rel=1e-6)
 
 
 def test_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
  */
 #include "platform/system.h"
 #include "sources/openmpi/progress.h"
+#include "counting/periodic.h"
 #include "counting/times.h"
 #include "libmpi/got.h"
 #include "libmpi/lock.h"
@@ -12,9 +13,12 @@ static int (*next_progress)(void);
 
 static int progress(void)
 {
-    const uint64_t begin = ibp_times_progress_begin();
+    uint64_t begin;
     int result;
 
+    /* While a program waits, no message checks the clock. */
+    if (IBP_UNLIKELY(ibp_periodic_in_messages)) ibp_periodic_check_now();
+    begin = ibp_times_progress_begin();
     if (!begin) return next_progress();
     result = next_progress();
     ibp_times_progress_end(begin);

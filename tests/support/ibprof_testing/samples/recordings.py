@@ -37,6 +37,7 @@ class Process:
     launch: Sequence[Records] = ()
     addresses: Sequence[Records] = ()
     snapshots: Sequence[Records] = ()
+    times: Sequence[Records] = ()
     started: bool = True
 
 
@@ -115,10 +116,12 @@ def make_recording(
         counters = [_by_origin(records, origins) for records in process.counters]
         sizes = [_by_origin(records, origins) for records in process.sizes]
         demands = [_by_origin(records, origins) for records in process.demands]
+        times = [_by_origin(records, origins) for records in process.times]
         named = [dict(zip(_ORIGIN, origin, strict=True)) for origin in origins]
         parts: tuple[Any, ...]
         parts = (2, "port", process.ports), (3, "region", process.regions), (14, "origin", [named] if named else [])
         parts += (15, "counter", counters), (16, "sizes", sizes), (17, "demand", demands)
+        parts += ((20, "time", times),)
         parts += (6, "mark", process.marks), (7, "pair", process.pairs)
         parts += (8, "transfer", process.transfers), (9, "hardware", process.hardware), (12, "launch", process.launch)
         parts += (10, "address", process.addresses), (11, "snapshot", process.snapshots)
