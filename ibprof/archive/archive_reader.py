@@ -325,8 +325,8 @@ class _ProfileRows:
             return
         if members == otf2_names.INTERVAL_TIME_MEMBERS:
             begin_ns = batch.parameter(rows, 1, NUMBER, otf2_names.INTERVAL_PARAMETER)
-            inside = {"end_ns": numbers[:, 1], "time_ns": numbers[:, 0]}
-            self._interval_times.append({"rank": batch.rank[rows], "begin_ns": begin_ns} | inside)
+            inside: Columns = {"rank": batch.rank[rows], "begin_ns": begin_ns}
+            self._interval_times.append(inside | {"end_ns": numbers[:, 1], "time_ns": numbers[:, 0]})
             return
         row: Columns = {"rank": batch.rank[rows], "region": batch.region(rows)}
         if members == otf2_names.TIME_MEMBERS:

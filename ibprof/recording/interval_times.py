@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ibprof.profile.row_arrays import Columns
 from ibprof.recording.call_times import find_tick_ns
 from ibprof.recording.host_file import Owners, RecordingFile, Records
 
 
-def read_interval_times(file: RecordingFile, world_rank: Owners, times: Records, owner: Owners) -> list[Columns]:
+def read_interval_times(
+    file: RecordingFile, world_rank: npt.NDArray[np.int32], times: Records, owner: Owners
+) -> list[Columns]:
     """Read the time inside calls of each interval; processes without snapshots or times have none.
 
     The last interval of a process is the difference between its times and its last snapshot. So its intervals sum to

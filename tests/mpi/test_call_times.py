@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from ibprof.archive.otf2_archive import read_archive, write_archive
-from ibprof.profile.profile_data import Profile
+from ibprof.profile.gaps import describe_gaps
+from ibprof.profile.profile_data import Profile, Source
 from ibprof.recording.recording_reader import read_recording
 from ibprof_testing.mpi.mpis import (
     MPICH_LIKE,
@@ -74,6 +75,33 @@ def test_ranks_come_late(name: str, build: Build, tmp_path: Path) -> None:
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     waited = {operation for (rank, operation, _), time_s in own.items() if rank and time_s >= ROUNDS * LATE_S / 2}
     assert waited >= {"BARRIER", "RECV", "WAIT", "PROBE", "SSEND", "SENDRECV", "WAITALL"}
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"), [(SYSTEM, {"IBPROF_SOURCE": "ucx"}), (MPICH_SYSTEM, {"IBPROF_SOURCE": "libfabric"})]
+)
+def test_calls_are_timed_where_no_source_attaches(
+    name: str, variables: dict[str, str], build: Build, tmp_path: Path
+) -> None:
+    mpi = find_any(name)
+    program = build(mpi, "late_ranks.c", "-g", "-O2")
+    command: list[str | Path] = [program, str(ROUNDS), str(LATE_S)]
+    ran = run_mpi(mpi, 2, command, recording=tmp_path, env=ON | variables)
+    assert "messages between ranks are not recorded, but the time inside calls is: this MPI (" in ran.stderr
+    run = read_recording(tmp_path)
+    assert {rank.source for rank in run.ranks} == {Source.NONE}
+    assert all(rank.has_times for rank in run.ranks)
+    assert not len(run.counters.bytes)
+    assert any("messages between ranks were not seen" in gap for gap in describe_gaps(run))
+    seconds, own = recorded_seconds(run), own_seconds(ran.stdout)
+    assert {key for key in own if key[1] != "TEST"} <= seconds.keys()
+    for key, expected in own.items():
+        assert seconds[key] <= 1.03 * expected + 0.002, key
+        if key[1] != "TEST":
+            assert seconds[key] >= 0.97 * expected - SLICE_S, key
+    plain = tmp_path / "plain"
+    ran = run_mpi(mpi, 2, command[:1] + ["1", "0.001"], recording=plain, env=variables)
+    assert "nothing is recorded: this MPI (" in ran.stderr
 
 
 @pytest.mark.parametrize("name", [SYSTEM, MPICH_SYSTEM])

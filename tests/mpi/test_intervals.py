@@ -91,7 +91,7 @@ def inside(profile: Profile, rank: int, begin_s: float, end_s: float) -> float:
 def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, build: Build, tmp_path: Path) -> None:
     """By the program's own clock. Two intervals of 20 ms may lie on the border of a wait and be inexact."""
     wait_s, border_s = 0.4, 0.04
-    command = [build(system_mpi, "waits_over_time.c"), str(wait_s), how]
+    command: list[str | Path] = [build(system_mpi, "waits_over_time.c"), str(wait_s), how]
     env = {"IBPROF_INTERVAL": "20", "IBPROF_TIME": "1"}
     ran = run_mpi(system_mpi, 2, command, recording=tmp_path / "profile.ibprof", env=env, check=how == "end")
     profile = load_profile(tmp_path / "profile.ibprof")
@@ -103,9 +103,9 @@ def test_time_inside_calls_lies_where_ranks_waited(how: str, system_mpi: Mpi, bu
             assert within_s <= border_s, (rank, operation)
         else:
             assert within_s == pytest.approx(float(end) - float(begin), abs=border_s), (rank, operation)
-    for rank in (0, 1):
-        sums = (int(rows.time_ns[rows.rank == rank].sum()) for rows in (profile.interval_times, profile.times))
-        assert next(sums) == pytest.approx(next(sums), abs=len(profile.times.rank))
+    for number in (0, 1):
+        sums = [int(rows.time_ns[rows.rank == number].sum()) for rows in (profile.interval_times, profile.times)]
+        assert sums[0] == pytest.approx(sums[1], abs=len(profile.times.rank))
     write_archive(profile, tmp_path / "profile.otf2")
     read = load_profile(tmp_path / "profile.otf2").interval_times
     for column in fields(read):

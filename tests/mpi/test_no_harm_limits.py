@@ -147,7 +147,7 @@ def test_tables_of_sites_are_small(system_mpi: Mpi, unruly: Build, tmp_path: Pat
     """They grow with the sites that a program has; all together may take 1.3 MiB."""
     taken_kib = {}
     for sites in ("0", "1"):
-        command = [unruly(system_mpi), "names", "regions", "addresses"]
+        command: list[str | Path] = [unruly(system_mpi), "names", "regions", "addresses"]
         ran = run_mpi(system_mpi, RANKS, command, recording=tmp_path / sites, env={"IBPROF_SITES": sites})
         taken_kib[sites] = int(ran.stdout.split("addresses ")[1].split()[0])
     assert load_profile(tmp_path / "1").sites

@@ -23,6 +23,7 @@
 #include "recording/operations.h"
 #include "recording/process_state.h"
 #include "recording/recording.h"
+#include "sources/no_source.h"
 #include "sources/source.h"
 #include "sources/verbs/devices.h"
 
@@ -99,6 +100,14 @@ static void say_unknown_source(void)
     if (*unknown) ibp_say_once_a_job("IBPROF_SOURCE names no source", unknown);
 }
 
+/* Record calls and their time where bytes cannot be seen. */
+static void record_times_alone(void)
+{
+    hook_callers(); /* without a source, all redirected calls were restored */
+    ibp_source = &ibp_no_source;
+    ibp_say_once_a_job("messages between ranks are not recorded, but the time inside calls is", ibp_source_why_not);
+}
+
 /* Find the MPI library and choose a source. Return whether there is anything to record. */
 static bool choose_source(void)
 {
@@ -116,6 +125,7 @@ static bool choose_source(void)
     ibp_timeline_select();
     ibp_source = ibp_sources_choose(ibp_source_why_not, sizeof ibp_source_why_not);
     if (ibp_source) ibp_source_why_not[0] = '\0';
+    if (!ibp_source && ibp_times_are_wanted()) record_times_alone();
     if (ibp_source || ibp_verbs_attached()) return true;
     ibp_say_once_a_job("nothing is recorded", ibp_source_why_not);
     return false;
@@ -150,7 +160,7 @@ void ibp_lifecycle_start(void)
     (void)ibp_recording_copy(); /* so that this rank is known if its node is lost */
     if (!ibp_source) return;
     if (ibp_source->sees_host()) ibp_process_record()->flags |= IBP_PROCESS_SEES_HOST;
-    if (!ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;
+    if (ibp_source->source && !ibp_mpi.is_behind_layer) ibp_process_record()->flags |= IBP_PROCESS_DEMANDS;
     ibp_addresses_record();
     ibp_timeline_begin(ibp_source->knows_addresses ? 0 : (uint32_t)ibp_mpi.size);
     ibp_activity_begin(ibp_source->source, ibp_source->labels_sends);

@@ -18,6 +18,7 @@
 #include "libmpi/lock.h"
 #include "recording/operations.h"
 #include "recording/process_state.h"
+#include "sources/source.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,7 +48,7 @@ static void count(unsigned operation, enum ibp_direction direction, ibp_handle w
     if (ibp_mpi.is_behind_layer || target < 0 || items < 0 || ibp_mpi_is_null(IBP_HANDLE(type)) ||
         ibp_mpi_is_null(IBP_HANDLE(window)))
         return;
-    if (!ibp_counting || !ibp_operation_wanted[operation]) return;
+    if (!ibp_counting || !ibp_source->source || !ibp_operation_wanted[operation]) return;
     ibp_lock();
     group = ibp_window_find(IBP_HANDLE(window));
     peer = ibp_communicator_peer(group, target);

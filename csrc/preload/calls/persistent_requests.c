@@ -47,7 +47,7 @@ static int start_alone(ibp_start_function *start_all, void **request)
     int result;
 
     enter_start(ibp_request_call(before));
-    ibp_request_count_parts(before);
+    if (ibp_source->source) ibp_request_count_parts(before);
     result = start_all(1, request);
     ibp_leave();
     if (!result) ibp_request_demand(before);
