@@ -100,7 +100,7 @@ def test_calls_are_timed_where_no_source_attaches(
         if key[1] != "TEST":
             assert seconds[key] >= 0.97 * expected - SLICE_S, key
     plain = tmp_path / "plain"
-    ran = run_mpi(mpi, 2, command[:1] + ["1", "0.001"], recording=plain, env=variables)
+    ran = run_mpi(mpi, 2, [*command[:1], "1", "0.001"], recording=plain, env=variables)
     assert "nothing is recorded: this MPI (" in ran.stderr
 
 
