@@ -23,7 +23,6 @@
 #include "recording/operations.h"
 #include "recording/process_state.h"
 #include "recording/recording.h"
-#include "sources/no_source.h"
 #include "sources/source.h"
 #include "sources/verbs/devices.h"
 

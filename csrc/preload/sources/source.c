@@ -38,3 +38,45 @@ void ibp_source_reject(const char *why)
     ibp_source_note_gaps();
     ibp_say_once_a_job("messages between ranks are not recorded", why);
 }
+
+/* -- no source ------------------------------------------------------------------------------------------------------ */
+
+static int attach_none(char *why, size_t why_bytes)
+{
+    (void)why, (void)why_bytes;
+    return 0;
+}
+
+static bool sees_host_none(void)
+{
+    return false;
+}
+
+static void describe_gaps_none(char *notes, size_t bytes)
+{
+    (void)notes, (void)bytes; /* why there is no source is a note of its own */
+}
+
+static void before_tag_none(void)
+{
+}
+
+static void after_tag_none(bool succeeded)
+{
+    (void)succeeded;
+}
+
+static void detach_none(void)
+{
+}
+
+const struct ibp_source_operations ibp_no_source = {
+    .source = IBP_SOURCE_NONE,
+    .name = "none",
+    .attach = attach_none,
+    .detach = detach_none,
+    .sees_host = sees_host_none,
+    .describe_gaps = describe_gaps_none,
+    .before_tag = before_tag_none,
+    .after_tag = after_tag_none,
+};

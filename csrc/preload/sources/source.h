@@ -64,6 +64,9 @@ struct ibp_source_operations {
     void (*expect_message)(uint64_t count, ibp_handle datatype, int peer, int tag);
 };
 
+/* In place of a source where none attaches: calls are recorded with their time, and no bytes. */
+extern IBP_INTERNAL const struct ibp_source_operations ibp_no_source;
+
 /* The attached source; NULL while nothing is recorded. */
 extern const struct ibp_source_operations *ibp_source;
 
