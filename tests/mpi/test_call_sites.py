@@ -101,7 +101,11 @@ def test_lines_of_c(name: str, options: tuple[str, ...], build: Build, tmp_path:
 # PyPI's Intel MPI has no module mpi_f08.
 @pytest.mark.parametrize(
     ("name", "source"),
-    [(name, source) for name in (SYSTEM, MPICH_SYSTEM) for source in ("call_sites.f90", "call_sites_f08.f90")]
+    [
+        (name, source)
+        for name in (SYSTEM, MPICH_SYSTEM)
+        for source in ("call_sites_h.f", "call_sites.f90", "call_sites_f08.f90")
+    ]
     + [(INTEL, "call_sites.f90")],
 )
 def test_lines_of_fortran(name: str, source: str, build: Build, tmp_path: Path) -> None:
