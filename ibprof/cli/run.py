@@ -21,7 +21,8 @@ from ibprof.errors import IbprofError, UsageError
 from ibprof.launch.exact_transports import describe_exact, exact_settings
 from ibprof.launch.intranode import intranode_settings
 from ibprof.launch.load_watch import watch_loads
-from ibprof.launch.preload_settings import PRELOAD, Launch, carry, identify_launcher, is_inside_job, preload
+from ibprof.launch.mpirun_rsh import read_rsh_line
+from ibprof.launch.preload_settings import PRELOAD, Launch, Launcher, carry, identify_launcher, is_inside_job, preload
 from ibprof.launch.supervise import run_in_foreground
 from ibprof.native.installed_files import find_library
 from ibprof.text.host_lists import read_command
@@ -91,7 +92,9 @@ def _record(argv: Sequence[str] | None) -> int:
     variables["IBPROF_OUTPUT"] = str(Path(variables.get("IBPROF_OUTPUT") or RECORDING).absolute())
     launch = Launch(command, environment | variables)
     if launcher:
-        hosts = ",".join(read_command(command, lambda word: shutil.which(word) is not None, Path.cwd()))
+        named = read_rsh_line(command).hosts if launcher is Launcher.MPIRUN_RSH else []
+        named += read_command(command, lambda word: shutil.which(word) is not None, Path.cwd())
+        hosts = ",".join(dict.fromkeys(named))
         if hosts and len(hosts) < LONGEST_VALUE:
             launch.environment["IBPROF_HOSTS"] = variables["IBPROF_HOSTS"] = hosts
         launch = carry(launcher, launch, variables | {PRELOAD: str(library)})
@@ -112,8 +115,8 @@ def _parse(argv: Sequence[str] | None) -> RunOptions:
     parser = argparse.ArgumentParser(
         prog="ibprof run",
         usage="ibprof run [-o DIR] [--operations OP,...] [--verbose N] -- CMD",
-        description="Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec or srun, all ranks on "
-        "all hosts are recorded. Then profile.otf2 is made of their recordings.",
+        description="Run CMD and record its MPI traffic. If CMD starts with mpirun, mpiexec, srun or "
+        "mpirun_rsh, all ranks on all hosts are recorded. Then profile.otf2 is made of their recordings.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

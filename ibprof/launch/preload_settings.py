@@ -22,6 +22,7 @@ from enum import Enum, auto
 from pathlib import Path
 
 from ibprof.errors import InconsistentError
+from ibprof.launch.mpirun_rsh import read_rsh_line
 from ibprof.text.host_lists import find_program_indices
 
 PRELOAD = "LD_PRELOAD"
@@ -59,7 +60,6 @@ _LAUNCHERS = (
     "mpiexec.openmpi",
     "mpirun.mpich",
     "mpiexec.mpich",
-    "srun",
 )
 _APP_FILES = ("-app", "--app")
 _ASK_SECONDS = 20
@@ -72,6 +72,11 @@ class Launcher(Enum):
     OPENMPI_5 = auto()
     HYDRA = auto()
     SRUN = auto()
+    MPIRUN_RSH = auto()
+
+
+_NAMED = {"srun": Launcher.SRUN, "mpirun_rsh": Launcher.MPIRUN_RSH}
+"""Launchers that their name identifies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +97,8 @@ def is_inside_job(environment: Mapping[str, str]) -> bool:
 def identify_launcher(program: str) -> Launcher | None:
     """Return the kind of launcher of a program; None if it is no known launcher."""
     name = Path(program).name
-    if name not in _LAUNCHERS:
-        return None
-    if name == "srun":
-        return Launcher.SRUN
+    if name in _NAMED or name not in _LAUNCHERS:
+        return _NAMED.get(name)
     said = _ask_version(program)
     if "HYDRA" in said or "Intel(R) MPI" in said:
         return Launcher.HYDRA
@@ -132,6 +135,8 @@ def carry(launcher: Launcher, launch: Launch, variables: Mapping[str, str]) -> L
     """
     if launcher is Launcher.SRUN:
         return _carry_by_srun(launch, variables)
+    if launcher is Launcher.MPIRUN_RSH:
+        return _carry_by_rsh(launch, variables)
     option = "-genv" if launcher is Launcher.HYDRA else "-x"
     command, asked = _take_option(launch.command, option)
     present = asked.pop(PRELOAD, launch.environment.get(PRELOAD, ""))
@@ -239,6 +244,16 @@ def _extend_variable(environment: Mapping[str, str], variable: str, wanted: Mapp
 
 def _assignments(wanted: Mapping[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in wanted.items()]
+
+
+def _carry_by_rsh(launch: Launch, variables: Mapping[str, str]) -> Launch:
+    """Set the variables in the line, before those that the user sets there."""
+    line = read_rsh_line(launch.command)
+    present = line.variables.get(PRELOAD, launch.environment.get(PRELOAD, ""))
+    kept = {name: value for name, value in line.variables.items() if name != PRELOAD}
+    wanted = {**variables, PRELOAD: preload(Path(variables[PRELOAD]), present)}
+    added = {name: value for name, value in wanted.items() if name not in kept}
+    return Launch([*line.head, *_assignments(added), *_assignments(kept), *line.tail], launch.environment)
 
 
 def _carry_by_srun(launch: Launch, variables: Mapping[str, str]) -> Launch:

@@ -57,6 +57,10 @@ from ibprof.text.host_lists import find_job_hosts
 Indices = npt.NDArray[np.intp]
 
 NO_MPI = "is a process without MPI: only what it posted to queue pairs was recorded"
+STARTED_ALONE = (
+    "the {0} processes of this launch are {0} jobs of one rank each: their MPI ({1}) did not recognise the launcher, "
+    "which is probably another MPI's. Start the program with the mpirun of its own MPI"
+)
 UNNAMED = "the launcher gave the job no name: {} files were put together by their processes' ancestors and start times"
 ELSEWHERE = "the launcher gave the job no name: ranks that are missing here may be those of --run {}"
 CUT_SHORT = "the recording of this host ends before its last segment: it was copied in part, or the disk was full"
@@ -184,6 +188,12 @@ def _number_processes(files: Sequence[RecordingFile]) -> tuple[int, list[npt.NDA
     return size or len(starts), numbers
 
 
+def _count_alone(files: Sequence[RecordingFile]) -> int:
+    """Return the number of processes with MPI if each is a job of one rank; else 0."""
+    sizes = [size for file in files for size in file.processes["world_size"].tolist() if size]
+    return len(sizes) if set(sizes) == {1} else 0
+
+
 def _check_world(files: Sequence[RecordingFile]) -> int:
     """Return the size of MPI_COMM_WORLD, 0 without one."""
     seen: dict[int, RecordingFile] = {}
@@ -194,6 +204,9 @@ def _check_world(files: Sequence[RecordingFile]) -> int:
                 continue
             if rank >= size:
                 raise InputError(file.path, None, f"ranks below the {size} of MPI_COMM_WORLD", f"rank {rank}")
+            if rank in seen and (number := _count_alone(files)):
+                mpi = " ".join(decode_text(file.processes[0]["mpi"]).partition(",")[0].partition("\n")[0].split())
+                raise InconsistentError(STARTED_ALONE.format(number, mpi))
             if rank in seen:
                 raise InconsistentError(f"rank {rank} was recorded twice in one run: {seen[rank].path}, {file.path}")
             seen[rank] = file

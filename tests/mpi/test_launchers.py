@@ -123,6 +123,60 @@ def test_processes_that_open_mpi_5_spawns(build: Build, tmp_path: Path) -> None:
     assert "processes outside MPI_COMM_WORLD (another job's, spawned or connected, or not recorded)" in done.stderr
 
 
+MPIRUN_RSH = """\
+#!/bin/sh
+# As MVAPICH2's manual says: the N words after -np N are hosts; words that set variables follow. Ranks have no others.
+[ "$1" = -np ] || exit 2
+ranks=$2; shift 2
+number=0; while [ $number -lt "$ranks" ]; do shift; number=$((number + 1)); done
+settings=; while case "$1" in *=*) true;; *) false;; esac; do settings="$settings $1"; shift; done
+exec env -i PATH="$PATH" HOME="$HOME" "{launcher}" -n "$ranks" env $settings "$@"
+"""
+
+
+def test_mpirun_rsh(mpich: Mpi, build: Build, tmp_path: Path) -> None:
+    """Its own launcher cannot be installed here; this one does what its manual says, and starts real ranks."""
+    launcher = tmp_path / "mpirun_rsh"
+    launcher.write_text(MPIRUN_RSH.format(launcher=mpich.program("mpiexec.gforker")))
+    launcher.chmod(0o755)
+    hosts = ["node1", "node2", "node1"]
+    line: list[str | Path] = [
+        launcher,
+        "-np",
+        str(RANKS),
+        *hosts,
+        "MPIR_CVAR_NOLOCAL=1",
+        build(mpich, "copied.c"),
+        "end",
+    ]
+    done = processes.run(
+        [sys.executable, "-m", "ibprof", "run", "--", *line], cwd=tmp_path, env=environment(mpich.variables)
+    )
+    assert done.returncode == 0, done.stderr
+    check_one_job(tmp_path / "profile.ibprof")
+    run = load_complete(tmp_path / "profile.ibprof", RANKS)
+    assert run.job_hosts == ("node1", "node2")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "of_program"),
+    [(mpis.MPICH_SYSTEM, mpis.SYSTEM), (mpis.SYSTEM, mpis.MPICH_SYSTEM)],
+    ids=["openmpi-under-hydra", "mpich-under-openmpi"],
+)
+def test_a_launcher_of_another_mpi(launcher: str, of_program: str, build: Build, tmp_path: Path) -> None:
+    """Each process then is a job of its own, which the report says in these words."""
+    found = {
+        name: find(name) for name, find in ((mpis.SYSTEM, mpis.find_mpi), (mpis.MPICH_SYSTEM, mpis.find_mpich_like))
+    }
+    start_with = found[launcher].program("mpirun")
+    line: list[str | Path] = [start_with, "-n", "2", build(found[of_program], "regions.c")]
+    done = processes.run([sys.executable, "-m", "ibprof", "run", "--", *line], cwd=tmp_path, env=environment())
+    assert done.returncode == 0, done.stderr
+    name = "Open MPI v4" if of_program == mpis.SYSTEM else "MPICH Version: 4"
+    assert "the 2 processes of this launch are 2 jobs of one rank each: their MPI (" + name in done.stderr
+    assert "Start the program with the mpirun of its own MPI" in done.stderr
+
+
 @pytest.mark.parametrize("daemon", SIMULATED)
 def test_launchers_that_name_their_jobs(daemon: str, mpich: Mpi, build: Build, tmp_path: Path) -> None:
     start(

@@ -119,6 +119,30 @@ def test_options_of_the_program_are_its_own(own: str) -> None:
     assert line == f"srun --export={added} -J true -n 1 true {own} : -n 2 true {own}"
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("-np 2 h1 h2 ./app X=1", "-np 2 h1 h2 {} ./app X=1"),
+        ("-ssh --np=2 h1 h2 A=b ./app", "-ssh --np=2 h1 h2 {} A=b ./app"),
+        ("-np 2 -hostfile hosts ./app -np", "-np 2 -hostfile hosts {} ./app -np"),
+        ("-export -sg users -np 4 -hostfile=hosts A=b ./app", "-export -sg users -np 4 -hostfile=hosts {} A=b ./app"),
+        # Hosts are those of ~/.mpirun_hosts.
+        ("-np 2 A=b ./app x", "-np 2 {} A=b ./app x"),
+        ("-np 3 ./app x y", "-np 3 {} ./app x y"),
+        ("-config parts -hostfile hosts", "-config parts -hostfile hosts {}"),
+    ],
+)
+def test_mpirun_rsh(line: str, expected: str) -> None:
+    made, environment = carried(Launcher.MPIRUN_RSH, f"mpirun_rsh {line}")
+    added = f"LD_PRELOAD={LIBRARY} IBPROF=BCAST,SEND IBPROF_RUN=r"
+    assert (made, environment) == (f"mpirun_rsh {expected.format(added)}", {})
+
+
+def test_what_the_user_sets_for_mpirun_rsh_stays() -> None:
+    made, _ = carried(Launcher.MPIRUN_RSH, "mpirun_rsh -np 1 h1 LD_PRELOAD=/a.so IBPROF=SEND ./app")
+    assert made == f"mpirun_rsh -np 1 h1 LD_PRELOAD={LIBRARY}:/a.so IBPROF_RUN=r IBPROF=SEND ./app"
+
+
 def test_preload_comes_first_and_once() -> None:
     assert preload(Path("/x.so"), "") == "/x.so"
     assert preload(Path("/x.so"), "/a.so:/x.so /b.so") == "/x.so:/a.so:/b.so"
