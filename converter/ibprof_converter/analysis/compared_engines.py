@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traffic under each of OpenSM's routing engines: which one loads the busiest link least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from ibprof.errors import InconsistentError
+from ibprof.text.quantities import format_bytes, format_seconds
+from ibprof_converter.analysis.fabric_loads import FabricLoads
+from ibprof_converter.analysis.load_options import FabricOptions, Progress, TrafficOptions, no_progress
+from ibprof_converter.analysis.load_pipeline import load_traffic
+from ibprof_converter.analysis.routed_fabric import RoutedFabric
+from ibprof_converter.layout.positions import lay_out
+from ibprof_converter.routing.opensm_run import route_by_opensm
+from ibprof_converter.routing.rail_files import find_rails
+from ibprof_converter.routing.subnet import MissingTablesError, Subnet, check_rails, read_rail, read_without_tables
+from ibprof_converter.traffic.hosts import find_hosts
+
+PRESENT = "present tables"
+
+DEADLOCK_FREE = ("updn", "dnup", "ftree", "lash", "dfsssp")
+
+_DEADLOCK = {
+    "minhop": "not free on cycles",
+    "sssp": "not free on cycles",
+    "dor": "free on meshes and hypercubes alone",
+    "updn": "free",
+    "dnup": "free",
+    "ftree": "free",
+    "lash": "free, by virtual lanes (needs QoS)",
+    "dfsssp": "free, by virtual lanes (needs QoS)",
+}
+"""Deadlock freedom, as OpenSM's manual states it for each engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLoads:
+    """Loads of a traffic under one routing engine.
+
+    Attributes:
+        engine: OpenSM's name of it, or `PRESENT`.
+        used: the engine that OpenSM took, where it refused this one; None where nothing was routed.
+        max_bytes: of the busiest link direction.
+        mean_bytes: of the link directions that carry anything.
+        max_switch_bytes: of the busiest link direction between switches.
+        time_s: longest time of a link direction at line rate.
+        bytes_unrouted: that reach no destination.
+        deadlock: freedom from deadlock, as OpenSM's manual states it; "unknown" for the present tables.
+        error: why there are no tables; None where there are some.
+    """
+
+    engine: str
+    used: str | None
+    max_bytes: int = 0
+    mean_bytes: float = 0.0
+    max_switch_bytes: int = 0
+    time_s: float = 0.0
+    bytes_unrouted: int = 0
+    deadlock: str = "unknown"
+    error: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Return whether OpenSM used the engine."""
+        return self.error is None and self.used == self.engine
+
+
+@dataclass(frozen=True, slots=True)
+class EngineComparison:
+    """A traffic under several routing engines.
+
+    Attributes:
+        traffic, fabric: their names.
+        rows: the present tables first, where there are some, then the engines.
+    """
+
+    traffic: str
+    fabric: str
+    rows: tuple[EngineLoads, ...]
+
+    @property
+    def best(self) -> EngineLoads | None:
+        """The engine that loses least and needs the shortest time, of those free from deadlock; None for none."""
+        rows = [row for row in self.rows if row.counts and row.engine in DEADLOCK_FREE]
+        return min(rows, key=lambda row: (row.bytes_unrouted, row.time_s, row.max_switch_bytes), default=None)
+
+    @property
+    def conf_line(self) -> str | None:
+        """The line of `opensm.conf` that chooses the best engine."""
+        return f"routing_engine {self.best.engine}" if self.best else None
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain values."""
+        return {
+            "traffic": self.traffic,
+            "fabric": self.fabric,
+            "routes": "opensm",
+            "engines": [asdict(row) for row in self.rows],
+            "best": self.best.engine if self.best else None,
+            "opensm_conf": self.conf_line,
+        }
+
+
+def compare_engines(
+    fabric: FabricOptions, traffic: TrafficOptions, engines: Sequence[str], progress: Progress = no_progress
+) -> EngineComparison:
+    """Route a fabric by each engine, and put a traffic on the routes.
+
+    Args:
+        fabric: which fabrics; their tables, if any, are the first row.
+        traffic: what is sent.
+        engines: OpenSM's names.
+        progress: receives each stage.
+
+    Raises:
+        MissingToolError: OpenSM or ibsim is not installed.
+        IbprofError: as `load_traffic` does.
+    """
+    progress("reading the fabric")
+    subnets, routed = _read_rails(fabric)
+    fabrics = [subnet.fabric for subnet in subnets]
+    present = RoutedFabric(subnets, tuple(lay_out(fabrics, fabric.level_hosts)), find_hosts(fabrics, fabric.host_names))
+    rows = [_judge(PRESENT, PRESENT, load_traffic(present, traffic))] if routed else []
+    for engine in engines:
+        progress(f"routing by {engine}")
+        try:
+            found = [route_by_opensm(subnet.fabric, engine) for subnet in subnets]
+        except InconsistentError as error:
+            rows.append(EngineLoads(engine, None, error=str(error)))
+            continue
+        used = next((each.engine for each in found if each.engine != engine), engine)
+        loads = load_traffic(replace(present, subnets=tuple(each.subnet for each in found)), traffic)
+        rows.append(_judge(engine, used, loads))
+    return EngineComparison(" + ".join(traffic.names), present.name, tuple(rows))
+
+
+def _read_rails(options: FabricOptions) -> tuple[tuple[Subnet, ...], bool]:
+    """Return the rails, and whether all of them have tables."""
+    files = find_rails(options.names, options.tables)
+    try:
+        subnets, routed = tuple(read_rail(each, rail) for rail, each in enumerate(files)), True
+    except MissingTablesError:
+        subnets, routed = tuple(read_without_tables(each) for each in files), False
+    check_rails(subnets)
+    return subnets, routed
+
+
+def _judge(engine: str, used: str, loads: FabricLoads) -> EngineLoads:
+    heat = loads.ends().heat()
+    seconds = [
+        float((each.sum(axis=2) * (8e-9 / np.nan_to_num(fabric.link_gbps, nan=np.inf)[:, np.newaxis])).max(initial=0.0))
+        for fabric, each in zip(loads.fabric.fabrics, loads.by_rail, strict=True)
+    ]
+    return EngineLoads(
+        engine,
+        used,
+        heat.max_link,
+        heat.mean_link,
+        heat.max_switch_link,
+        max(seconds),
+        sum(loads.loads.bytes_unrouted.values()),
+        _DEADLOCK.get(used, "unknown"),
+    )
+
+
+def describe_engines(comparison: EngineComparison) -> list[str]:
+    """Return the comparison in lines: first what the routes rest on."""
+    lines = [
+        "routes: modelled by OpenSM on ibsim over the links of the fabric (4x QDR each); LIDs are those of the dumps",
+        f"{comparison.traffic} on {comparison.fabric}",
+        "",
+        f"{'engine':16}{'maximum':>12}{'between switches':>18}{'mean':>12}{'at line rate':>14}  deadlock",
+    ]
+    for row in comparison.rows:
+        if row.error is not None:
+            lines.append(f"{row.engine:16}no tables: {row.error}")
+        elif row.used != row.engine:
+            lines.append(f"{row.engine:16}refuses this fabric; OpenSM takes {row.used} in its place")
+        else:
+            lines.append(_describe_row(row))
+    if comparison.best:
+        lines += ["", f"best of those free from deadlock: {comparison.best.engine}; in opensm.conf:"]
+        lines.append(f"    {comparison.conf_line}")
+    else:
+        lines += ["", "best: none; OpenSM used no engine that is free from deadlock"]
+    return lines
+
+
+def _describe_row(row: EngineLoads) -> str:
+    lost = f"; {format_bytes(row.bytes_unrouted)} not routed" if row.bytes_unrouted else ""
+    return (
+        f"{row.engine:16}{format_bytes(row.max_bytes):>12}{format_bytes(row.max_switch_bytes):>18}"
+        f"{format_bytes(row.mean_bytes):>12}{format_seconds(row.time_s):>14}  {row.deadlock}{lost}"
+    )
