@@ -17,8 +17,8 @@ RECORDER = """include < preload/mpi.def < preload/platform < preload/python < pr
     < preload/sources/openmpi | preload/sources/mpich | preload/sources/verbs
     < preload/calls < tests"""
 KERNELS = """include < kernels/support
-    < kernels/sums | kernels/text | kernels/routes | kernels/placement | kernels/archive | kernels/topology
-    < kernels/spread
+    < kernels/sums | kernels/text | kernels/routes | kernels/archive | kernels/topology
+    < kernels/spread | kernels/placement
     < kernels/simulation/state < kernels/simulation/agenda < kernels/simulation/routing | kernels/simulation/deadlock
     < kernels/simulation/queues < kernels/simulation/injection < kernels/simulation/clients < kernels/simulation/events
     < kernels/simulation/run | kernels/simulation/setup | kernels/simulation/observation

@@ -20,6 +20,14 @@ SUFFIXES = ("", ".gz", ".xz")
 LIMIT = 1 << 31
 """Bytes of an uncompressed dump: four times the tables of 11,664 hosts. A small file can expand to any size."""
 
+EXPANDED_LIMIT = 700_000_000
+"""Bytes that a compressed dump may expand to: the tables of 11,664 hosts have 576 million. Reading it takes 1 GB."""
+
+EXPANSION = 400
+"""Times its size that a dump may expand to beyond `_SMALL` bytes. Tables of regular fabrics reach 130."""
+
+_SMALL = 1 << 26
+
 _CHUNK = 1 << 20
 _HEAD = 1 << 20
 """Bytes of the beginning of a file, by which its format is recognised.
@@ -37,11 +45,12 @@ def read_dump(path: str | PathLike[str]) -> bytes:
     The result is bytes, since node descriptions need not be UTF-8.
 
     Raises:
-        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`.
+        InputError: the file cannot be read, is damaged, binary, empty, or larger than `LIMIT`; compressed, if it
+            expands to more than `EXPANDED_LIMIT` or `EXPANSION` times its size.
     """
     try:
         with Path(path).open("rb") as raw, _unpack(raw) as text:
-            data = _read_text(path, text)
+            data = _read_text(path, raw, text)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(path, None, "a readable file", _describe(error)) from error
     if not data or data.isspace():
@@ -94,21 +103,39 @@ def decode_name(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _read_text(path: str | PathLike[str], text: BinaryIO) -> bytes:
+def _read_text(path: str | PathLike[str], raw: BinaryIO, text: BinaryIO) -> bytes:
     # Read in chunks: a single read of unknown length would allocate the limit at once. The first chunk has the length
     # of a plain file, which is then read in one call.
-    chunks = []
-    size = 0
-    chunk = text.read(max(_CHUNK, min(_size_of(text), LIMIT) + 1))
+    plain = _size_of(text)
+    limit = LIMIT if isinstance(text, io.BufferedReader) else EXPANDED_LIMIT
+    chunk = text.read(max(_CHUNK, min(plain, LIMIT) + 1))
+    _check_chunk(path, chunk, len(chunk), limit)
+    if plain:
+        rest = text.read(_CHUNK)
+        if not rest:
+            return chunk
+        chunk += rest
+    # The buffer grows in place and becomes the result: joining chunks would hold all of them twice.
+    buffer = io.BytesIO()
     while chunk:
-        size += len(chunk)
-        if b"\0" in chunk:
-            raise InputError(path, None, "a text file", "binary data")
-        if size > LIMIT:
-            raise InputError(path, None, f"at most {LIMIT:,} bytes", "more")
-        chunks.append(chunk)
+        buffer.write(chunk)
+        _check_chunk(path, chunk, buffer.tell(), limit)
+        if (
+            buffer.tell() > _SMALL
+            and not isinstance(text, io.BufferedReader)
+            and buffer.tell() > EXPANSION * raw.tell()
+        ):
+            raise InputError(path, None, f"compressed data that expands to at most {EXPANSION} times its size", "more")
         chunk = text.read(_CHUNK)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return buffer.getvalue()
+
+
+def _check_chunk(path: str | PathLike[str], chunk: bytes, size: int, limit: int) -> None:
+    """Refuse a file by a part of it, and by its size so far."""
+    if b"\0" in chunk:
+        raise InputError(path, None, "a text file", "binary data")
+    if size > limit:
+        raise InputError(path, None, f"at most {limit:,} bytes", "more")
 
 
 def _size_of(text: BinaryIO) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ibprof_converter.placement.placement_problem import Neighbours, PlacementProblem
-from ibprof_converter.placement.switch_paths import NO_LEAF, SwitchPaths
+from ibprof_converter.placement.switch_paths import NO_END, NO_LEAF, SwitchPaths
 
-_NOTHING = -1
+_PATHS = 1 << 18
+"""Paths that are followed at a time, so that all of them take no more memory."""
 
 
 def bound_max_seconds(problem: PlacementProblem) -> float:
@@ -39,23 +40,23 @@ def _bound_of_rail(problem: PlacementProblem, rail: int) -> float:
     leaf_of_slot = paths.leaf_of_port[rail][slots.port_of_slot]
     slots_of_leaf = np.bincount(leaf_of_slot, minlength=paths.leaves)
     spared_of_leaf = _count_spared(leaf_of_slot, slots.host_of_slot, paths.leaves)
-    first, last = _border_ends(paths, rail)
-    rate = np.append(1 / paths.seconds_per_byte, 0.0)  # a last one for `_NOTHING`
-    into_port = _add_up_distinct(last, rate)
+    rate = np.append(1 / paths.seconds_per_byte, 0.0)  # a last one for `NO_END`
     most_slots = int(spared_of_leaf.max(initial=0))
     largest = 0.0
     if most_slots < problem.ranks and (paths.leaf_of_port[rail] != NO_LEAF).all():
         # For each rank the port with the highest total rate into it.
         needed = float(_from_elsewhere(neighbours, received, most_slots).max(initial=0))
-        largest = needed / float(into_port.max(initial=1e-300))
+        largest = needed / _largest_rate_into_port(paths, rail, rate)
     for leaf in np.flatnonzero(slots_of_leaf[1:]) + 1:
         inside = int(slots_of_leaf[leaf])
         least_ranks = problem.ranks - (slots.count - inside)
         if least_ranks <= 0:
             continue
-        members = paths.leaf_of_port[rail] == leaf
-        for amount, ends in ((received, last[:, members]), (sent, first[leaf])):
-            used = np.unique(ends[ends != _NOTHING])
+        members = np.flatnonzero(paths.leaf_of_port[rail] == leaf)
+        _, into = _border_ends(paths, rail, np.arange(paths.leaves), members)
+        out, _ = _border_ends(paths, rail, np.array([leaf]), np.arange(len(paths.lid[rail])))
+        for amount, ends in ((received, into), (sent, out)):
+            used = np.unique(ends[ends != NO_END])
             if len(used):
                 least = np.sort(_from_elsewhere(neighbours, amount, int(spared_of_leaf[leaf])))[:least_ranks].sum()
                 largest = max(largest, float(least) / float(rate[used].sum()))
@@ -88,17 +89,25 @@ def _from_elsewhere(neighbours: Neighbours, amount: npt.NDArray[np.int64], slots
     return total
 
 
-def _border_ends(paths: SwitchPaths, rail: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the first and the last link direction of paths: int64 [leaf, port], `_NOTHING` for an empty path."""
-    cells = paths.leaves * paths.leaf_of_port.shape[1]
-    bounds = paths.first[rail * cells : (rail + 1) * cells + 1].astype(np.int64)
-    ends = np.append(paths.ends.astype(np.int64), paths.no_route)
-    has_some = np.diff(bounds) > 0
-    first = np.where(has_some, ends[bounds[:-1]], paths.no_route).reshape(paths.leaves, -1)
-    last = np.where(has_some, ends[bounds[1:] - 1], paths.no_route).reshape(paths.leaves, -1)
-    for each in (first, last):
-        each[each == paths.no_route] = _NOTHING
-    return first, last
+def _largest_rate_into_port(paths: SwitchPaths, rail: int, rate: npt.NDArray[np.float64]) -> float:
+    """Return the highest total rate of the last link directions on the paths to a port."""
+    ports = paths.lid.shape[1]
+    step = max(_PATHS // paths.leaves, 1)
+    largest = 1e-300
+    for begin in range(0, ports, step):
+        these = np.arange(begin, min(begin + step, ports))
+        _, last = _border_ends(paths, rail, np.arange(paths.leaves), these)
+        largest = max(largest, float(_add_up_distinct(last, rate).max(initial=0.0)))
+    return largest
+
+
+def _border_ends(
+    paths: SwitchPaths, rail: int, leaves: npt.NDArray[np.integer], ports: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the first and the last link direction of paths: int64 [leaf, port], `NO_END` for an empty path."""
+    first, last = paths.borders(rail, np.repeat(leaves, len(ports)), np.tile(ports, len(leaves)))
+    shape = (len(leaves), len(ports))
+    return first.reshape(shape), last.reshape(shape)
 
 
 def _add_up_distinct(ends: npt.NDArray[np.int64], value: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

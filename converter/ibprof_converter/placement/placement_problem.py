@@ -145,11 +145,15 @@ class PlacementProblem:
             "group_of_host": slots.group,
             "group_first": slots.first_slot_of_group,
             "leaf_of_port": paths.leaf_of_port,
-            "path_first": paths.first,
-            "path": paths.ends,
+            "leaf_switch": paths.leaf_switch,
+            "lid": paths.lid,
+            "position_first": paths.first_direction,
+            "position": paths.position,
+            "path": np.zeros(1 + max(len(routes.switch_node) for routes in paths.routes), np.uint32),
             "seconds_per_byte": paths.seconds_per_byte,
         }
         self._keep = arrays  # the C struct points into them
+        self._routes = self._kernels.ffi.new("struct ibp_routes *[]", [routes.handle for routes in paths.routes])
         self.c = self._kernels.ffi.new(
             "struct ibp_placement_problem *",
             {
@@ -160,6 +164,7 @@ class PlacementProblem:
                 "rows": neighbours.sent.shape[1],
                 "leaves": paths.leaves,
                 "ends": len(paths.rail),
+                "routes": self._routes,
                 **{name: self._kernels.pointer(array) for name, array in arrays.items()},
             },
         )

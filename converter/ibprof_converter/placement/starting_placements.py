@@ -96,7 +96,8 @@ def _distances(slots: RankSlots, paths: SwitchPaths) -> npt.NDArray[np.float64]:
     member = slots.port_of_slot[slots.first_slot_of_host[first]]
     total = np.zeros((groups, groups))
     for rail in range(len(paths.leaf_of_port)):
-        total += paths.lengths(rail)[paths.leaf_of_port[rail, member]][:, member]
+        leaf = paths.leaf_of_port[rail, member]
+        total += paths.lengths(rail, np.repeat(leaf, groups), np.tile(member, groups)).reshape(groups, groups)
     return total / len(paths.leaf_of_port)
 
 

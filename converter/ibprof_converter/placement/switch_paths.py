@@ -9,10 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ibprof.native.headers import kernels_headers
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
-from ibprof_converter.routing.indexed_network import NONE, IndexedNetwork
+from ibprof_converter.routing.indexed_network import NONE
 from ibprof_converter.routing.reasons import Reason
+from ibprof_converter.routing.spread import spread_matrix
 from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.routing.subnet_routes import PairPaths, SubnetRoutes
+from ibprof_converter.traffic.traffic_data import NO_LID
+
+UNCOUNTED = kernels_headers().constants["IBP_UNCOUNTED"]
+
+NO_END = -1
+"""No link direction between switches."""
 
 NO_LEAF = 0
 """The leaf of a port that is not on a rail; its paths carry nothing."""
@@ -26,23 +35,34 @@ class SwitchPaths:
     """Paths between ports of hosts, without access links, as positions in one list of link directions of all rails.
 
     A port is an adapter of a host, one on each rail. A leaf is a switch that ports are cabled to. All ports at one leaf
-    take the same path to a port.
+    take the same path to a port. Paths are followed when they are needed: those of all leaves to all ports of a large
+    fabric take gigabytes.
 
     Attributes:
+        routes: of each rail.
+        lid: int32 [rail, port], `NO_LID` where a port is not on a rail.
         leaves: largest number of leaves on any rail, `NO_LEAF` included.
         leaf_of_port: uint32 [rail, port]; `NO_LEAF` where a port is not on a rail.
-        first: uint64 [rail * leaves * ports + 1], start of the path of (rail, leaf, port) in `ends`.
-        ends: uint32, concatenated paths; each entry is an index into the next two arrays.
+        leaf_lid: int32 [rail, leaf], the LID of one port at each leaf, `NO_LID` for `NO_LEAF`.
+        leaf_switch: int32 [rail, leaf], index in `SubnetRoutes.switch_node`; `NONE` for `NO_LEAF`.
+        first_direction: uint64 [rail], number of its first link direction among those of all subnets. Rails of one
+            subnet share their numbers.
+        position: uint32 [link direction of all subnets], its position in the next arrays; `UNCOUNTED` for those that
+            are on no path.
         rail, direction: int32 [end], the rail of each link direction, and 2 * link + end. The last entry stands for
             paths that do not arrive; its rail is -1.
         seconds_per_byte: float64 [end].
         notes: assumptions, a sentence each.
     """
 
+    routes: tuple[SubnetRoutes, ...]
+    lid: npt.NDArray[np.int32]
     leaves: int
     leaf_of_port: npt.NDArray[np.uint32]
-    first: npt.NDArray[np.uint64]
-    ends: npt.NDArray[np.uint32]
+    leaf_lid: npt.NDArray[np.int32]
+    leaf_switch: npt.NDArray[np.int32]
+    first_direction: npt.NDArray[np.uint64]
+    position: npt.NDArray[np.uint32]
     rail: npt.NDArray[np.int32]
     direction: npt.NDArray[np.int32]
     seconds_per_byte: npt.NDArray[np.float64]
@@ -55,45 +75,80 @@ class SwitchPaths:
 
     def between(self, rail: int, source: int, destination: int) -> npt.NDArray[np.uint32]:
         """Return the path from one port to another."""
-        index = (rail * self.leaves + int(self.leaf_of_port[rail, source])) * self.leaf_of_port.shape[1] + destination
-        return self.ends[int(self.first[index]) : int(self.first[index + 1])]
+        leaf = self.leaf_of_port[rail, [source]].astype(np.intp)
+        found = self._find(rail, leaf, np.array([destination]))
+        if found.reason[0] > Reason.SAME_PORT:
+            return np.array([self.no_route], np.uint32)
+        return np.asarray(self._positions(rail)[found.end[1:-1]])
 
-    def lengths(self, rail: int) -> npt.NDArray[np.int64]:
-        """Return the number of link directions of each path of a rail: int64 [leaf, port]."""
-        cells = self.leaves * self.leaf_of_port.shape[1]
-        begin = self.first[rail * cells : (rail + 1) * cells + 1].astype(np.int64)
-        return np.diff(begin).reshape(self.leaves, -1)
+    def lengths(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Return the number of link directions of the paths from leaves to ports, both int [pair]: int64 [pair]."""
+        found = self._find(rail, leaf, port)
+        length = np.maximum(np.diff(found.offset) - 2, 0)
+        return np.where(found.reason > Reason.SAME_PORT, 1, length)
+
+    def borders(
+        self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the first and the last link direction of the paths from leaves to ports.
+
+        Args:
+            rail: the rail.
+            leaf, port: int [pair].
+
+        Returns:
+            int64 [pair] each, `NO_END` for a path that is empty or does not arrive.
+        """
+        found = self._find(rail, leaf, port)
+        passes = np.diff(found.offset) > 2
+        first, last = (np.full(len(leaf), NO_END, np.int64) for _ in range(2))
+        position = self._positions(rail)
+        first[passes] = position[found.end[found.offset[:-1][passes] + 1]]
+        last[passes] = position[found.end[found.offset[1:][passes] - 2]]
+        return first, last
+
+    def _positions(self, rail: int) -> npt.NDArray[np.uint32]:
+        """Return the position of each link direction of a rail: uint32 [link direction], then those of further rails."""
+        return self.position[int(self.first_direction[rail]) :]
+
+    def _find(self, rail: int, leaf: npt.NDArray[np.integer], port: npt.NDArray[np.integer]) -> PairPaths:
+        """Follow the routes, those of a leaf from its representative port; their first and last ends are of hosts."""
+        return self.routes[rail].find_paths(self.leaf_lid[rail, leaf], self.lid[rail, port])
 
 
 def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> SwitchPaths:
-    """Follow the forwarding tables from the leaves to the ports of hosts.
+    """Prepare to follow the forwarding tables from the leaves to the ports of hosts.
 
     Args:
         subnets: the rails. One that is named for several rails is the subnet of several adapters of each host.
         lid: int32 [port, rail], `NO_LID` where a port is not on a rail.
     """
-    found = [_find_leaves(subnet.routes.network, lid[:, rail]) for rail, subnet in enumerate(subnets)]
-    leaves = 1 + max(int(leaf.max(initial=0)) for leaf in found)
+    by_rail = np.ascontiguousarray(lid.T)
+    found = [_find_leaves(subnet.routes, by_rail[rail]) for rail, subnet in enumerate(subnets)]
+    leaves = max(len(each.lid) for each in found)
     first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]
     sizes = (2 * subnet.fabric.links * (first_rail[rail] == rail) for rail, subnet in enumerate(subnets))
-    offsets = np.cumsum([0, *sizes])
-    lengths = np.zeros((len(subnets), leaves, len(lid)), np.int64)
-    pieces = []
-    for rail, (subnet, leaf) in enumerate(zip(subnets, found, strict=True)):
-        begin = offsets[first_rail[rail]]
-        length, ends = _follow(subnet, lid[:, rail], leaf, int(offsets[-1] - begin))
-        lengths[rail, : len(length)] = length
-        pieces.append(ends + begin)
-    used, ends = np.unique(np.concatenate([*pieces, offsets[-1:]]), return_inverse=True)
-    rail_of_end = np.searchsorted(offsets, used, side="right") - 1
-    direction = used - offsets[rail_of_end]
+    offset = np.cumsum([0, *sizes])
+    used = np.zeros(int(offset[-1]), np.bool_)
+    for rail, (subnet, each) in enumerate(zip(subnets, found, strict=True)):
+        begin = offset[first_rail[rail]]
+        used[begin : begin + 2 * subnet.fabric.links] |= _find_used(subnet, each.lid[1:], by_rail[rail])
+    position = np.full(len(used), UNCOUNTED, np.uint32)
+    position[used] = np.arange(np.count_nonzero(used))
+    number = np.append(np.flatnonzero(used), offset[-1])
+    rail_of_end = np.searchsorted(offset, number, side="right") - 1
+    direction = number - offset[rail_of_end]
     rail_of_end[-1] = -1
     seconds, notes = _seconds_per_byte([subnet.fabric for subnet in subnets], rail_of_end, direction)
     return SwitchPaths(
+        routes=tuple(subnet.routes for subnet in subnets),
+        lid=by_rail,
         leaves=leaves,
-        leaf_of_port=np.stack(found).astype(np.uint32),
-        first=np.concatenate([[0], np.cumsum(lengths.ravel())]).astype(np.uint64),
-        ends=ends[:-1].astype(np.uint32),
+        leaf_of_port=np.stack([each.of_port for each in found]).astype(np.uint32),
+        leaf_lid=np.stack([_pad(each.lid, leaves, NO_LID) for each in found]),
+        leaf_switch=np.stack([_pad(each.switch, leaves, NONE) for each in found]),
+        first_direction=offset[first_rail].astype(np.uint64),
+        position=position,
         rail=rail_of_end.astype(np.int32),
         direction=direction.astype(np.int32),
         seconds_per_byte=seconds,
@@ -101,40 +156,51 @@ def find_switch_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> 
     )
 
 
-def _find_leaves(network: IndexedNetwork, lid: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Return the number of each port's leaf switch, counted from 1: int64 [port]; `NO_LEAF` where there is none."""
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """The leaves of one rail, `NO_LEAF` first.
+
+    Attributes:
+        of_port: int64 [port], the number of its leaf.
+        lid: int32 [leaf], of its first port.
+        switch: int32 [leaf], index in `SubnetRoutes.switch_node`.
+    """
+
+    of_port: npt.NDArray[np.int64]
+    lid: npt.NDArray[np.int32]
+    switch: npt.NDArray[np.int32]
+
+
+def _find_leaves(routes: SubnetRoutes, lid: npt.NDArray[np.int32]) -> _Leaves:
+    network = routes.network
     fabric = network.fabric
     port = fabric.lid_port[lid]
     end = np.where(port == NONE, NONE, network.end_at[fabric.port_node[port], fabric.port_number[port]])
     position = np.where(end == NONE, NONE, network.switch_of[network.next_node[end]])
-    switch = np.unique(position[position != NONE])
-    return np.where(position == NONE, NO_LEAF, 1 + np.searchsorted(switch, position))
+    cabled = np.flatnonzero(position != NONE)
+    switch, first = np.unique(position[cabled], return_index=True)
+    of_port = np.where(position == NONE, NO_LEAF, 1 + np.searchsorted(switch, position))
+    number = np.full(len(network.switch_node), NONE, np.int32)
+    number[network.switch_of[routes.switch_node]] = np.arange(len(routes.switch_node))
+    nowhere = np.array([NONE], np.int32)
+    return _Leaves(
+        of_port,
+        np.concatenate([np.array([NO_LID], np.int32), lid[cabled[first]]]),
+        np.concatenate([nowhere, number[switch]]),
+    )
 
 
-def _follow(
-    subnet: Subnet, lid: npt.NDArray[np.int32], leaf: npt.NDArray[np.int64], no_route: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Follow the forwarding tables of one rail from each leaf, `NO_LEAF` first, to each port.
-
-    Returns:
-        int64 [leaf, port], number of link directions between switches on each path; the concatenated paths. A path that
-        does not arrive is the single entry `no_route`.
-    """
-    hosts = len(lid)
-    _, sender = np.unique(leaf[leaf != NO_LEAF], return_index=True)
-    source = lid[np.flatnonzero(leaf != NO_LEAF)[sender]]
-    paths = subnet.routes.find_paths(np.repeat(source, hosts), np.tile(lid, len(source)))
+def _find_used(subnet: Subnet, leaf_lid: npt.NDArray[np.int32], lid: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    """Return which link directions between switches are on a path from a leaf to a port: bool [link direction]."""
     fabric = subnet.fabric
     between = (fabric.node_kind[fabric.link_node] == NodeKind.SWITCH).all(axis=1)
-    kept = between[paths.end // 2]
-    pair = np.repeat(np.arange(len(paths.reason)), np.diff(paths.offset))[kept]
-    lost = np.flatnonzero(paths.reason > Reason.SAME_PORT)
-    # A path that does not arrive has no link directions; `NO_LEAF` comes before all leaves.
-    pair = np.concatenate([np.arange(-hosts, 0), pair, lost])
-    ends = np.concatenate([np.full(hosts, no_route), paths.end[kept], np.full(len(lost), no_route)])
-    order = np.argsort(pair, kind="stable")
-    length = np.bincount(pair + hosts, minlength=hosts * (1 + len(source))).reshape(-1, hosts)
-    return length, ends[order].astype(np.int64)
+    one = np.broadcast_to(np.uint64(1), (len(leaf_lid), len(lid)))
+    load = spread_matrix(subnet.routes, leaf_lid, lid, one).bytes[:, :, 0]
+    return np.asarray((load > 0) & between[:, np.newaxis]).ravel()
+
+
+def _pad(values: npt.NDArray[np.int32], length: int, nothing: int) -> npt.NDArray[np.int32]:
+    return np.concatenate([values, np.full(length - len(values), nothing, np.int32)])
 
 
 def _seconds_per_byte(

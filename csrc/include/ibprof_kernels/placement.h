@@ -11,9 +11,14 @@
 
 #include <stdint.h>
 
+#include "ibprof_kernels/routes.h"
+
 #pragma GCC visibility push(default)
 
 /* -- cffi begins -- */
+
+/* The number of a link direction that does not count. */
+#define IBP_UNCOUNTED 4294967295
 
 /* Ranks, the slots that hosts have for them, and their traffic. Bytes between two ports depend on the set of rails that
  * both are on; each such set that occurs has a row. */
@@ -56,10 +61,18 @@ struct ibp_placement_problem {
     const uint32_t *group_first;
     /* [rails][ports] */
     const uint32_t *leaf_of_port;
-    /* [rails][leaves][ports] + 1, where the path from a leaf to a port begins */
-    const uint64_t *path_first;
-    /* Link directions. */
-    const uint32_t *path;
+    /* [rails][leaves], the switch (of `routes`) that a leaf is, or IBP_NONE: nothing is sent from there */
+    const int32_t *leaf_switch;
+    /* [rails][ports], the LID of a port, 0 for none */
+    const int32_t *lid;
+    /* [rails]. Paths are followed when they are needed: all of them take gigabytes on large fabrics. */
+    const struct ibp_routes *const *routes;
+    /* [rails], where the link directions of each rail begin in `position` */
+    const uint64_t *position_first;
+    /* The number, below `ends`, of each link direction of `routes`; IBP_UNCOUNTED for those that do not count. */
+    const uint32_t *position;
+    /* [switches of the largest rail + 1], space for one path */
+    uint32_t *path;
     /* [ends] */
     const double *seconds_per_byte;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ibprof_kernels/placement.h"
+#include "routes/step.h"
 #include "support/random.h"
 
 /* Proposals between two updates of the temperature. */
@@ -34,12 +35,26 @@ static double sample_fraction(search_t *s)
     return (double)((sample(s) >> 11) + 1) * 0x1p-53;
 }
 
-static const uint32_t *path_between(const problem_t *p, uint32_t rail, uint32_t from, uint32_t to, uint64_t *length)
+/* Follow the path between two ports from the leaf of the first one; put the link directions that count into `path`, and
+ * return how many. A path that does not arrive is the last link direction alone. */
+static uint32_t follow_path(const problem_t *p, uint32_t rail, uint32_t from, uint32_t to)
 {
-    uint32_t leaf = p->leaf_of_port[(uint64_t)rail * p->ports + from];
-    uint64_t index = ((uint64_t)rail * p->leaves + leaf) * p->ports + to;
-    *length = p->path_first[index + 1] - p->path_first[index];
-    return p->path + p->path_first[index];
+    const struct ibp_routes *routes = p->routes[rail];
+    const uint32_t *position = p->position + p->position_first[rail];
+    int32_t at = p->leaf_switch[(uint64_t)rail * p->leaves + p->leaf_of_port[(uint64_t)rail * p->ports + from]];
+    int32_t lid = p->lid[(uint64_t)rail * p->ports + to];
+    int32_t port = routes->lid_port[lid];
+    uint32_t place = (uint32_t)at, length = 0, steps = 0;
+    if (at == IBP_NONE || port == IBP_NONE) place = routes->switches + IBP_UNKNOWN_LID;
+    while (place < routes->switches) {
+        int32_t end;
+        place = steps++ > routes->switches ? routes->switches + IBP_LOOP
+                                           : ibp_step(routes, (uint32_t)lid, port, place, &end);
+        if (place < routes->switches && position[end] != IBP_UNCOUNTED) p->path[length++] = position[end];
+    }
+    if (place == routes->switches + IBP_DELIVERED) return length;
+    p->path[0] = p->ends - 1;
+    return 1;
 }
 
 /* Return the bytes by rail between two ports, from `sent` or `received`. */
@@ -60,9 +75,8 @@ void ibp_placement_load(const problem_t *p, const uint32_t *slot_of_rank, int64_
             if (p->host_of_slot[other] == p->host_of_slot[slot]) continue;
             const int64_t *bytes = amounts(p, p->sent, n, from, to);
             for (uint32_t rail = 0; rail < p->rails; rail++) {
-                uint64_t length;
-                const uint32_t *path = path_between(p, rail, from, to, &length);
-                for (uint64_t i = 0; bytes[rail] && i < length; i++) load[path[i]] += bytes[rail];
+                uint32_t length = bytes[rail] ? follow_path(p, rail, from, to) : 0;
+                for (uint32_t i = 0; i < length; i++) load[p->path[i]] += bytes[rail];
             }
         }
     }
@@ -72,12 +86,10 @@ static void change_path(const problem_t *p, search_t *s, uint32_t from, uint32_t
                         uint32_t *touched)
 {
     for (uint32_t rail = 0; rail < p->rails; rail++) {
-        uint64_t length;
-        const uint32_t *path = path_between(p, rail, from, to, &length);
         int64_t amount = sign * bytes[rail];
-        if (!amount) continue;
-        for (uint64_t i = 0; i < length; i++) {
-            uint32_t end = path[i];
+        uint32_t length = amount ? follow_path(p, rail, from, to) : 0;
+        for (uint32_t i = 0; i < length; i++) {
+            uint32_t end = p->path[i];
             if (!s->is_touched[end]) {
                 s->is_touched[end] = 1;
                 s->touched[(*touched)++] = end;

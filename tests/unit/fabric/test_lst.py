@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import lzma
 import re
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ibprof.errors import InconsistentError, InputError
 from ibprof_converter.fabric.dump_files import read_dump
 from ibprof_converter.fabric.fabric_graph import Fabric, NodeKind
 from ibprof_converter.fabric.link_reader import read_fabric
+from ibprof_converter.routing.rail_files import Content, identify_content
 
 CA = "{ CA-SM Ports:02 SystemGUID:0002c90300000013 NodeGUID:0002c90300000010 PortGUID:000000000000ca01 VenID:000002C9 DevID:1003 Rev:000000A1 {host01 HCA-1} LID:000B PN:01 }"  # noqa: E501
 SWITCH = "{ SW Ports:24 SystemGUID:0002c90200000020 NodeGUID:0002c90200000020 PortGUID:0002c90200000020 VenID:000002C9 DevID:BD36 Rev:000000A1 {sw-a} LID:0010 PN:16 }"  # noqa: E501
@@ -279,10 +281,30 @@ def test_a_bad_guid2lid_is_refused(tmp_path: Path, line: str, message: str) -> N
 
 
 def test_a_small_file_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ibprof_converter.fabric.dump_files.LIMIT", 1 << 20)
+    monkeypatch.setattr("ibprof_converter.fabric.dump_files.EXPANDED_LIMIT", 1 << 20)
     (tmp_path / "a.lst.xz").write_bytes(lzma.compress(b"{ " * (1 << 20)))
     with pytest.raises(InputError, match="expected at most 1,048,576 bytes, found more"):
         read_fabric(tmp_path / "a.lst.xz")
+
+
+def test_a_file_that_expands_far_more_than_tables_do_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ibprof_converter.fabric.dump_files._SMALL", 1 << 21)
+    (tmp_path / "small.lst.xz").write_bytes(lzma.compress(LINE.encode() + b"\n" * (1 << 20)))
+    assert len(read_dump(tmp_path / "small.lst.xz")) == len(LINE) + (1 << 20)
+    (tmp_path / "a.lst.xz").write_bytes(lzma.compress(LINE.encode() + b"\n" * (1 << 23)))
+    with pytest.raises(InputError, match="expected compressed data that expands to at most 400 times its size"):
+        read_fabric(tmp_path / "a.lst.xz")
+
+
+def test_formats_are_recognised_in_time_proportional_to_the_text(tmp_path: Path) -> None:
+    """Blank lines after the head of a table, as a small compressed file can hold them: no search is quadratic."""
+    path = tmp_path / "a.fdbs"
+    path.write_bytes(b"osm: Switch 0x0002c90200f00000\n" + b"\n" * (1 << 16))
+    begun = time.process_time()
+    assert identify_content(path) is Content.TABLES
+    assert time.process_time() - begun < 2  # was 16 s
 
 
 def test_a_file_takes_the_memory_of_its_text_not_of_the_largest_one(tmp_path: Path) -> None:

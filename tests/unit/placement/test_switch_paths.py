@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths of the placement search, followed when needed, against those of single packets; memory on a large fabric."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from ibprof_converter.fabric.fabric_graph import NodeKind
+from ibprof_converter.placement.slots import assign_slots
+from ibprof_converter.placement.switch_paths import NO_END, find_switch_paths
+from ibprof_converter.routing.hop_trace import trace
+from ibprof_converter.routing.subnet import Subnet
+from ibprof_converter.traffic import adapter_policies
+from ibprof_converter.traffic.hosts import find_hosts
+from ibprof_testing.samples.fabrics import IBDIAGNET, load_sample
+from ibprof_testing.samples.many_adapters import make_subnet
+
+SAMPLES = (("testbed44",), ("oversub-faulty",), ("xgft3-1296-partial",), ("dualrail/rail1", "dualrail/rail2"))
+
+HALF_GIGABYTE_KIB = 500_000
+
+
+def traced(subnet: Subnet, source: int, destination: int) -> list[int] | None:
+    """Return the link directions between switches of one packet's path; None where it does not arrive."""
+    path = trace(subnet.fabric, subnet.tables, source, destination)
+    if not path.reason.arrives:
+        return None
+    kind = subnet.fabric.node_kind
+    between = [hop for hop in path.hops if (kind[[hop.node, hop.next_node]] == NodeKind.SWITCH).all()]
+    return [2 * hop.link + hop.end for hop in between]
+
+
+def check_paths(subnets: Sequence[Subnet], lid: npt.NDArray[np.int32]) -> None:
+    """Compare paths, lengths and borders of random pairs of ports with single packets."""
+    paths = find_switch_paths(subnets, lid)
+    draw = np.random.default_rng(1)
+    first_rail = [next(rail for rail, other in enumerate(subnets) if other is subnet) for subnet in subnets]
+    for rail, subnet in enumerate(subnets):
+        for source, destination in draw.integers(len(lid), size=(200, 2)).tolist():
+            if source == destination:
+                continue
+            expected = traced(subnet, int(lid[source, rail]), int(lid[destination, rail]))
+            found = paths.between(rail, source, destination)
+            if expected is None:
+                assert found.tolist() == [paths.no_route]
+            else:
+                assert paths.direction[found].tolist() == expected
+                assert (paths.rail[found] == first_rail[rail]).all()
+            leaf, port = paths.leaf_of_port[rail, [source]], np.array([destination])
+            assert paths.lengths(rail, leaf, port)[0] == (1 if expected is None else len(expected))
+            first, last = (int(each[0]) for each in paths.borders(rail, leaf, port))
+            if not expected:
+                assert first == last == NO_END
+            else:
+                assert [paths.direction[first], paths.direction[last]] == [expected[0], expected[-1]]
+
+
+@pytest.mark.parametrize("samples", SAMPLES, ids=lambda samples: samples[0])
+def test_paths_lengths_and_borders_are_those_of_single_packets(samples: tuple[str, ...]) -> None:
+    subnets = [load_sample(sample, IBDIAGNET) for sample in samples]
+    check_paths(subnets, find_hosts([subnet.fabric for subnet in subnets]).lid)
+
+
+def test_rails_of_one_subnet_share_their_link_directions() -> None:
+    """Each adapter of a host stands for a rail: paths that meet on a link meet on one entry."""
+    subnet = make_subnet()
+    hosts = find_hosts([subnet.fabric])
+    gpus = {number: 1 for number, name in enumerate(hosts.name) if name.startswith("gpu")}
+    slots = assign_slots(hosts, gpus, 4, adapter_policies.SPREAD)
+    rails = slots.rails_among([subnet])
+    assert len(rails) == 8
+    check_paths(rails, slots.lid)
+    paths = find_switch_paths(rails, slots.lid)
+    assert len(np.unique(paths.direction[:-1])) == len(paths.direction) - 1
+
+
+@pytest.mark.parametrize("command", ["report", "place"])
+def test_a_job_on_a_large_fabric_takes_less_than_half_a_gigabyte(tmp_path: Path, command: str) -> None:
+    """512 ranks, 30 peers each, on 11,664 hosts whose network is the bottleneck: other placements are searched."""
+    draw = np.random.default_rng(1)
+    steps = draw.integers(1, 512, (512, 30)).tolist()
+    rows = [f"{rank},{(rank + step) % 512},{step * 1000},1" for rank in range(512) for step in steps[rank]]
+    (tmp_path / "job.csv").write_text("\n".join(["src,dst,bytes,messages", *dict.fromkeys(rows)]))
+    words = [sys.executable, "-m", "ibprof", command, "xgft:3:18,18,36:1,6,6", "job.csv"]
+    words += ["--placement", "random:1"] if command == "report" else ["--time", "0.5"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert used.ru_maxrss < HALF_GIGABYTE_KIB
